@@ -112,7 +112,10 @@ class CallOp(InstructionOp):
 
 @irdl_op_definition
 class DelegateCallOp(InstructionOp):
-    """`exec.delegate_call @delegate0(%a) outs(%b)`: runs a `delegate.payload` of the module, which a backend compiled."""
+    """`exec.delegate_call @delegate0(%a) outs(%b)`: runs a `delegate.payload` of the module, or a `delegate.partition`.
+
+    A payload is what a backend compiled; a program that is to be emitted has no partitions.
+    """
 
     name = "exec.delegate_call"
 

@@ -11,7 +11,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp, reads_and_writes
 from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, SlotOp, StateOp
@@ -180,8 +180,10 @@ class MethodOp(IRDLOperation):
                 case ConstantOp() | StateOp():
                     self._verify_global(op, symbols.get(op.global_name.string_value()))
                 case DelegateCallOp():
-                    if not isinstance(symbols.get(op.delegate.string_value()), PayloadOp):
-                        raise VerificationError(op, f"the module has no delegate.payload @{op.delegate.string_value()}")
+                    if not isinstance(symbols.get(op.delegate.string_value()), PartitionOp | PayloadOp):
+                        raise VerificationError(
+                            op, f"the module has no delegate.partition or delegate.payload @{op.delegate.string_value()}"
+                        )
                 case _:
                     pass
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
@@ -61,6 +61,10 @@ def to_program(module: ModuleOp, context: FlambeauContext, *, strip_debug: bool 
                 named.append(pte.NamedData(op.key.data, context.blobs.get(op.value)))
             case GlobalOp() | PayloadOp():
                 data.symbols[op.sym_name.data] = op
+            case PartitionOp():
+                raise EmitError(
+                    f"delegate.partition @{op.sym_name.data} is not compiled for its backend: the pass lower-partitions does it"
+                )
             case _:
                 raise EmitError(f"{op.name} cannot be in a program: convert the whole module to exec methods first")
     if not methods:

@@ -95,6 +95,12 @@ class FunctionProgram:
                 cast(Array, given[leaf.writes])[...] = value
         return [value for leaf, value in outputs if leaf.writes is None]
 
+    def run_partition(self, partition: PartitionOp, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Runs a partition of the module. Raises InterpreterError."""
+        run = Run(self._block, self._symbols, self._limit, None)
+        with np.errstate(all="ignore"):
+            return Scope(run, partition.body).region(partition.body, inputs, partition)
+
     def written_inputs(self, method: str) -> list[int]:
         """The positions of the inputs that a method writes."""
         function = self._functions.get(method)

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.aten.philox import RandomStream, drawing
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
@@ -28,7 +28,14 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer
 from flambeau.runtime.interpreter.function_interface import InterpreterError, UnsupportedError
-from flambeau.runtime.interpreter.function_runner import DelegateRunner, Leaf, check_writable, named_data_of, run_delegate
+from flambeau.runtime.interpreter.function_runner import (
+    DelegateRunner,
+    FunctionProgram,
+    Leaf,
+    check_writable,
+    named_data_of,
+    run_delegate,
+)
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
@@ -65,7 +72,8 @@ class MethodProgram:
         self._delegates = delegates
         self._limit = limit
         self._named_data = named_data_of(module, context)
-        self._payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
+        self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
+        self._partitions = FunctionProgram(module, context, delegates, limit)
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
         self._memories: dict[str, _Memory] = {}
@@ -282,12 +290,15 @@ class MethodProgram:
 
     def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.delegate.string_value()
-        payload = self._payloads.get(name)
-        if payload is None:
-            raise InterpreterError(f"@{name} is not a delegate.payload of the module")
         outs = [cast(Array, memory.values[slot]) for slot in op.outs]
         ins = [cast(Array, memory.values[slot]) for slot in op.ins]
-        results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), self._named_data, ins)
+        match self._delegated.get(name):
+            case PartitionOp() as partition:
+                results = self._partitions.run_partition(partition, ins)
+            case PayloadOp() as payload:
+                results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), self._named_data, ins)
+            case _:
+                raise InterpreterError(f"@{name} is not a delegate.partition or delegate.payload of the module")
         if len(results) != len(outs):
             raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
         _write(f"delegate @{name}", outs, results)

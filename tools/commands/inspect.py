@@ -33,6 +33,21 @@ def inspect_command(
     _print(report)
 
 
+def _print_delegate(console: Console, name: str, delegate: dict[str, Any]) -> None:
+    size = f", {delegate['bytes']} bytes" if "bytes" in delegate else ""
+    console.print(f"\ndelegate {name} ({delegate['backend']}){size}", style="bold", markup=False)
+    if "unread" in delegate:
+        console.print(f"  not disassembled: {delegate['unread']}", markup=False, soft_wrap=True)
+        return
+    if named := delegate.get("named_data"):
+        console.print(f"  named data {sum(named.values())} bytes, {len(named)} entries")
+    console.print(f"  constants {delegate['constant_bytes']} bytes")
+    table = Table("node", "count", box=None, header_style="bold")
+    for node, count in sorted(delegate["nodes"].items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(node, str(count))
+    console.print(table)
+
+
 def _shape(item: dict[str, Any]) -> str:
     """A shape, in which a dynamic dimension shows its name, if the file has one, and its range: `[batch in 2..8, ?<=6, 4]`."""
     sizes = zip(item["shape"], *(item.get(key, item["shape"]) for key in ("sizes", "least", "bounds")), strict=True)
@@ -70,8 +85,10 @@ def _print(report: dict[str, Any]) -> None:
         for operator, count in sorted(method["operators"].items(), key=lambda item: (-item[1], item[0])):
             table.add_row(operator, str(count))
         for delegate, count in method.get("delegates", {}).items():
-            table.add_row(f"delegate {delegate} ({report['backends'].get(delegate, 'unknown backend')})", str(count))
+            table.add_row(f"delegate {delegate} ({report['delegates'].get(delegate, {}).get('backend', 'unknown backend')})", str(count))
         console.print(table)
+    for name, delegate in report["delegates"].items():
+        _print_delegate(console, name, delegate)
     if report["weights"]:
         table = Table("weight", "type", "bytes", box=None, header_style="bold")
         for item in report["weights"][:20]:

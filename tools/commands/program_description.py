@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -12,16 +12,19 @@ from xdsl.ir import Attribute, SSAValue
 
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.stages import stage_of
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ir.extents import is_known, largest, least
 from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, shape_of, tensor_type
-from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.disassembly import disassemble
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.runtime.interpreter.function_runner import named_data_of
 
 
 def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
@@ -35,9 +38,40 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
     return {
         "stage": stage_of(module),
         "methods": methods,
-        "backends": {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)},
+        "delegates": _describe_delegates(module, context),
         "weights": weights,
         "weight_bytes": sum(item["bytes"] for item in weights),
+    }
+
+
+def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
+    """The delegates of a module by name, for JSON; of a payload that cannot be disassembled, why not."""
+    named_data = named_data_of(module, context)
+    weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+    found: dict[str, Any] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, PartitionOp):
+            found[op.sym_name.data] = {"backend": op.backend.data, **_describe_partition(op, weights)}
+        elif isinstance(op, PayloadOp):
+            entry = found[op.sym_name.data] = {"backend": op.backend.data, "bytes": len(context.blobs.get(op.data))}
+            try:
+                inside = disassemble(op, named_data, context.blobs)
+            except BackendError as error:
+                entry["unread"] = str(error)
+                continue
+            entry |= _describe_partition(inside.partition, {item.sym_name.data: item for item in inside.constants})
+            entry["named_data"] = {key: len(named_data[key]) for key in inside.named_data}
+    return found
+
+
+def _describe_partition(partition: PartitionOp, weights: Mapping[str, GlobalOp]) -> dict[str, Any]:
+    """The operations of a partition and the bytes of the constants that they read, for JSON."""
+    loads = [op for op in partition.body.walk() if isinstance(op, GlobalLoadConstantOp)]
+    constants = {op.global_attr.string_value() for op in loads}
+    nodes = Counter(op.name for op in partition.body.walk() if isinstance(op, SchemaOp))
+    return {
+        "nodes": dict(sorted(nodes.items())),
+        "constant_bytes": sum(nbytes(tensor_type(weights[name].type)) for name in constants),
     }
 
 

@@ -178,7 +178,9 @@ def make_parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     parser.register("action", "store_true", _Flag)
-    parser.add_argument("input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it; - is stdin")
+    parser.add_argument(
+        "input", nargs="?", default="-", help="a .mlir file, with its weights in the .safetensors beside it, or a .pte; - is stdin"
+    )
     parser.add_argument(
         "--weights",
         action="append",

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
+from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, parse_module, verify_parsed
 from flambeau.dialects.text.operation_text import operation_text
@@ -25,7 +26,7 @@ from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing_options import printing_options
-from flambeau.tools.opt.input import near_markers, read_input, split
+from flambeau.tools.opt.input import is_program, near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.result_files import OutputWeights
 from flambeau.tools.plugin_loading import load_from_environment
@@ -105,11 +106,13 @@ class _Tool:
         self._renderer = Renderer(wants_colour(sys.stderr) if arguments.color is None else arguments.color)
         self._status = 0
         self._weights = OutputWeights()
+        self._blobs = BlobStore()
+        """The weights that the input itself holds."""
 
     def run(self) -> int:
         arguments = self._arguments
         pipeline = self._pipeline()
-        whole = read_input(arguments.input)
+        whole = read_input(arguments.input, self._blobs)
         marker = arguments.split_input_file
         sources = split(whole, marker) if marker else [whole]
         if marker:
@@ -163,13 +166,13 @@ class _Tool:
 
     def _process(self, source: Source, pipeline: Pipeline, number: int, report: _Report) -> str:
         arguments = self._arguments
-        context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect)
+        context = FlambeauContext(allow_unregistered=arguments.allow_unregistered_dialect, blobs=self._blobs.copy())
         try:
             for path in arguments.weights:
                 context.blobs.open(path)
-            if arguments.input != "-":
+            if arguments.input != "-" and not is_program(arguments.input):
                 context.blobs.open_beside(arguments.input)
-            elif not arguments.weights:
+            elif arguments.input == "-" and not arguments.weights:
                 context.blobs.note_absence(_NO_WEIGHTS)
             with self._phase("parse"):
                 report.parsed = parsed = parse_module(source.text, context, source.file, line_offset=source.line_offset, locate=True)

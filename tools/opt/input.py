@@ -1,4 +1,4 @@
-"""The input of the tool: a file or stdin, as one text or as several between marker lines."""
+"""The input of the tool: a file or stdin, as one text or as several between marker lines; a `.pte` as the text of what it holds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import re
 import sys
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.text.module_text import decode, read_text
+from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.module_text import decode, print_module, read_text
 from flambeau.dialects.text.source_text import Source
 
 
-def read_input(path: str) -> Source:
-    """The text of a file; `-` is stdin. Raises IRError when it is not text, OSError."""
+def is_program(path: str) -> bool:
+    """Whether a file is a `.pte`, which has its weights in itself."""
+    return path.endswith(".pte")
+
+
+def read_input(path: str, blobs: BlobStore) -> Source:
+    """The text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises IRError, SourceError, OSError."""
+    if is_program(path):
+        # Most runs of the tool read no program, and start without what reads one.
+        from flambeau.frontends.interface import find_frontend
+
+        read = find_frontend(path)
+        assert read is not None
+        return Source(print_module(read(path, FlambeauContext(blobs=blobs)), locations=True), path)
     if path != "-":
         return Source(read_text(path), path)
     # Whatever the locale says: the text of a module is UTF-8.

@@ -17,7 +17,11 @@ from flambeau.support.files import replacing, same_file, write_text
 
 
 def text_file(name: str) -> str:
-    """The name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a file of weights."""
+    """The name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a program or a file of weights."""
+    if (path := Path(name)).suffix == ".pte":
+        raise ArgumentTypeError(
+            f"{name} is a name for a program: write the IR to {path.with_suffix('.mlir')}; flambeau compile writes a .pte"
+        )
     try:
         check_text_name(name)
     except BlobError as error:

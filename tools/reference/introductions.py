@@ -70,6 +70,8 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   func.return %0 : tensor<4xf32>
 }
 ```
+
+[`disassemble-payloads`](passes.md#disassemble-payloads) goes back, in programs of any origin.
 """,
     "fused": """
 They are made late, at the level of `edge`, and stand among its operators:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.memory.plan_memory import LOWER_BOUND
@@ -50,9 +51,10 @@ def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
 
 
 def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, MemoryReport]:
-    """The memory of each method of a planned module; empty before planning. Raises EmitError, BlobError."""
+    """The memory of each method of a planned module; empty before planning, and with partitions. Raises EmitError, BlobError."""
     methods = methods_of(module)
-    if not methods or any(method.arena_sizes is None for method in methods.values()):
+    has_partitions = any(isinstance(op, PartitionOp) for op in module.body.block.ops)
+    if not methods or has_partitions or any(method.arena_sizes is None for method in methods.values()):
         return {}
     reports: dict[str, MemoryReport] = {}
     plans = {plan.name: plan for plan in to_program(module, context).execution_plan}

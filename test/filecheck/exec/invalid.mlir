@@ -219,7 +219,7 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
-  // expected-error @+1 {{the module has no delegate.payload @d}}
+  // expected-error @+1 {{the module has no delegate.partition or delegate.payload @d}}
   exec.delegate_call @d()
   exec.return
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from flambeau.runtime.interpreter import interpret
 from flambeau.support.safetensors import write_safetensors
 from flambeau.tools.commands.run import parse_input
 from flambeau.tools.main import main
+from flambeau.tools.opt import main as opt
 
 MODULE = """
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -64,8 +66,22 @@ def test_a_delegate_shows_its_backend(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["inspect", program]) == 0
     assert "delegate delegate0 (" in (out := capsys.readouterr().out) and "unknown backend" not in out
     assert main(["inspect", "--json", program]) == 0
-    backends = json.loads(capsys.readouterr().out)["backends"]
-    assert list(backends) == ["delegate0"] and f"delegate0 ({backends['delegate0']})" in out
+    delegates = json.loads(capsys.readouterr().out)["delegates"]
+    assert list(delegates) == ["delegate0"]
+    backend, size, why = (delegates["delegate0"][key] for key in ("backend", "bytes", "unread"))
+    assert f"delegate delegate0 ({backend}), {size} bytes\n  not disassembled: {why}\n" in out
+
+
+def test_a_delegate_of_an_unknown_backend_shows_its_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    delegate = pte.BackendDelegate("Nobody's", memoryview(b"12345"), ())
+    program = tmp_path / "a.pte"
+    program.write_bytes(write(dataclasses.replace(plan([], [], [], [], []), delegates=(delegate,))))
+    assert main(["inspect", str(program)]) == 0
+    why = 'its 5 bytes are for "Nobody\'s" only: no backend here is called so by programs'
+    assert f"delegate delegate0 (Nobody's), 5 bytes\n  not disassembled: {why}\n" in capsys.readouterr().out
+    assert opt([str(program), "-p", "disassemble-payloads"]) == 0
+    out, err = capsys.readouterr()
+    assert 'delegate.payload @delegate0 backend "Nobody\'s"' in out and f"@delegate0 stays a payload: {why}\n" in err
 
 
 def test_engines_take_dynamic_inputs_of_any_size(tmp_path: Path) -> None:

@@ -117,8 +117,15 @@ def test_a_folder(run: Run) -> None:
 
 
 def test_a_file_that_is_not_text(run: Run) -> None:
+    Path("model.pt2").write_bytes(b"PK\x03\x04\xff\x00")
+    assert run(None, "model.pt2") == (1, "", "error: model.pt2: the file is not text: give a module as a .mlir file\n")
+
+
+def test_a_damaged_program(run: Run) -> None:
     Path("model.pte").write_bytes(b"\x18\x00\x00\x00ET12\xff\xfe\x00")
-    assert run(None, "model.pte") == (1, "", "error: model.pte: the file is not text: give a module as a .mlir file\n")
+    status, out, err = run(None, "model.pte")
+    assert (status, out) == (1, "") and err.startswith("error: model.pte: ") and err.count("\n") == 1
+    assert run(None, "nowhere.pte") == (1, "", "error: no such file: nowhere.pte\n")
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", "// only a comment\n"])

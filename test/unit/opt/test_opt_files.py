@@ -437,3 +437,8 @@ def test_a_reproducer_compares_results_as_the_run_did_wherever_it_is_moved(run: 
     Path("work").rename("moved")
     status, _, err = run("--run-reproducer", "moved/r.mlir")
     assert status == 1 and "note: the error of moved/r.mlir came again" in err
+
+
+def test_a_program_is_not_written_over(run: Run) -> None:
+    status, _, err = run("model.pte", "-o", "model.pte")
+    assert status == 2 and "model.pte is a name for a program: write the IR to model.mlir" in err
