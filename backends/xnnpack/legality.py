@@ -13,7 +13,7 @@ from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, normalize_dim, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.targets.contracts import Limit
+from flambeau.passes.analysis.legality import Limit
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
 """Why an operation is not taken; None when it is."""

@@ -472,9 +472,7 @@ def row(
     `out` is the overload of the out-variant, where that is not the operator's own name with `_out`. In a plug-in, a dialect of that name
     need not exist. Raises ValueError for a schema that does not parse, or an operator that exists.
     """
-    parsed = parse_schema(schema, namespace)
-    if out:
-        parsed = replace(parsed, out_overload=out)
+    parsed = replace(parse_schema(schema, namespace), out_overload=out)
     if parsed.mutates and namespace != "aten":
         parsed = parsed.functional()
 
