@@ -92,7 +92,7 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     if not options.backends:
         return []
     return [
-        _pass("partition", backends=options.backends),
+        _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
         # In terms of the backend's own operators, of which equal ones are computed once.
         _pass("convert-partitions"),
         _pass("cse"),

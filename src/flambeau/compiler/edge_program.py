@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from os import PathLike
@@ -17,8 +17,11 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
-from flambeau.passes.delegation.interface import backend_names, find_backend
+from flambeau.passes.delegation.interface import backend_names
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -144,14 +147,31 @@ class EdgeProgramManager(ExplainsMembers):
         return EdgeProgramManager(module, self.context, self._options)
 
     @explains_arguments
-    def to_backend(self, backend: str) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` takes is delegated to it. Raises BackendError when there is no such backend."""
+    def to_backend(
+        self,
+        backend: str,
+        no_delegate: Sequence[str] = (),
+        unless: Callable[[SchemaOp], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """A manager of the program in which what `backend` takes is delegated to it.
+
+        Args:
+            backend: its name, perhaps with options: `"xnnpack{least=3}"`.
+            no_delegate: what stays: paths of modules, such as `layers.0.attention`, and names of operators.
+            unless: whether an operator stays.
+
+        Raises:
+            BackendError: there is no such backend.
+            PassError: nothing is of a path or name in `no_delegate`.
+        """
         if not isinstance(cast(object, backend), str):
             listed = f"there are {', '.join(backend_names())}"
             why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
             raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
-        find_backend(backend)
-        return self.transform(delegate(PipelineOptions(backends=(backend,))))
+        find_choice(backend)
+        partition, *rest = delegate(PipelineOptions(backends=(backend,), no_delegate=tuple(no_delegate)))
+        assert isinstance(partition, PartitionPass)
+        return self.transform([partition.keeping(unless), *rest])
 
     def survey(self, backend: str) -> Survey:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
