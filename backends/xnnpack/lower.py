@@ -99,6 +99,12 @@ def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
 
 # Elementwise
 
+
+@_converts("hardswish")
+def _whole_hardswish(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.HardswishNodeOp(op.operands[0]).result
+
+
 _x = m.value()
 _gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, max_val=6)
 
