@@ -19,6 +19,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.options import BackendName, Choice, find_choice
+from flambeau.passes.delegation.report import ReportRow, partition_report
 from flambeau.passes.delegation.survey import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import count
@@ -137,13 +138,17 @@ class PartitionPass(ModulePass):
         object.__setattr__(new, "unless", unless)  # a function cannot be written as an option
         return new
 
+    def report(self, module: ModuleOp) -> list[ReportRow]:
+        """What the pass has made of a module: who has each operator, and why the others stay."""
+        return partition_report(module, [find_choice(name) for name in self.backends], Vetoes(self.no_delegate, self.unless))
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         if not self.backends:
             raise BackendError(f"no backend is named; say backends=… with one of {', '.join(backend_names())}")
         functions = functions_with_bodies(op)
-        operations = (item for function in functions for item in function.walk())
-        vetoes = Vetoes(self.no_delegate, self.unless, operations)
+        vetoes = Vetoes(self.no_delegate, self.unless)
+        vetoes.check(item for function in functions for item in function.walk())
         for name in self.backends:
             choice = find_choice(name)
             for function in functions:

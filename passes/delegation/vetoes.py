@@ -19,12 +19,14 @@ class Vetoes:
     `edge.add.Tensor`.
     """
 
-    def __init__(self, texts: Sequence[str], unless: Callable[[SchemaOp], bool] | None, operations: Iterable[Operation]):
-        """Raises BackendError for a text that stands for none of the operations, where it would go unnoticed."""
+    def __init__(self, texts: Sequence[str], unless: Callable[[SchemaOp], bool] | None):
         self._texts = texts
         self._unless = unless
-        names = {name for op in operations if isinstance(op, SchemaOp) for name in _names(op)} if texts else set[str]()
-        for text in texts:
+
+    def check(self, operations: Iterable[Operation]) -> None:
+        """Raises BackendError for a text that stands for none of the operations, where it would go unnoticed."""
+        names = {name for op in operations if isinstance(op, SchemaOp) for name in _names(op)} if self._texts else set[str]()
+        for text in self._texts:
             if text not in names:
                 what = "no operator of the program is in a module of this path, or has this name"
                 raise BackendError(f"no-delegate {text!r} keeps nothing: {what}{did_you_mean(text, names)}")

@@ -33,6 +33,7 @@ from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
+from flambeau.tools.instruments.partition_report import PartitionReport
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
 from flambeau.tools.reproducers.crash_reproducer import CrashReproducer
 from flambeau.tools.reproducers.reproducer_file import Reproducer, with_plugins
@@ -85,6 +86,13 @@ class CompileOptions:
             help="keep a module, layers.0.attention, or an operator, softmax, from every backend; may be given again",
         ),
     ] = None
+    explain_partitions: Annotated[
+        bool,
+        typer.Option(
+            "--explain-partitions",
+            help="of --backend: print a table of the operators that backends took and left, with the reasons and the work",
+        ),
+    ] = False
     planner: Annotated[
         str,
         typer.Option(
@@ -148,6 +156,8 @@ def compile_command(
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
     bounds = ",".join(map(_bound, options.bounds or ()))
     extra = extra_passes([*([f"aten:bound-symbols{{bounds={bounds}}}"] if bounds else []), *(options.passes or ())])
+    partitions = PartitionReport()
+    watchers += [partitions] if options.explain_partitions else []
     console = stderr_console()
     context = FlambeauContext()
     start = time.perf_counter()
@@ -189,8 +199,10 @@ def compile_command(
             "stages": [vars(record) for record in compilation.records],
             "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
         }
-        print_json(report)
+        print_json(report | ({"partitions": partitions.data()} if options.explain_partitions else {}))
         return
+    if options.explain_partitions:
+        console.print(partitions.table())
     _print_report(console, compilation, memory, path, size, imported)
 
 
@@ -213,8 +225,9 @@ def _check(options: CompileOptions) -> None:
             split_choices(backend)
         except (PipelineError, OptionError) as error:
             raise StageError(f"--backend {backend}: {error}") from error
-    if options.no_delegate and not options.backends:
-        raise StageError("--no-delegate is for --backend")
+    for name in ("no_delegate", "explain_partitions"):
+        if getattr(options, name) and not options.backends:
+            raise StageError(f"--{name.replace('_', '-')} is for --backend")
     try:
         planner_pass(PipelineOptions(planner=options.planner))
     except ValueError as error:
