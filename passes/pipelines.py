@@ -38,10 +38,10 @@ def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
         _pass("lower-complex"),
         # While attention is one operator: query heads share the heads of keys that would be repeated for them.
         _pass("group-attention"),
-        # Composite operators in terms of Core ATen, but for those that the target runs whole.
-        _pass("decompose-aten", target=options.target, preserve=options.preserve),
+        # Composite operators in terms of Core ATen, but for those that the target or a backend runs whole.
+        _pass("decompose-aten", target=options.target, preserve=options.preserve, backends=options.backends),
         # From here on only the closed set exists; whatever is left outside it is reported, all at once.
-        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve),
+        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve, backends=options.backends),
     ]
 
 
@@ -92,13 +92,32 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     if not options.backends:
         return []
     return [
-        _pass("partition", backends=options.backends),
+        _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
+        # What was kept whole for a backend, and that none took.
+        *(_decompose_the_rest(options) if _keep_operators(options) else ()),
         # In terms of the backend's own operators, of which equal ones are computed once.
         _pass("convert-partitions"),
         _pass("cse"),
         _pass("lower-partitions"),
         # Constants that a payload holds are loaded no more.
         _pass("remove-dead-code"),
+    ]
+
+
+def _keep_operators(options: PipelineOptions) -> bool:
+    """Whether a backend wants operators whole that are not Core ATen."""
+    from flambeau.passes.delegation.options import find_choice
+
+    return any(rule.whole for name in options.backends for rule in find_choice(name).table.rules.values())
+
+
+def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
+    """From operators of the edge level that were kept for a backend to those that the target runs."""
+    return [
+        _pass("decompose-aten", target=options.target, preserve=options.preserve),
+        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve),
+        _pass("canonicalize"),
+        *core_to_edge(options),
     ]
 
 
@@ -153,8 +172,9 @@ class Stage:
 ROAD = (
     Stage("aten"),
     Stage("core", ("aten-to-core",)),
-    Stage("edge", ("optimize-core", "core-to-edge", "optimize-edge", "delegate")),
-    Stage("exec", ("edge-to-exec",)),
+    Stage("edge", ("optimize-core", "core-to-edge", "delegate")),
+    # The target's fused forms and layouts come after backends have chosen: it keeps nothing from them.
+    Stage("exec", ("optimize-edge", "edge-to-exec")),
     Stage("planned", ("plan",)),
 )
 """The stages of a module, in order. The emitter takes it from the last one to a `.pte`."""

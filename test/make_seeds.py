@@ -21,7 +21,7 @@ import numpy as np
 from op_samples import all_samples
 from xdsl.ir import Attribute, Block
 
-from flambeau.backends.elementwise.payload import CONSTANT, LOAD, OPERATIONS, STORE, Instruction, Payload
+from flambeau.backends.elementwise.payload import COMPUTATIONS, CONSTANT, LOAD, STORE, Instruction, Payload
 from flambeau.dialects.exec.out_variants import TENSOR_OPTIONS, out_variant
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, from_numpy_name, is_static, shape_of, tensor
@@ -357,12 +357,11 @@ def seed_of(call: Call, style: int, others: Sequence[str]) -> pte.Program:
 
 def delegate() -> pte.Program:
     """A program with a delegate, y = relu(2 x + 1), and its argument and result used by another call."""
-    code = OPERATIONS
     steps = (
         Instruction(LOAD, 0, 0),
         Instruction(CONSTANT, 1, number=2.0),
-        Instruction(code["mul"].code, 2, 0, 1),
-        Instruction(code["relu"].code, 2, 2),
+        Instruction(COMPUTATIONS["mul.Tensor"], 2, 0, 1),
+        Instruction(COMPUTATIONS["relu"], 2, 2),
         Instruction(STORE, 0, 2),
     )
     seed = Seed(0)
@@ -370,7 +369,7 @@ def delegate() -> pte.Program:
     one = seed.add(pte.Int(1))
     seed.inputs, seed.outputs = [x], [y, z]
     instructions = [pte.DelegateCall(0, (x, y)), pte.KernelCall(0, (x, y, one, z, z)), pte.FreeCall(x)]
-    payload = memoryview(Payload(1, 1, 3, 6, steps).encode())
+    payload = memoryview(Payload(1, 1, 3, (2, 3), steps).encode())
     return seed.program(instructions, ["aten::add.out", "aten::sub.out"], delegates=(pte.BackendDelegate("FlambeauElementwise", payload),))
 
 

@@ -1,17 +1,23 @@
 """Runs of elementwise float32 operators as one pass over the elements; README.md in this folder says more."""
 
-from flambeau.backends.elementwise.lower import lower
-from flambeau.backends.elementwise.payload import execute
-from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS, absorbs, refuse
-from flambeau.passes.delegation.interface import Backend
+from dataclasses import dataclass
+
+from flambeau.passes.delegation.interface import Backend, BackendOptions, one_by_one
+from flambeau.support.lazy import later
+
+
+@dataclass(frozen=True)
+class ElementwiseOptions(BackendOptions):
+    """One operator alone is a loop already, which the CPU's kernels run."""
+
+    least: int = 2
+
 
 BACKEND = Backend(
     "elementwise",
     "FlambeauElementwise",
-    refuse=refuse,
-    absorbs=absorbs,
-    encode=lower,
-    execute=execute,
-    least=2,
-    most=MOST_OPERATIONS,
+    table=later("flambeau.backends.elementwise.legality:table"),
+    encode=one_by_one(later("flambeau.backends.elementwise.program:encode")),
+    decode=later("flambeau.backends.elementwise.program:decode"),
+    options=ElementwiseOptions,
 )

@@ -26,7 +26,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import BackendError, Encoded
+from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
 from flambeau.support.lazy import Array, np
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _TABLES = {table.record.__name__: table for table in NODES}
 
 
-def encode(partition: PartitionOp, constants: ModuleConstants) -> Encoded:
+def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """The payload of a partition of `xnnpack` operators. Raises BackendError for another one."""
     return _Encoder(partition, constants).encode()
 

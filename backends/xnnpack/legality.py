@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
-from xdsl.ir import Operation, OpResult, SSAValue
-
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
-from flambeau.dialects.edge.layout import is_row_major
-from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, normalize_dim, shape_of
-from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.legality import Limit
-
-Check: TypeAlias = Callable[[SchemaOp], str | None]
-"""Why an operation is not taken; None when it is."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What holds of an operator that is taken, beside what holds of all."""
-
-    limits: tuple[Limit, ...] = ()
-    constants: tuple[str, ...] = ()
-    """The arguments that must be constants: the library packs them when a program is loaded."""
-    checks: tuple[Check, ...] = ()
-
-
-def _is_constant(value: object) -> bool:
-    return value is None or (isinstance(value, OpResult) and isinstance(value.op, GlobalLoadConstantOp))
+from flambeau.passes.analysis.legality import Limit, OperatorTable, Rule
+from flambeau.passes.delegation.interface import BackendOptions
 
 
 def _pair(values: tuple[int, ...]) -> tuple[int, int]:
@@ -118,13 +94,14 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(_limits_in_order,))),
+    "hardswish": Rule(whole=True),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "gelu": Rule((Limit("approximate", only="none"),)),
     "pow.Tensor_Scalar": Rule(checks=(_halves,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
     "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), (_output_padding,)),
-    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias")),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), (_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,
@@ -144,35 +121,10 @@ OPERATORS: dict[str, Rule] = {
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
 
-def _why_not_tensor(value: SSAValue) -> str | None:
-    """What XNNPACK does not take of a tensor of any operator."""
-    if not is_static(value):
-        return "the sizes of a tensor are not static"
-    if element_of(value) != f32:
-        return f"a tensor is of {element_of(value)}, and XNNPACK takes f32 here"
-    if not 1 <= len(shape_of(value)) <= MOST_DIMENSIONS:
-        return f"a tensor has {len(shape_of(value))} dimensions, and XNNPACK takes 1 to {MOST_DIMENSIONS}"
-    if 0 in shape_of(value):
-        return "a tensor has no elements"
-    return None if is_row_major(value) else "a tensor is not row-major"
+_TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
+_TABLE = OperatorTable(OPERATORS, _TENSORS)
 
 
-def refuse(op: Operation) -> str | None:
-    """Why XNNPACK does not take an edge operation; None when it takes it."""
-    rule = OPERATORS.get(op.schema.name) if isinstance(op, SchemaOp) else None
-    if rule is None or not isinstance(op, SchemaOp):
-        return "XNNPACK has no node for it"
-    # A second result is that of a rule of its own.
-    for value in (*op.operands, op.results[0]):
-        if (reason := _why_not_tensor(value)) is not None:
-            return reason
-    for name in rule.constants:
-        if not _is_constant(op.argument(name)):
-            return f"argument {name!r} is not a constant"
-    reasons = (*(limit.why_not(op) for limit in rule.limits), *(check(op) for check in rule.checks))
-    return next((reason for reason in reasons if reason is not None), None)
-
-
-def absorbs(op: Operation, value: SSAValue) -> bool:
-    """Whether a constant operand goes into the payload: all do."""
-    return True
+def table(options: BackendOptions) -> OperatorTable:
+    """What XNNPACK takes: no option changes it. All constants go into the payload."""
+    return _TABLE

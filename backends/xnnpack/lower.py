@@ -16,7 +16,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
@@ -35,7 +35,7 @@ CONVERTERS: dict[str, Converter] = {}
 """What the result of an operator of the edge level becomes, by its name: one for each operator of the legality table."""
 
 
-def convert(partition: PartitionOp, constants: ModuleConstants) -> None:
+def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `xnnpack` operators. Raises ConversionError that lists what has no form there."""
     target = ConversionTarget("the xnnpack dialect").legal("xnnpack", "ml_program", ReturnOp)
     target.illegal("edge", because="XNNPACK computes nodes of its own")
@@ -98,6 +98,12 @@ def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
 
 
 # Elementwise
+
+
+@_converts("hardswish")
+def _whole_hardswish(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.HardswishNodeOp(op.operands[0]).result
+
 
 _x = m.value()
 _gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, max_val=6)

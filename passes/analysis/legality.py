@@ -130,6 +130,8 @@ class Rule:
     instead: Callable[..., Any] | None = None
     """What computes the same where this does not hold, in terms of other operators, from the arguments in the schema's order. Without one,
     the row's `decompose`."""
+    whole: bool = False
+    """Whether a backend wants an operator that is not Core ATen kept for it; what no partition takes in the end is decomposed then."""
 
     def why_not(self, op: SchemaOp) -> str | None:
         """What does not hold of an operation; None when all does."""
@@ -156,6 +158,14 @@ class OperatorTable:
     """Whether a constant operand goes into the payload: all do, unless it says which."""
     most: int = 1_000_000
     """The most operations of one delegate."""
+
+    def keeps(self, kind: type[SchemaOp]) -> bool:
+        """Whether an operator that is not Core ATen is to stay whole until partitions are cut."""
+        return (rule := self.rules.get(kind.schema.name)) is not None and rule.whole
+
+    def keeps_whole(self, op: SchemaOp) -> bool:
+        """Whether an operation of an earlier level is to stay whole until partitions are cut."""
+        return self.keeps(type(op)) and self.tensors.why_not(op) is None and self.rules[op.schema.name].why_not(op) is None
 
     def why_not(self, op: Operation) -> str | None:
         """Why an operation is not taken; None when it is."""

@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, check_operator
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.options import BackendName, find_choice
 from flambeau.passes.manager import OperationPass
 from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
 from flambeau.passes.rewriting.legality import ConversionTarget
@@ -52,6 +53,8 @@ class ConvertAtenToCorePass(OperationPass):
     """Whose kernels and fused forms decide which operators outside of Core ATen are legal; without it, all that some target may keep."""
     preserve: tuple[Annotated[str, check_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
+    backends: tuple[BackendName, ...] = ()
+    """Backends whose tables want operators whole."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
@@ -61,7 +64,9 @@ class ConvertAtenToCorePass(OperationPass):
     def _belongs(self, op: SchemaOp) -> bool:
         if op.core or not op.keep:
             return op.core
-        return self.target is None or op.schema.name in self.preserve or find_target(self.target).keeps(type(op))
+        if self.target is None or op.schema.name in self.preserve or find_target(self.target).keeps(type(op)):
+            return True
+        return any(find_choice(name).table.keeps(type(op)) for name in self.backends)
 
     def _why_illegal(self, op: Operation) -> str | None:
         if not isinstance(op, SchemaOp) or (op.level() == "core" and self._belongs(op)):

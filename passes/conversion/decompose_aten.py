@@ -10,14 +10,17 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
+from flambeau.passes.analysis.legality import OperatorTable
+from flambeau.passes.delegation.options import BackendName, find_choice
 from flambeau.passes.manager import PatternPass
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 from flambeau.passes.rewriting.retyping import retyped
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
@@ -28,12 +31,19 @@ class DecomposePattern(Pattern):
 
     target: Target
     preserve: frozenset[str]
+    tables: tuple[OperatorTable, ...]
+    """What backends take."""
     roots = (SchemaOp,)
     counter = "operators decomposed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
+        if op.level() == "edge" and self._is_left(op):
+            # It takes the whole way again, on which types and scalars become explicit.
+            new = op.siblings["row"].from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
+            rename_values(op, new)
+            return rewriter.replace(op, new)
         if op.level() != op.siblings["row"].level() or self._keeps(op):
             return
         takes_types = self.target.missing_type(op) is None
@@ -53,10 +63,16 @@ class DecomposePattern(Pattern):
             raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
         replace_with_values(op, values, rewriter)
 
+    def _is_left(self, op: SchemaOp) -> bool:
+        """Whether an operator of the edge level was kept for a backend, and none took it."""
+        was_kept = op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
+        return was_kept and op.schema.name not in self.preserve and not self.target.keeps(type(op))
+
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":
             return op.name in self.preserve or self.target.runs(op)
-        return (op.core or op.keep) and (op.schema.name in self.preserve or self.target.runs(op)) and op.whole()
+        wanted = op.schema.name in self.preserve or self.target.runs(op) or any(table.keeps_whole(op) for table in self.tables)
+        return (op.core or op.keep) and wanted and op.whole()
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,8 @@ class DecomposeAtenPass(PatternPass):
     The same holds for an operator of another library, whose row is in a plug-in: it stays whole if the target has its kernel.
 
     Needs: `aten` operators with inferred types. Leaves: `aten` operators, core or kept whole, that the target has a kernel for or that
-    `preserve` names, and those that have no decomposition (`convert-aten-to-core` reports the ones outside Core ATen).
+    `preserve` names or a backend wants whole, and those that have no decomposition (`convert-aten-to-core` reports the ones outside Core
+    ATen). At the edge level it rewrites what was kept for a backend and is in no partition.
     """
 
     name = "decompose-aten"
@@ -74,7 +91,10 @@ class DecomposeAtenPass(PatternPass):
     """Whose kernels decide which operators stay whole."""
     preserve: tuple[Annotated[str, check_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
+    backends: tuple[BackendName, ...] = ()
+    """Backends whose tables want operators whole."""
 
     def patterns(self) -> Sequence[Pattern]:
         """The one pattern that asks an operator's row."""
-        return [DecomposePattern(find_target(self.target), frozenset(self.preserve))]
+        tables = tuple(find_choice(name).table for name in self.backends)
+        return [DecomposePattern(find_target(self.target), frozenset(self.preserve), tables)]

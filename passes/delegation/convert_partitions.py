@@ -10,7 +10,8 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.options import choice_of
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -30,14 +31,15 @@ class ConvertPartitionsPass(ModulePass):
         """Rewrites `op` in place."""
         constants = ModuleConstants(ctx, op)
         for partition in [item for item in op.body.block.ops if isinstance(item, PartitionOp)]:
-            name, identifier = partition.sym_name.data, partition.backend.data
-            backend = find_identifier(identifier)
-            if backend is None:
-                raise OperationError(partition, f"partition @{name} cannot be converted: {unknown_identifier(identifier)}")
-            if backend.convert is None or not may_rewrite(self.name, partition):
+            try:
+                choice = choice_of(partition)
+            except ValueError as error:
+                raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be converted: {error}") from error
+            convert = choice.backend.convert
+            if convert is None or not may_rewrite(self.name, partition):
                 continue
             try:
-                backend.convert(partition, constants)
+                convert(partition, constants, choice.options)
             except BackendError as error:
                 raise OperationError(partition, str(error)) from error
             count("partitions converted")

@@ -15,13 +15,17 @@ from xdsl.traits import is_side_effect_free
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
-    """The operations that each operation but the terminator must follow: those of its operands, and earlier accesses to state."""
+    """The operations of a block that each of them but the terminator must follow.
+
+    They give the values that it, or what is in its regions, reads; or they access state earlier.
+    """
     found: dict[Operation, list[Operation]] = {}
     last: Operation | None = None
     for op in block.ops:
         if op is block.last_op:
             break
-        found[op] = list(dict.fromkeys(value.op for value in op.operands if isinstance(value, OpResult)))
+        read = (value.op for inner in op.walk() for value in inner.operands if isinstance(value, OpResult))
+        found[op] = list(dict.fromkeys(before for before in read if before.parent is block))
         if not is_side_effect_free(op):
             if last is not None:
                 found[op].append(last)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FunctionReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.delegate.ops import CallOp, PartitionOp
-from flambeau.dialects.flambeau.blobs import BlobStore
+from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
+from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.analysis.legality import OperatorTable
 from flambeau.support.executorch_names import INSTEAD
 from flambeau.support.lazy import Array, np
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
@@ -41,37 +47,85 @@ class Encoded:
 
 
 @dataclass(frozen=True)
+class BackendOptions:
+    """The options of every backend. One with others derives from it: they reach its functions, and are compile specs of its delegates."""
+
+    least: int = 1
+    """The fewest operators that are worth a delegate."""
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise ValueError(f"a delegate has 1 operator or more, not {self.least}")
+
+
+@dataclass(frozen=True)
 class Backend:
-    """A backend: what it takes, and what it makes of it.
+    """A backend: what it takes, and what it makes of it. Its functions are imported when they are first called (`later`).
 
     Attributes:
         name: what users call it; the name of its folder.
         identifier: what programs call it, and its part of the C runtime: the `id` of a delegate.
-        refuse: why it does not take an `edge` operation; None when it takes it.
-        absorbs: whether the operation takes this operand, loaded from a constant, into the payload and not as an argument.
-        encode: the payload that computes what a partition does, given the constants of the module.
+        table: what it takes, perhaps depending on the options.
+        encode: the payloads of partitions, one each, of every method at once; they have the same options. Raises BackendError.
         convert: rewrites a partition in terms of the backend's own dialect, before it is encoded; None for a backend without one.
         decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
-            payload and the program's named data. Raises BackendError for a bad payload.
-        execute: runs a payload with numpy, from the partition's arguments to its results, where `decode` is None. Raises BackendError for a
-            bad payload.
-        least: the fewest operations that are worth a delegate.
-        most: the most operations of one delegate.
+            payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
+        options: a frozen dataclass.
+        requires: the Python modules that `encode` imports and that are not installed with Flambeau.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
     """
 
     name: str
     identifier: str
-    refuse: Callable[[Operation], str | None]
-    absorbs: Callable[[Operation, SSAValue], bool]
-    encode: Callable[[PartitionOp, ModuleConstants], Encoded]
-    convert: Callable[[PartitionOp, ModuleConstants], None] | None = None
+    table: OperatorTable | Callable[[Any], OperatorTable]
+    encode: Callable[[Sequence[PartitionOp], ModuleConstants, Any], Sequence[Encoded]]
+    convert: Callable[[PartitionOp, ModuleConstants, Any], None] | None = None
     decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp] | None = None
-    execute: Callable[[memoryview, Sequence[Array]], Sequence[Array]] | None = None
-    least: int = 1
-    most: int = 1_000_000
+    options: type[BackendOptions] = BackendOptions
+    requires: tuple[str, ...] = ()
     library: Path | None = None
+
+    def missing(self) -> str | None:
+        """What must be installed before it can encode; None when all is."""
+        absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
+        return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here" if absent else None
+
+
+def one_by_one(encode: Callable[[PartitionOp, ModuleConstants, Any], Encoded]) -> Callable[..., Sequence[Encoded]]:
+    """The `encode` of a backend whose payloads know nothing of each other, from that of one partition."""
+
+    def encode_all(partitions: Sequence[PartitionOp], constants: ModuleConstants, options: BackendOptions) -> Sequence[Encoded]:
+        found: list[Encoded] = []
+        for partition in partitions:
+            try:
+                found.append(encode(partition, constants, options))
+            except BackendError as error:
+                raise OperationError(partition, str(error)) from error
+        return found
+
+    return encode_all
+
+
+def partition_module(
+    identifier: str,
+    inputs: Sequence[Attribute],
+    build: Callable[..., Sequence[SSAValue]],
+    constants: Sequence[GlobalOp] = (),
+) -> ModuleOp:
+    """What a payload decodes into: its constants, and a partition with inputs of these types, whose results `build` makes of them.
+
+    Raises BackendError where operators do not fit together.
+    """
+    block = Block(arg_types=inputs)
+    try:
+        with ImplicitBuilder(block):
+            results = build(*block.args)
+            ReturnOp(results)
+    except VerifyException as error:
+        raise BackendError(f"a payload of {identifier!r} is damaged: {error}") from error
+    kind = FunctionType.from_lists(inputs, [value.type for value in results])
+    return ModuleOp([*constants, PartitionOp("partition", identifier, kind, Region(block))])
 
 
 ABSENT_ADVICE = "load its plug-in with --load-plugin; if there is none, export the program without a partitioner for this backend"
@@ -138,11 +192,9 @@ def run_payload(identifier: str, data: memoryview, named_data: Mapping[str, memo
     backend = find_identifier(identifier)
     if backend is None:
         raise BackendError(unknown_identifier(identifier))
-    if backend.decode is not None:
-        return _run_partition(backend.name, backend.decode, data, named_data, inputs)
-    if backend.execute is None:
+    if backend.decode is None:
         raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
-    return backend.execute(data, inputs)
+    return _run_partition(backend.name, backend.decode, data, named_data, inputs)
 
 
 def _run_partition(
@@ -161,7 +213,7 @@ def _run_partition(
     kind = partition.function_type
     block = Block(arg_types=kind.inputs.data)
     call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
-    block.add_ops([call, ReturnOp(*call.results)])
+    block.add_ops([call, FunctionReturnOp(*call.results)])
     module.body.block.add_op(FuncOp("main", kind, Region(block)))
     try:
         return [np.asarray(value) for value in FunctionProgram(module, context).run("main", inputs)]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import BlobStore
-from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
+from flambeau.passes.delegation.interface import BackendError, Encoded
+from flambeau.passes.delegation.options import Choice, choice_of
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class LowerPartitionsPass(ModulePass):
     """Replaces each `delegate.partition` by the `delegate.payload` that its backend compiles it to.
 
-    What a payload finds by name in the program becomes `exec.named_data`.
+    A backend is given the partitions of all methods that have the same compile specs at once. What a payload finds by name in the program
+    becomes `exec.named_data`.
 
     Needs: partitions of installed backends. Leaves none; their calls name the payloads. Raises OperationError for another.
     """
@@ -37,25 +39,42 @@ class LowerPartitionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         constants, named = ModuleConstants(ctx, op), _NamedData(blob_store(ctx), op)
-        for partition in [item for item in op.body.block.ops if isinstance(item, PartitionOp)]:
-            name, identifier = partition.sym_name.data, partition.backend.data
-            backend = find_identifier(identifier)
-            if backend is None:
-                raise OperationError(partition, f"partition @{name} cannot be lowered: {unknown_identifier(identifier)}")
-            if not may_rewrite(self.name, partition):
-                continue
-            try:
-                encoded = backend.encode(partition, constants)
-            except BackendError as error:
-                raise OperationError(partition, str(error)) from error
-            blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
-            named.add(encoded.named_data, partition)
-            payload = PayloadOp(name, identifier, blob, partition.function_type, partition.specs)
-            payload.location = partition.location
-            op.body.block.insert_op_before(payload, partition)
-            count("partitions compiled")
-            partition.detach()
-            partition.erase()
+        together: dict[tuple[StringAttr, DictionaryAttr | None], list[PartitionOp]] = {}
+        for partition in op.body.block.ops:
+            if isinstance(partition, PartitionOp):
+                together.setdefault((partition.backend, partition.specs), []).append(partition)
+        for partitions in together.values():
+            choice = _choice_of(partitions[0])
+            partitions = [partition for partition in partitions if may_rewrite(self.name, partition)]
+            for partition, encoded in zip(partitions, _encoded(partitions, constants, choice), strict=True):
+                name = partition.sym_name.data
+                blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
+                named.add(encoded.named_data, partition)
+                payload = PayloadOp(name, partition.backend.data, blob, partition.function_type, partition.specs)
+                payload.location = partition.location
+                op.body.block.insert_op_before(payload, partition)
+                count("partitions compiled")
+                partition.detach()
+                partition.erase()
+
+
+def _choice_of(partition: PartitionOp) -> Choice:
+    try:
+        choice = choice_of(partition)
+    except ValueError as error:
+        raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be lowered: {error}") from error
+    if (missing := choice.backend.missing()) is not None:
+        raise OperationError(partition, missing)
+    return choice
+
+
+def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, choice: Choice) -> Sequence[Encoded]:
+    if not partitions:
+        return ()
+    try:
+        return choice.backend.encode(partitions, constants, choice.options)
+    except BackendError as error:
+        raise OperationError(partitions[0], str(error)) from error
 
 
 class _NamedData:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -17,38 +17,34 @@ from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
-from flambeau.passes.delegation.interface import Backend, BackendError, backend_names, find_backend
-from flambeau.passes.delegation.survey import functions_with_bodies, groups_for, why_left
+from flambeau.passes.delegation.interface import BackendError, backend_names
+from flambeau.passes.delegation.options import BackendName, Choice, find_choice
+from flambeau.passes.delegation.report import ReportRow, partition_report
+from flambeau.passes.delegation.survey import Veto, blocks_of, functions_with_bodies, groups_for, why_left
+from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 
 
-def _explain(function: FuncOp, backend: Backend, groups: list[list[Operation]]) -> None:
-    """Tells why each operator that stays does so."""
-    inside = {op for items in groups for op in items}
-    for op in function.body.block.ops:
-        if isinstance(op, SchemaOp) and op not in inside:
-            remark(op, f"backend {backend.name!r} leaves it: {why_left(op, backend)}")
-
-
 class _Outliner:
-    """Cuts one function's groups out of it."""
+    """Cuts the groups of one function's blocks out of it."""
 
-    def __init__(self, module: ModuleOp, function: FuncOp, backend: Backend):
+    def __init__(self, module: ModuleOp, function: FuncOp, choice: Choice, veto: Veto):
         self.module = module
         self.function = function
-        self.backend = backend
+        self.choice = choice
+        self.veto = veto
         self.symbols = set(symbols_of(module))
         self.number = 0
         """Partitions of this function with lower numbers are there."""
 
-    def outline(self) -> None:
-        block = self.function.body.block
+    def outline(self, block: Block) -> None:
+        """Replaces the groups of a block by calls."""
         with analysis("partitions", self.function):
-            groups = groups_for(self.function, self.backend)
+            groups = groups_for(block, self.choice, self.veto)
         if is_listening():
-            _explain(self.function, self.backend, groups)
+            self._explain(block, groups)
         groups = [items for items in groups if may_rewrite(PartitionPass.name, items[0])]
         if not groups:
             return
@@ -69,6 +65,13 @@ class _Outliner:
             op.detach()
             op.erase(safe_erase=False)
 
+    def _explain(self, block: Block, groups: list[list[Operation]]) -> None:
+        """Tells why each operator that stays does so."""
+        inside = {op for items in groups for op in items}
+        for op in block.ops:
+            if isinstance(op, SchemaOp) and op not in inside:
+                remark(op, f"backend {self.choice.backend.name!r} leaves it: {why_left(op, self.choice, self.veto)}")
+
     def _cut(self, items: list[Operation]) -> CallOp | None:
         """Adds the partition of a group to the module, and gives its call, which takes over the uses of its results."""
         outputs = used_outside(items)
@@ -80,7 +83,7 @@ class _Outliner:
         for op in items:
             for value in op.operands:
                 owner = value.op if isinstance(value, OpResult) else None
-                if isinstance(owner, GlobalLoadConstantOp) and self.backend.absorbs(op, value):
+                if isinstance(owner, GlobalLoadConstantOp) and isinstance(op, SchemaOp) and self.choice.table.absorbs(op, value):
                     absorbed[owner] = None
                 elif owner not in inside:
                     inputs[value] = None
@@ -94,7 +97,7 @@ class _Outliner:
             copy.location = op.location
             body.add_op(copy)
         body.add_op(ReturnOp([mapping[value] for value in outputs]))
-        partition = PartitionOp(self._name(), self.backend.identifier, kind, Region(body))
+        partition = PartitionOp(self._name(), self.choice.backend.identifier, kind, Region(body), self.choice.specs())
         partition.location = items[0].location
         self.module.body.block.insert_op_before(partition, self.function)
         call = CallOp(partition.sym_name.data, list(inputs), kind.outputs.data)
@@ -105,7 +108,7 @@ class _Outliner:
         return call
 
     def _name(self) -> str:
-        stem = f"{self.function.sym_name.data}_{self.backend.name}"
+        stem = f"{self.function.sym_name.data}_{self.choice.backend.name}"
         while (name := f"{stem}_{self.number}") in self.symbols:
             self.number += 1
         self.symbols.add(name)
@@ -116,19 +119,39 @@ class _Outliner:
 class PartitionPass(ModulePass):
     """Cuts what each backend takes out of the functions, into `delegate.partition`s that `delegate.call`s run.
 
-    Needs: `edge` operators. Leaves: connected operators of a backend in one partition unless something outside lies between them; each
-    operation at or after its place. Earlier backends choose first. Raises BackendError for a backend that does not exist.
+    Needs: operators of the edge level. Leaves: connected operators of a block that a backend takes in one partition, unless something
+    outside lies between them; each operation at or after its place. Earlier backends choose first. Raises BackendError for a backend that
+    does not exist, and for a veto that keeps nothing.
     """
 
     name = "partition"
-    backends: tuple[Annotated[str, find_backend], ...] = ()
-    """Names of backends, the first choice first."""
+    backends: tuple[BackendName, ...] = ()
+    """Backends, the first choice first, perhaps with options of their own in braces: `elementwise{least=3}`."""
+    no_delegate: tuple[str, ...] = ()
+    """What stays: paths of modules, `layers.0.attention`, and names of operators."""
+    unless: Callable[[SchemaOp], bool] | None = field(default=None, init=False)
+    """Whether an operator stays: from Python only (`keeping`)."""
+
+    def keeping(self, unless: Callable[[SchemaOp], bool] | None) -> PartitionPass:
+        """The same, but for the operators of which `unless` is true: they stay."""
+        new = replace(self)
+        object.__setattr__(new, "unless", unless)  # a function cannot be written as an option
+        return new
+
+    def report(self, module: ModuleOp) -> list[ReportRow]:
+        """What the pass has made of a module: who has each operator, and why the others stay."""
+        return partition_report(module, [find_choice(name) for name in self.backends], Vetoes(self.no_delegate, self.unless))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         if not self.backends:
             raise BackendError(f"no backend is named; say backends=… with one of {', '.join(backend_names())}")
+        functions = functions_with_bodies(op)
+        vetoes = Vetoes(self.no_delegate, self.unless)
+        vetoes.check(item for function in functions for item in function.walk())
         for name in self.backends:
-            backend = find_backend(name)
-            for function in functions_with_bodies(op):
-                _Outliner(op, function, backend).outline()
+            choice = find_choice(name)
+            for function in functions:
+                outliner = _Outliner(op, function, choice, vetoes)
+                for block in list(blocks_of(function)):
+                    outliner.outline(block)

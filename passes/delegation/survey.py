@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsolatedFromAbove
 
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.grouping import group
-from flambeau.passes.delegation.interface import Backend, find_backend
+from flambeau.passes.delegation.options import Choice, find_choice
+
+Veto = Callable[[Operation], str | None]
+"""Why the user keeps an operation from every backend; None for one that may go."""
 
 
-def why_refused(op: Operation, backend: Backend) -> str | None:
-    """Why `backend` does not take an operation; None when it does."""
-    if not isinstance(op, SchemaOp) or op.level() != "edge":
-        return "it is not an operator of the edge level"
-    return backend.refuse(op)
+def no_veto(op: Operation) -> str | None:
+    """The veto of a user who has none."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -39,24 +42,26 @@ class Survey:
 
 
 def survey(module: ModuleOp, name: str) -> Survey:
-    """What the backend `name` would take of the functions of an edge module. Raises BackendError when there is no such backend."""
-    backend = find_backend(name)
+    """What the backend `name`, perhaps with options in braces, would take of the functions of an edge module. Raises BackendError."""
+    choice = find_choice(name)
     refused: Counter[tuple[str, str]] = Counter()
     taken = partitions = 0
     for function in functions_with_bodies(module):
-        groups = groups_for(function, backend)
-        inside = {op for items in groups for op in items}
-        partitions += len(groups)
-        taken += len(inside)
-        for op in function.body.block.ops:
-            if isinstance(op, SchemaOp) and op not in inside:
-                refused[op.name, why_left(op, backend)] += 1
-    return Survey(name, taken, partitions, dict(refused))
+        for block in blocks_of(function):
+            groups = groups_for(block, choice)
+            inside = {op for items in groups for op in items}
+            partitions += len(groups)
+            taken += len(inside)
+            for op in block.ops:
+                if isinstance(op, SchemaOp) and op not in inside:
+                    refused[op.name, why_left(op, choice)] += 1
+    return Survey(choice.backend.name, taken, partitions, dict(refused))
 
 
-def why_left(op: Operation, backend: Backend) -> str:
+def why_left(op: Operation, choice: Choice, veto: Veto = no_veto) -> str:
     """Why an operation is in no group."""
-    return why_refused(op, backend) or f"its group has fewer than {backend.least} operators, too few for a delegate"
+    few = f"its group has fewer than {choice.options.least} operators, too few for a delegate"
+    return veto(op) or choice.table.why_not(op) or few
 
 
 def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
@@ -64,6 +69,17 @@ def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
 
 
-def groups_for(function: FuncOp, backend: Backend) -> list[list[Operation]]:
-    """The operations of a function that go to `backend`, in groups that become one delegate each."""
-    return group(function.body.block, lambda op: why_refused(op, backend) is None, backend.least, backend.most)
+def blocks_of(op: Operation) -> Iterator[Block]:
+    """The blocks in the regions of an operation, and those of control flow inside of them."""
+    for region in op.regions:
+        for block in region.blocks:
+            yield block
+            for inner in block.ops:
+                if inner.regions and not inner.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+                    yield from blocks_of(inner)
+
+
+def groups_for(block: Block, choice: Choice, veto: Veto = no_veto) -> list[list[Operation]]:
+    """The operations of a block that go to a backend, in groups that become one delegate each."""
+    table = choice.table
+    return group(block, lambda op: table.why_not(op) is None and veto(op) is None, choice.options.least, table.most)

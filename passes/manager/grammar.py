@@ -3,7 +3,7 @@
     pipeline ::= element (`,` element)*
     element  ::= anchor `(` pipeline? `)` | name options?
     options  ::= `{` (key (`=` value (`,` value)*)?)* `}`
-    value    ::= word | string in double or single quotes
+    value    ::= word options? | string in double or single quotes
 
 An anchor is the name of an operation, `builtin.module` or `func.func`, or `any`: every operation that nothing outside of it reaches into.
 A flat list stands for `builtin.module(list)`, and so does `any(list)` with nothing beside it. Options are separated by spaces; a word is
@@ -116,7 +116,9 @@ class _Parser:
             return Element(name[0], (_mlir_opt(inner[1], offset),), offset)
         return Element(name[0], self._options() if self._take("{") else (), offset)
 
-    def _options(self) -> tuple[Option, ...]:
+    def _options(self, depth: int = 0) -> tuple[Option, ...]:
+        if depth > MAXIMUM_DEPTH:
+            raise self._error("the options are nested too deeply")
         options: list[Option] = []
         while not self._take("}"):
             if self._at_end():
@@ -127,21 +129,24 @@ class _Parser:
             key = self._match(_NAME)
             if key is None:
                 raise self._error("expected the name of an option, as in {key=value other=value}")
-            options.append(Option(key[0], self._values() if self._take("=") else (), offset))
+            options.append(Option(key[0], self._values(depth) if self._take("=") else (), offset))
         return tuple(options)
 
-    def _values(self) -> tuple[Value, ...]:
-        values = [self._value()]
+    def _values(self, depth: int) -> tuple[Value, ...]:
+        values = [self._value(depth)]
         while self._text.startswith(",", self._position):
             self._position += 1
-            values.append(self._value())
+            values.append(self._value(depth))
         return tuple(values)
 
-    def _value(self) -> Value:
+    def _value(self, depth: int) -> Value:
         self._skip_space()
         offset = self._position
-        if (word := self._match(_WORD)) is not None:
-            return Value(word[0], offset)
+        if self._match(_WORD) is not None:
+            if self._text.startswith("{", self._position):
+                self._position += 1
+                self._options(depth + 1)
+            return Value(self._text[offset : self._position], offset)
         if (string := self._match(_STRING)) is not None:
             import json
 

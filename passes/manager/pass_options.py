@@ -22,8 +22,11 @@ from flambeau.support.suggestions import did_you_mean
 T = TypeVar("T")
 Scalar: TypeAlias = str | int | float | bool
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./:+-]*")
-"""Strings that stand in a pipeline without quotes."""
+_WORD = r"[A-Za-z_][A-Za-z0-9_./:+-]*"
+_NUMBER = r"-?[0-9][0-9.]*"
+_SETTING = rf"[A-Za-z_][A-Za-z0-9_-]*(?:=(?:{_WORD}|{_NUMBER})(?:,(?:{_WORD}|{_NUMBER}))*)?"
+_PLAIN = re.compile(rf"{_WORD}(?:\{{(?:{_SETTING}(?: {_SETTING})*)?\}})?")
+"""Strings that stand in a pipeline without quotes: words, perhaps with options of their own in braces."""
 _WORDS = {
     bool: ("true or false", "true or false"),
     int: ("an integer", "integers"),
@@ -79,7 +82,7 @@ class OptionField:
 
     def default_text(self) -> str:
         """The default as it would be written."""
-        return _value_text(self.default) if self.default not in (None, ()) else "none"
+        return value_text(self.default) if self.default not in (None, ()) else "none"
 
 
 class _Mismatch(Exception):
@@ -141,7 +144,7 @@ def options_text(item: ArgSpecConvertible) -> str:
         value = getattr(item, field.field)
         if not field.required and type(value) is type(field.default) and value == field.default:
             continue
-        parts.append(field.name if value in (None, ()) else f"{field.name}={_value_text(value)}")
+        parts.append(field.name if value in (None, ()) else f"{field.name}={value_text(value)}")
     return f"{{{' '.join(parts)}}}" if parts else ""
 
 
@@ -152,7 +155,7 @@ def type_words(type_: Any, *, many: bool = False) -> str:
         return " or ".join(type_words(member, many=many) for member in members)
     only = _unannotated(members[0]) if members else NoneType
     if get_origin(only) is Literal:
-        return f"one of {', '.join(_value_text(choice) for choice in get_args(only))}"
+        return f"one of {', '.join(value_text(choice) for choice in get_args(only))}"
     if get_origin(only) is tuple:
         items = get_args(only)
         if len(items) == 2 and items[1] is Ellipsis:
@@ -252,7 +255,7 @@ def _scalar(value: Value, type_: Any) -> Scalar:
         return value.text
     if get_origin(type_) is Literal:
         for choice in get_args(type_):
-            if value.text == (choice if isinstance(choice, str) else _value_text(choice)):
+            if value.text == (choice if isinstance(choice, str) else value_text(choice)):
                 return choice
         raise _Mismatch
     if value.quoted:
@@ -269,9 +272,10 @@ def _scalar(value: Value, type_: Any) -> Scalar:
     raise _Mismatch
 
 
-def _value_text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value as it stands in a pipeline."""
     if isinstance(value, tuple):
-        return ",".join(_value_text(item) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
+        return ",".join(value_text(item) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -12,7 +12,7 @@ from flambeau.support.lazy import later
 # Few pipelines name a target, an operator or a backend, and what knows them takes as long to import as the rest: it is imported when asked.
 _known_target = later("flambeau.passes.targets.interface:find_target")
 _known_operator = later("flambeau.dialects.schema.operators:check_operator")
-_known_backend = later("flambeau.passes.delegation.interface:find_backend")
+_known_backend = later("flambeau.passes.delegation.options:find_choice")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class PipelineOptions(ArgSpecConvertible):
     preserve: tuple[Annotated[str, _known_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[Annotated[str, _known_backend], ...] = ()
-    """Backends to hand parts of the program to, the first choice first."""
+    """Backends to hand parts of the program to, the first choice first, perhaps with options of their own in braces."""
+    no_delegate: tuple[str, ...] = ()
+    """What no backend gets: paths of modules, and names of operators."""
     planner: str = "best"
     """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""
     alloc_graph_input: bool = True

@@ -29,6 +29,23 @@ def describe_location(location: Attribute, without: str | None = None) -> str:
             return ""
 
 
+def module_paths(location: Attribute) -> Iterator[str]:
+    """The paths of modules that a location names, in order."""
+    match location:
+        case NameLoc():
+            if location.desc.data:
+                yield location.desc.data
+            yield from module_paths(location.location)
+        case FusedLoc(locations=ArrayAttr() as children):
+            for child in children:
+                yield from module_paths(child)
+        case CallSiteLoc():
+            yield from module_paths(location.callee)
+            yield from module_paths(location.caller)
+        case _:
+            return
+
+
 def file_positions(location: Attribute) -> Iterator[FileLineColLoc]:
     """The places in files that a location names, in order."""
     match location:

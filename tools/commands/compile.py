@@ -20,9 +20,11 @@ from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.interface import find_backend
+from flambeau.passes.delegation.options import split_choices
 from flambeau.passes.manager import Instrumentation, Pipeline
+from flambeau.passes.manager.pass_options import OptionError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.manager.registry import PipelineError
 from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
@@ -31,6 +33,7 @@ from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
+from flambeau.tools.instruments.partition_report import PartitionReport
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
 from flambeau.tools.reproducers.crash_reproducer import CrashReproducer
 from flambeau.tools.reproducers.reproducer_file import Reproducer, with_plugins
@@ -68,8 +71,28 @@ class CompileOptions:
         typer.Option("--passes", metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again"),
     ] = None
     backends: Annotated[
-        list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
+        list[str] | None,
+        typer.Option(
+            "--backend",
+            metavar="NAME",
+            help="hand what this backend takes to it, perhaps with its options: xnnpack{least=3}; several with commas, or given again",
+        ),
     ] = None
+    no_delegate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--no-delegate",
+            metavar="WHAT",
+            help="keep a module, layers.0.attention, or an operator, softmax, from every backend; may be given again",
+        ),
+    ] = None
+    explain_partitions: Annotated[
+        bool,
+        typer.Option(
+            "--explain-partitions",
+            help="of --backend: print a table of the operators that backends took and left, with the reasons and the work",
+        ),
+    ] = False
     planner: Annotated[
         str,
         typer.Option(
@@ -133,6 +156,8 @@ def compile_command(
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
     bounds = ",".join(map(_bound, options.bounds or ()))
     extra = extra_passes([*([f"aten:bound-symbols{{bounds={bounds}}}"] if bounds else []), *(options.passes or ())])
+    partitions = PartitionReport()
+    watchers += [partitions] if options.explain_partitions else []
     console = stderr_console()
     context = FlambeauContext()
     start = time.perf_counter()
@@ -144,7 +169,13 @@ def compile_command(
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
-    road = PipelineOptions(options.target, tuple(options.preserve or ()), tuple(options.backends or ()), options.planner)
+    road = PipelineOptions(
+        options.target,
+        tuple(options.preserve or ()),
+        tuple(backend for text in options.backends or () for backend in split_choices(text)),
+        tuple(options.no_delegate or ()),
+        options.planner,
+    )
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
@@ -168,8 +199,10 @@ def compile_command(
             "stages": [vars(record) for record in compilation.records],
             "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
         }
-        print_json(report)
+        print_json(report | ({"partitions": partitions.data()} if options.explain_partitions else {}))
         return
+    if options.explain_partitions:
+        console.print(partitions.table())
     _print_report(console, compilation, memory, path, size, imported)
 
 
@@ -188,7 +221,13 @@ def _check(options: CompileOptions) -> None:
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     for backend in options.backends or ():
-        find_backend(backend)
+        try:
+            split_choices(backend)
+        except (PipelineError, OptionError) as error:
+            raise StageError(f"--backend {backend}: {error}") from error
+    for name in ("no_delegate", "explain_partitions"):
+        if getattr(options, name) and not options.backends:
+            raise StageError(f"--{name.replace('_', '-')} is for --backend")
     try:
         planner_pass(PipelineOptions(planner=options.planner))
     except ValueError as error:

@@ -4,7 +4,7 @@
 
 #include "flambeau/backend.h"
 
-enum { HEADER_BYTES = 32, INSTRUCTION_BYTES = 8, VERSION = 1, LIMIT = 255, BLOCK = 64 };
+enum { HEADER_BYTES = 28, SIZE_BYTES = 8, INSTRUCTION_BYTES = 8, VERSION = 2, LIMIT = 255, DIMENSIONS = 16, BLOCK = 64 };
 
 enum operation { OP_LOAD, OP_STORE, OP_CONSTANT, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MAXIMUM, OP_MINIMUM, OP_NEG, OP_ABS, OP_RELU, OP_SIGMOID,
                  OP_TANH, OP_EXP, OP_LOG, OP_SQRT, OP_RSQRT, OP_RECIPROCAL, OPERATIONS };
@@ -67,6 +67,20 @@ static const char *check_instructions(const program *p) {
   return stores == p->outputs ? NULL : "its payload leaves out an output";
 }
 
+/* How many elements tensors of these sizes have; UINT64_MAX where no tensor has so many. */
+static uint64_t count_elements(const uint8_t *sizes, uint32_t dimensions) {
+  uint64_t elements = 1;
+  for (uint32_t i = 0; i < dimensions; ++i) {
+    const uint64_t size = read_u32(sizes + (size_t)i * SIZE_BYTES) | (uint64_t)read_u32(sizes + (size_t)i * SIZE_BYTES + 4) << 32;
+    if (size != 0 && elements > UINT64_MAX / size) {
+      elements = UINT64_MAX;
+    } else {
+      elements *= size;
+    }
+  }
+  return elements;
+}
+
 static const char *read_program(const fl_payload *payload, program *p) {
   const uint8_t *data = (const uint8_t *)payload->data;
   if (payload->size < HEADER_BYTES || memcmp(data, "FLEW", 4) != 0) {
@@ -75,13 +89,20 @@ static const char *read_program(const fl_payload *payload, program *p) {
   if (read_u32(data + 4) != VERSION) {
     return "its payload is of another version";
   }
-  *p = (program){.instructions = data + HEADER_BYTES,
+  const uint32_t dimensions = read_u32(data + 24);
+  if (dimensions > DIMENSIONS || payload->size - HEADER_BYTES < (size_t)dimensions * SIZE_BYTES) {
+    return "its payload has too many dimensions, or not the size of each";
+  }
+  const uint8_t *sizes = data + HEADER_BYTES;
+  const uint8_t *instructions = sizes + (size_t)dimensions * SIZE_BYTES;
+  const size_t rest = payload->size - HEADER_BYTES - (size_t)dimensions * SIZE_BYTES;
+  *p = (program){.instructions = instructions,
                  .inputs = read_u32(data + 8),
                  .outputs = read_u32(data + 12),
                  .registers = read_u32(data + 16),
                  .count = read_u32(data + 20),
-                 .elements = read_u32(data + 24) | (uint64_t)read_u32(data + 28) << 32};
-  if ((payload->size - HEADER_BYTES) % INSTRUCTION_BYTES != 0 || (payload->size - HEADER_BYTES) / INSTRUCTION_BYTES != p->count) {
+                 .elements = count_elements(sizes, dimensions)};
+  if (rest % INSTRUCTION_BYTES != 0 || rest / INSTRUCTION_BYTES != p->count) {
     return "its payload's size is not that of its instructions";
   }
   if (p->inputs == 0 || p->inputs > LIMIT || p->outputs == 0 || p->outputs > LIMIT || p->registers == 0 || p->registers > LIMIT) {

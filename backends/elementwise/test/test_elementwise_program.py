@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from flambeau.backends.elementwise.taken_operators import MOST_OPERATIONS
+from flambeau.backends.elementwise.legality import table
 from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.interface import BackendError, BackendOptions, run_payload
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
@@ -83,7 +83,7 @@ def test_every_engine_computes_what_pytorch_does(model: type[torch.nn.Module], t
 def test_what_the_backend_does_not_take_stays_between_two_partitions():
     edge = exported(Mixed(), *inputs())
     assert str(edge.survey("elementwise")).splitlines()[0] == "elementwise takes 9 of 10 operators in 2 partitions"
-    assert "it is not among the elementwise operators" in str(edge.survey("elementwise"))
+    assert "the backend has no such operator" in str(edge.survey("elementwise"))
     delegated = edge.to_backend("elementwise")
     assert sum(isinstance(op, PayloadOp) for op in delegated.module.body.block.ops) == 2
     program = read_program(delegated.to_executorch().buffer)
@@ -119,7 +119,7 @@ def test_long_runs_are_cut_and_stay_in_order():
     x = inputs()
     edge = exported(Long(), *x).to_backend("elementwise")
     payloads = [op for op in edge.module.body.block.ops if isinstance(op, PayloadOp)]
-    assert len(payloads) == -(-401 // MOST_OPERATIONS)
+    assert len(payloads) == -(-401 // table(BackendOptions()).most)
     method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
     same(method.execute(arrays(x)), Long()(*x))
 

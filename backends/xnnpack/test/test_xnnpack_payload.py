@@ -24,7 +24,7 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row_table import load_rows
-from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.interface import BackendError, BackendOptions, run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
@@ -70,7 +70,7 @@ def decoded(payload: memoryview, named_data: dict[str, memoryview]) -> tuple[Any
 
 def encoded(module: Any, context: FlambeauContext) -> tuple[memoryview, dict[str, memoryview]]:
     partition = next(op for op in module.walk() if isinstance(op, PartitionOp))
-    result = encode(partition, ModuleConstants(context, module))
+    result = encode(partition, ModuleConstants(context, module), BackendOptions())
     return memoryview(result.data), {key: memoryview(data) for key, data in result.named_data.items()}
 
 

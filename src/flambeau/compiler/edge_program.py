@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from os import PathLike
@@ -17,8 +17,11 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
-from flambeau.passes.delegation.interface import backend_names, find_backend
+from flambeau.passes.delegation.interface import backend_names
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -128,7 +131,7 @@ class EdgeProgramManager(ExplainsMembers):
     def __init__(self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions):
         self.module = module
         self.context = context
-        self._options = options
+        self.options = options
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -141,17 +144,28 @@ class EdgeProgramManager(ExplainsMembers):
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self._options)
+        return EdgeProgramManager(module, self.context, self.options)
 
     @explains_arguments
-    def to_backend(self, backend: str) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` takes is delegated to it. Raises BackendError when there is no such backend."""
-        if not isinstance(cast(object, backend), str):
-            listed = f"there are {', '.join(backend_names())}"
-            why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
-            raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
-        find_backend(backend)
-        return self.transform(delegate(PipelineOptions(backends=(backend,))))
+    def to_backend(
+        self,
+        backend: str,
+        no_delegate: Sequence[str] = (),
+        unless: Callable[[SchemaOp], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """A manager of the program in which what `backend` takes is delegated to it.
+
+        Args:
+            backend: its name, perhaps with options: `"xnnpack{least=3}"`.
+            no_delegate: what stays: paths of modules, such as `layers.0.attention`, and names of operators.
+            unless: whether an operator stays.
+
+        Raises:
+            BackendError: there is no such backend.
+            PassError: nothing is of a path or name in `no_delegate`.
+        """
+        _check_backend(backend)
+        return _delegated(self, [backend], no_delegate, unless)
 
     def survey(self, backend: str) -> Survey:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
@@ -161,7 +175,7 @@ class EdgeProgramManager(ExplainsMembers):
         """The finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
-        options = self._options if config is None else _planned(config, self._options)
+        options = self.options if config is None else _planned(config, self.options)
         compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
         return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
 
@@ -196,6 +210,16 @@ def to_edge(
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: lists the operators that have no form in Core ATen.
     """
+    return _to_edge(programs, constant_methods, compile_config, ())
+
+
+def _to_edge(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    constant_methods: Mapping[str, object] | None,
+    compile_config: EdgeCompileConfig | None,
+    backends: tuple[str, ...],
+) -> EdgeProgramManager:
+    """A program at the edge level, in which the operators that backends want whole are so."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -217,7 +241,9 @@ def to_edge(
     module = import_program(named | export_constants(constant_methods or {}), context)
     options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
     bounding = {"aten": Pipeline.of([BoundSymbolsPass.of(config.bounds)])} if config.bounds else {}
-    compilation = Compilation(module, context, options, extra=bounding)
+    compilation = Compilation(module, context, replace(options, backends=backends), extra=bounding)
+    compilation.to("core")
+    compilation.options = options
     compilation.to("edge")
     return EdgeProgramManager(module, context, options)
 
@@ -239,12 +265,33 @@ def to_edge_transform_and_lower(
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
     """
-    edge = to_edge(programs, constant_methods, compile_config)
+    backends = [] if partitioner is None else partitioner if isinstance(partitioner, list) else [partitioner]
+    for backend in backends:
+        _check_backend(backend)
+    edge = _to_edge(programs, constant_methods, compile_config, tuple(backends))
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
-    for backend in [] if partitioner is None else partitioner if isinstance(partitioner, list) else [partitioner]:
-        edge = edge.to_backend(backend)
-    return edge
+    return _delegated(edge, backends) if backends else edge
+
+
+def _delegated(
+    edge: EdgeProgramManager,
+    backends: Sequence[str],
+    no_delegate: Sequence[str] = (),
+    unless: Callable[[SchemaOp], bool] | None = None,
+) -> EdgeProgramManager:
+    partition, *rest = delegate(replace(edge.options, backends=tuple(backends), no_delegate=tuple(no_delegate)))
+    assert isinstance(partition, PartitionPass)
+    return edge.transform([partition.keeping(unless), *rest])
+
+
+def _check_backend(backend: str) -> None:
+    """Raises TypeError, BackendError for what names none."""
+    if not isinstance(cast(object, backend), str):
+        listed = f"there are {', '.join(backend_names())}"
+        why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
+        raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
+    find_choice(backend)
 
 
 def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:

@@ -268,3 +268,39 @@ def test_a_size_without_a_maximum_is_refused_once_as_the_model_names_it_and_boun
     for wrong in ({"seq": "8"}, {"seq": -1}, {"seq": 1.5}, {"seq": True}, {"": 8}, {3: 8}, ["seq"]):
         with pytest.raises(ValueError, match=f"bounds gives greatest values by name, as in {{'seq': 512}}, not {re.escape(repr(wrong))}"):
             EdgeCompileConfig(bounds=wrong)
+
+
+class Gated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.second = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.hardswish(self.second(torch.nn.functional.hardswish(self.first(x))))
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+def test_a_target_keeps_nothing_from_a_backend(target: str):
+    program = torch.export.export(Gated().eval(), (X,))
+    config = EdgeCompileConfig(target=target)
+    edge = to_edge(program, compile_config=config)
+    assert "fused." not in str(edge)
+    whole = to_edge_transform_and_lower(program, partitioner=["xnnpack{least=2}", "elementwise"], compile_config=config)
+    for delegated in (edge.to_backend("xnnpack"), whole):
+        operators = [op.name for op in delegated.module.walk() if op.name.startswith(("edge.", "core.", "aten."))]
+        assert operators == [] and str(delegated).count("delegate.payload") == 1
+
+
+def test_what_a_veto_leaves_of_what_was_kept_whole_runs():
+    model = Gated().eval()
+    program = torch.export.export(model, (X,))
+    config = EdgeCompileConfig(target="executorch")
+    edge = to_edge(program, compile_config=config)
+    for delegated in (
+        edge.to_backend("xnnpack", no_delegate=["first"]),
+        edge.to_backend("xnnpack", unless=lambda op: op.name == "edge.linear"),
+    ):
+        assert "edge.linear" in str(delegated) and "delegate.call" in str(delegated)
+    with pytest.raises(PassError, match=r"no-delegate 'frist' keeps nothing: .*; did you mean 'first'"):
+        edge.to_backend("xnnpack", no_delegate=["frist"])

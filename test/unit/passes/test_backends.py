@@ -1,21 +1,35 @@
 """Groups of operations that go to a backend: none waits for itself, and the program means what it meant."""
 
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, BlockArgument, Operation
 
-from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.analysis.legality import OperatorTable, Rule
 from flambeau.passes.delegation.grouping import contracted_order, dependencies, group
-from flambeau.passes.delegation.interface import Backend, BackendError, Encoded, backend_names, find_backend, register_backend, run_payload
-from flambeau.passes.delegation.survey import why_refused
+from flambeau.passes.delegation.interface import (
+    Backend,
+    BackendError,
+    BackendOptions,
+    Encoded,
+    backend_names,
+    one_by_one,
+    register_backend,
+    run_payload,
+)
+from flambeau.passes.delegation.options import find_choice, split_choices
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate
@@ -71,11 +85,11 @@ def block_of(module: Any) -> Block:
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_have_an_order_in_which_each_runs_at_once(seed: int, most: int):
     module, _ = parsed(random_function(seed, state=seed % 2 == 1))
-    backend = find_backend("elementwise")
+    table = find_choice("elementwise").table
     block = block_of(module)
-    groups = group(block, lambda op: why_refused(op, backend) is None, 1, most)
+    groups = group(block, lambda op: table.why_not(op) is None, 1, most)
     taken = [op for items in groups for op in items]
-    assert set(taken) == {op for op in block.ops if why_refused(op, backend) is None}
+    assert set(taken) == {op for op in block.ops if table.why_not(op) is None}
     assert len(taken) == len(set(taken)) and all(len(items) <= most for items in groups)
     flat: list[Operation] = []
     for item in contracted_order(block, groups):
@@ -113,19 +127,19 @@ def test_one_group_where_only_a_branch_leaves_and_two_where_it_comes_back():
       LAST
       func.return %3, %1 : {KIND}, {KIND}
     }}"""
-    backend = find_backend("elementwise")
+    table = find_choice("elementwise").table
     for last, expected in ((f"%3 = edge.tanh(%2) : ({KIND}) -> {KIND}", [3]), (LINES["add"].format(2, 1).replace("KIND", KIND), [2, 1])):
         line = last if last.startswith("%3") else f"%3 = {last}"
         module, _ = parsed(text.replace("LAST", line))
-        groups = group(block_of(module), lambda op: why_refused(op, backend) is None, 1, 100)
+        groups = group(block_of(module), lambda op: table.why_not(op) is None, 1, 100)
         assert [len(items) for items in groups] == expected
 
 
 def test_every_backend_is_whole():
     assert "elementwise" in backend_names()
     for name in backend_names():
-        backend = find_backend(name)
-        assert backend.name == name and backend.identifier and 1 <= backend.least <= backend.most
+        choice = find_choice(name)
+        assert choice.backend.name == name and choice.backend.identifier and 1 <= choice.options.least <= choice.table.most
     with pytest.raises(BackendError, match="no backend here is called 'Nobody' by programs"):
         run_payload("Nobody", memoryview(b""), {}, [])
 
@@ -135,13 +149,11 @@ def naming() -> Iterator[list[str]]:
     """A backend whose payloads find one name, with these contents one after another; nothing but its hardware runs them."""
     contents: list[str] = []
 
-    def encode(partition: PartitionOp, constants: ModuleConstants) -> Encoded:
+    def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
         return Encoded(b"payload", {"weights": contents.pop(0).encode()})
 
     with declared_by("a test") as registered:
-        register_backend(
-            Backend("naming", "NamingBackend", lambda op: None if op.name == "edge.tanh" else "no", lambda op, value: False, encode)
-        )
+        register_backend(Backend("naming", "NamingBackend", OperatorTable({"tanh": Rule()}), one_by_one(encode)))
     yield contents
     for item in registered:
         item.undo()
@@ -173,3 +185,132 @@ def test_a_name_has_one_content(naming: list[str]):
     module, context = parsed(TWO_PARTITIONS)
     with pytest.raises(PassError, match="@forward_naming_1 has other named data 'weights' than a payload before it"):
         Pipeline.parse("delegate{backends=naming}").run(module, context)
+
+
+@dataclass(frozen=True)
+class LevelOptions(BackendOptions):
+    """Options that reach the payload."""
+
+    level: int = 1
+    words: tuple[str, ...] = ()
+    note: str = ""
+
+
+@pytest.fixture
+def levels() -> Iterator[list[tuple[list[str], LevelOptions]]]:
+    """A backend that tells which partitions it was given at once, with which options; it takes operators of any dialect and any results."""
+    given: list[tuple[list[str], LevelOptions]] = []
+
+    def encode(partitions: Sequence[PartitionOp], constants: ModuleConstants, options: LevelOptions) -> list[Encoded]:
+        given.append(([partition.sym_name.data for partition in partitions], options))
+        return [Encoded(b"payload") for _ in partitions]
+
+    rules: dict[str, Rule] = dict.fromkeys(("tanh", "topk", "quantized_decomposed.quantize_per_tensor"), Rule())
+    with declared_by("a test") as registered:
+        register_backend(Backend("levels", "LevelsBackend", OperatorTable(rules), encode, options=LevelOptions))
+        register_backend(Backend("absent", "AbsentBackend", OperatorTable(rules), encode, requires=("no_such_sdk",)))
+    yield given
+    for item in registered:
+        item.undo()
+
+
+def test_a_backend_gets_the_partitions_of_all_methods_at_once(levels: list[tuple[list[str], LevelOptions]]):
+    module, context = parsed(TWO_PARTITIONS + "\n" + TWO_PARTITIONS.replace("@forward", "@backward"))
+    Pipeline.parse("delegate{backends=levels{level=3 words=a,b note=x}}").run(module, context)
+    names = ["forward_levels_0", "forward_levels_1", "backward_levels_0", "backward_levels_1"]
+    assert levels == [(names, LevelOptions(level=3, words=("a", "b"), note="x"))]
+    specs = {str(op.specs) for op in module.body.block.ops if isinstance(op, PayloadOp)}
+    assert specs == {'{level = "3", words = "a,b", note = "x"}'}
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
+    plan = read_program(b"".join(emit_pte(module, context))).execution_plan[0]
+    assert [(spec.key, bytes(spec.value)) for spec in plan.delegates[0].compile_specs] == [
+        ("level", b"3"),
+        ("words", b"a,b"),
+        ("note", b"x"),
+    ]
+
+
+def test_what_is_not_set_is_no_compile_spec(levels: list[tuple[list[str], LevelOptions]]):
+    module, context = parsed(TWO_PARTITIONS)
+    Pipeline.parse("delegate{backends=levels{least=1}}").run(module, context)
+    assert [op.specs for op in module.body.block.ops if isinstance(op, PayloadOp)] == [None, None]
+
+
+def test_compile_specs_that_a_backend_does_not_have_are_refused(levels: list[tuple[list[str], LevelOptions]]):
+    module, context = parsed(f"""delegate.partition @p backend "LevelsBackend" {{"levl" = "3"}} (%x: {KIND}) -> ({KIND}) {{
+      delegate.return %x : {KIND}
+    }}""")
+    message = "partition @p cannot be lowered: backend 'levels' has no option 'levl'; it has least, level, words, note; did you"
+    with pytest.raises(PassError, match=re.escape(message)):
+        Pipeline.parse("lower-partitions").run(module, context)
+
+
+def test_operators_of_any_dialect_and_with_several_results_are_taken(levels: list[tuple[list[str], LevelOptions]]):
+    module, context = parsed("""func.func @forward(%x: tensor<5xf32>) -> (tensor<2xf32>, tensor<2xi64>, tensor<5xi8>) {
+      %0 = edge.tanh(%x) : (tensor<5xf32>) -> tensor<5xf32>
+      %1, %2 = edge.topk(%0) {k = 2} : (tensor<5xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+      %3 = quantized_decomposed.quantize_per_tensor(%0)
+        {scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<5xf32>) -> tensor<5xi8>
+      func.return %1, %2, %3 : tensor<2xf32>, tensor<2xi64>, tensor<5xi8>
+    }""")
+    Pipeline.parse("partition{backends=levels}").run(module, context)
+    (partition,) = [op for op in module.body.block.ops if isinstance(op, PartitionOp)]
+    assert len(partition.function_type.outputs) == 3 and not [op for op in block_of(module).ops if isinstance(op, SchemaOp)]
+
+
+def test_what_must_be_installed_is_said(levels: list[tuple[list[str], LevelOptions]]):
+    module, context = parsed(TWO_PARTITIONS)
+    with pytest.raises(PassError, match="backend 'absent' needs no_such_sdk, which is not installed here"):
+        Pipeline.parse("delegate{backends=absent}").run(module, context)
+
+
+def test_a_function_keeps_operators():
+    module, context = parsed(TWO_PARTITIONS)
+    partition = PartitionPass(("elementwise{least=1}",)).keeping(lambda op: isinstance(op.operands[0], BlockArgument))
+    partition.apply(context, module)
+    assert [op.name for op in block_of(module).ops][:3] == ["edge.tanh", "edge.cos", "delegate.call"]
+
+
+def test_a_choice_prints_as_it_is_written():
+    text = "builtin.module(partition{backends=xnnpack{least=3},elementwise{least=1} no-delegate=layers.0,softmax})"
+    assert str(Pipeline.parse(text)) == text == str(Pipeline.parse(str(Pipeline.parse(text))))
+    assert split_choices("xnnpack{least=3}, elementwise") == ("xnnpack{least=3}", "elementwise")
+    for wrong in ("", "xnnpack(cse)", "xnnpack{", "nobody"):
+        with pytest.raises(ValueError):
+            split_choices(wrong)
+
+
+CONTROL = f"""func.func @forward(%x: {KIND}, %n: tensor<i64>) -> {KIND} {{
+  %0 = edge.tanh(%x) : ({KIND}) -> {KIND}
+  %1 = edge.relu(%0) : ({KIND}) -> {KIND}
+  %p = edge.gt.Scalar(%n) {{other = 0}} : (tensor<i64>) -> tensor<i1>
+  %c = tensor.extract %p[] : tensor<i1>
+  %2 = scf.if %c -> ({KIND}) {{
+    %3 = edge.add.Tensor(%x, %1) : ({KIND}, {KIND}) -> {KIND}
+    %4 = edge.sigmoid(%3) : ({KIND}) -> {KIND}
+    scf.yield %4 : {KIND}
+  }} else {{
+    %5 = edge.neg(%1) : ({KIND}) -> {KIND}
+    %6 = edge.abs(%5) : ({KIND}) -> {KIND}
+    scf.yield %6 : {KIND}
+  }}
+  %7 = edge.exp(%2) : ({KIND}) -> {KIND}
+  %8 = edge.neg(%7) : ({KIND}) -> {KIND}
+  func.return %8 : {KIND}
+}}"""
+
+
+def test_partitions_in_branches_compute_what_they_did():
+    module, context = parsed(CONTROL)
+    original = interpret(module.clone(), context)
+    Pipeline.parse("delegate{backends=elementwise}").run(module, context)
+    assert sum(isinstance(op, PayloadOp) for op in module.body.block.ops) == 4
+    functions = interpret(module.clone(), context, run_payload)
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
+    loaded = Runtime.get().load_program(b"".join(emit_pte(module, context))).load_method("forward")
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+    for number in (0, 1):
+        inputs = [x, np.array(number)]
+        (expected,) = original.run("forward", inputs)
+        for actual in (functions.run("forward", inputs), loaded.execute(inputs)):
+            np.testing.assert_allclose(np.asarray(actual[0]), np.asarray(expected), rtol=1e-5, atol=1e-6)

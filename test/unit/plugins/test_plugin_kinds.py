@@ -325,18 +325,18 @@ def test_a_target(tmp_path: Path):
 
 
 BACKEND = """
-import numpy as np
+from flambeau.passes.analysis.legality import OperatorTable, Rule
+from flambeau.passes.delegation.interface import Backend, Encoded, one_by_one, partition_module
+from flambeau.passes.kit import op, tensor
+from xdsl.dialects.builtin import f32
 
-from flambeau.passes.delegation.interface import Backend, Encoded
-
-# Takes every cosine, of which the payload need not say anything.
+# Takes every cosine of four numbers, of which the payload need not say anything.
 BACKEND = Backend(
     "cosine",
     "CosineBackend",
-    refuse=lambda op: None if op.name == "edge.cos" else "it is no cosine",
-    absorbs=lambda op, value: False,
-    encode=lambda partition, constants: Encoded(b"cos"),
-    execute=lambda data, inputs: [np.cos(inputs[0])],
+    table=OperatorTable({"cos": Rule()}, most=1),
+    encode=one_by_one(lambda partition, constants, options: Encoded(b"cos")),
+    decode=lambda data, named, blobs: partition_module("CosineBackend", [tensor(f32, [4])], lambda x: op("edge.cos")(x).results),
 )
 """
 
@@ -373,7 +373,7 @@ def test_who_runs_a_program_without_its_backend_learns_what_to_do(
 
 
 def test_a_backend_that_refuses_the_payload_is_not_called_absent(tmp_path: Path):
-    load(tmp_path, BACKEND.replace("execute=", f"library=__import__('pathlib').Path({str(tmp_path / 'libcosine.so')!r}),\n    execute="))
+    load(tmp_path, BACKEND.replace("decode=", f"library=__import__('pathlib').Path({str(tmp_path / 'libcosine.so')!r}),\n    decode="))
     module, _ = run("delegate{backends=cosine},edge-to-exec,plan", CHAIN)
     refused = "method 'forward': delegate 0, of backend 'CosineBackend': its payload is of another version"
     assert about_backends(module, refused) == ""

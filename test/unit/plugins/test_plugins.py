@@ -270,7 +270,7 @@ BAD = {
     ),
     "backend": (
         "from dataclasses import replace\nfrom flambeau.passes.delegation.interface import find_backend\n"
-        "MINE = replace(find_backend('elementwise'), least=3)\n",
+        "MINE = replace(find_backend('elementwise'), requires=('mine',))\n",
         "3:1: error: plug-in {} " + TAKEN.format("backend 'elementwise'", "Flambeau"),
     ),
 }

@@ -43,3 +43,33 @@ func.func @stays(%x: tensor<2x3xf32>, %r: tensor<3xf32>, %i: tensor<2xi64>) -> (
   %4 = edge.neg(%3) : (tensor<2xi64>) -> tensor<2xi64>
   func.return %2, %4 : tensor<2x3xf32>, tensor<2xi64>
 }
+
+// -----
+
+// What is in the regions of control flow goes too, and the branch waits for the partition whose result it reads.
+// CHECK:       delegate.partition @branches_elementwise_0 backend "FlambeauElementwise" (%x: tensor<3xf32>) -> (tensor<3xf32>) {
+// CHECK-NEXT:    edge.relu
+// CHECK-NEXT:    edge.tanh
+// CHECK:       delegate.partition @branches_elementwise_1
+// CHECK-NEXT:    edge.add.Tensor
+// CHECK-NEXT:    edge.sigmoid
+// CHECK-LABEL: func.func @branches
+// CHECK-NEXT:    %[[A:.*]] = delegate.call @branches_elementwise_0(%x)
+// CHECK-NEXT:    scf.if %c
+// CHECK-NEXT:      %[[B:.*]] = delegate.call @branches_elementwise_1(%x, %[[A]])
+// CHECK-NEXT:      scf.yield %[[B]]
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      edge.neg
+func.func @branches(%x: tensor<3xf32>, %c: i1) -> tensor<3xf32> {
+  %0 = edge.relu(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = edge.tanh(%0) : (tensor<3xf32>) -> tensor<3xf32>
+  %2 = scf.if %c -> (tensor<3xf32>) {
+    %3 = edge.add.Tensor(%x, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %4 = edge.sigmoid(%3) : (tensor<3xf32>) -> tensor<3xf32>
+    scf.yield %4 : tensor<3xf32>
+  } else {
+    %5 = edge.neg(%1) : (tensor<3xf32>) -> tensor<3xf32>
+    scf.yield %5 : tensor<3xf32>
+  }
+  func.return %2 : tensor<3xf32>
+}

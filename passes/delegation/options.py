@@ -1,0 +1,91 @@
+"""The choice of a backend with its options, as text: `xnnpack{least=3}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, TypeAlias, get_origin
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
+
+from flambeau.dialects.delegate.ops import PartitionOp, compile_specs
+from flambeau.passes.analysis.legality import OperatorTable
+from flambeau.passes.delegation.interface import Backend, BackendError, BackendOptions, find_backend, find_identifier, unknown_identifier
+from flambeau.passes.manager.grammar import Element, parse
+from flambeau.passes.manager.pass_options import Option, OptionField, Value, construct, option_fields, value_text
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backend and its options."""
+
+    backend: Backend
+    options: BackendOptions
+
+    @cached_property
+    def table(self) -> OperatorTable:
+        """What the backend takes with these options."""
+        table = self.backend.table
+        return table if isinstance(table, OperatorTable) else table(self.options)
+
+    def specs(self) -> DictionaryAttr | None:
+        """The compile specs of its delegates: the options of its own that differ from their defaults."""
+        given = {field: getattr(self.options, field.field) for field in _own_fields(self.backend)}
+        texts = {field.name: _text(value) for field, value in given.items() if value != field.default}
+        return compile_specs({**texts}) if texts else None
+
+
+def find_choice(text: str) -> Choice:
+    """The backend of a text like `xnnpack{least=3}`. Raises BackendError, PipelineError, OptionError."""
+    match parse(text).elements:
+        case (Element(name, given),):
+            return _choice(name, given)
+        case _:
+            raise BackendError(f"a backend is a name, perhaps with options in braces, as in xnnpack{{least=3}}, not {text!r}")
+
+
+def split_choices(text: str) -> tuple[str, ...]:
+    """The texts of the backends in `xnnpack{least=3},elementwise`, each known. Raises BackendError, PipelineError, OptionError."""
+    starts = [element.offset for element in parse(text).elements]
+    parts = (text[start:end] for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
+    found = tuple(part.strip().removesuffix(",").rstrip() for part in parts)
+    for part in found or (text,):
+        find_choice(part)
+    return found
+
+
+def choice_of(partition: PartitionOp) -> Choice:
+    """The backend of a partition, with the options that its compile specs say. Raises BackendError, OptionError."""
+    backend = find_identifier(partition.backend.data)
+    if backend is None:
+        raise BackendError(unknown_identifier(partition.backend.data))
+    lists = {field.name for field in _own_fields(backend) if get_origin(field.type) is tuple}
+    given: list[Option] = []
+    specs: Mapping[str, Attribute] = {} if partition.specs is None else partition.specs.data
+    for key, value in specs.items():
+        if not isinstance(value, StringAttr):
+            raise BackendError(f"the compile spec {key!r} of a delegate of {backend.name!r} is {value}, and must be a string")
+        parts = value.data.split(",") if key in lists else [value.data]
+        given.append(Option(key, tuple(Value(part) for part in parts)))
+    return _choice(backend.name, given)
+
+
+def _choice(name: str, given: Sequence[Option]) -> Choice:
+    backend = find_backend(name)
+    return Choice(backend, construct(backend.options, f"backend {name!r}", given))
+
+
+def _own_fields(backend: Backend) -> list[OptionField]:
+    """The options beside those of every backend."""
+    general = {field.name for field in option_fields(BackendOptions)}
+    return [field for field in option_fields(backend.options) if field.name not in general]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else value_text(value)
+
+
+BackendName: TypeAlias = Annotated[str, find_choice]
+"""An option that names a backend, perhaps with options of its own."""

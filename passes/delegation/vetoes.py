@@ -1,0 +1,52 @@
+"""Vetoes: the operators that a user keeps from every backend, by module path, by name, or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from xdsl.ir import Operation
+
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.rewriting.locations import module_paths
+from flambeau.support.suggestions import did_you_mean
+
+
+class Vetoes:
+    """Why the user keeps an operation from every backend; called with it, the reason, or None for one that may go.
+
+    A text is the path of a module, whose submodules it stands for too, or the name of an operator: `softmax`, `add.Tensor`,
+    `edge.add.Tensor`.
+    """
+
+    def __init__(self, texts: Sequence[str], unless: Callable[[SchemaOp], bool] | None):
+        self._texts = texts
+        self._unless = unless
+
+    def check(self, operations: Iterable[Operation]) -> None:
+        """Raises BackendError for a text that stands for none of the operations, where it would go unnoticed."""
+        names = {name for op in operations if isinstance(op, SchemaOp) for name in _names(op)} if self._texts else set[str]()
+        for text in self._texts:
+            if text not in names:
+                what = "no operator of the program is in a module of this path, or has this name"
+                raise BackendError(f"no-delegate {text!r} keeps nothing: {what}{did_you_mean(text, names)}")
+
+    def __call__(self, op: Operation) -> str | None:
+        """The reason."""
+        if not isinstance(op, SchemaOp):
+            return None
+        if self._texts:
+            names = _names(op)
+            found = next((text for text in self._texts if text in names), None)
+            if found is not None:
+                return f"no-delegate {found!r} keeps it"
+        return "the program that compiles keeps it" if self._unless is not None and self._unless(op) else None
+
+
+def _names(op: SchemaOp) -> set[str]:
+    """What stands for an operator: its names, the paths of its module and of those around it."""
+    found = {op.name, op.schema.name, op.schema.name.partition(".")[0]}
+    for path in module_paths(op.location):
+        parts = path.split(".")
+        found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return found

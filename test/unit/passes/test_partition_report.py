@@ -1,0 +1,85 @@
+"""The report of what backends took: the places, reasons and work of operators."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from flambeau import to_edge
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.cost import flops, traffic
+from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.tools.main import main
+
+PROGRAM = """func.func @forward(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
+  %0 = aten.mm(%x, %w) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32> loc("layers.0"("m.py":1:1))
+  %1 = aten.relu(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32> loc("layers.1"("m.py":2:1))
+  %2 = aten.tanh(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32> loc("layers.1"("m.py":2:1))
+  %3 = aten.sin(%2) : (tensor<2x4xf32>) -> tensor<2x4xf32> loc("layers.2"("m.py":3:1))
+  func.return %3 : tensor<2x4xf32>
+}"""
+
+
+class Products(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(4, 6, 3, groups=2)
+        self.transposed = nn.ConvTranspose2d(6, 4, 2)
+        self.linear = nn.Linear(7, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(self.transposed(self.convolution(x)).view(1, 4, 7, 7)).permute(0, 1, 3, 2)
+
+
+def test_the_work_of_products_is_counted_and_movement_is_none():
+    module = to_edge(torch.export.export(Products().eval(), (torch.rand(1, 4, 8, 8),))).module
+    found = [(op.name, flops(op)) for op in module.walk() if isinstance(op, SchemaOp)]
+    convolution, transposed = 2 * (6 * 6 * 6) * (2 * 3 * 3), 2 * (6 * 6 * 6) * (4 * 2 * 2)
+    counts = [count for name, count in found if name == "edge.convolution"]
+    assert counts == [convolution, transposed]
+    assert ("edge.linear", 2 * (4 * 7 * 5) * 7) in found
+    assert ("edge.permute_copy", 0) in found
+    linear = next(op for op in module.walk() if isinstance(op, SchemaOp) and op.name == "edge.linear")
+    assert traffic(linear) == 4 * (4 * 7 * 7 + 5 * 7 + 5 + 4 * 7 * 5)
+
+
+def test_each_operator_has_a_place_and_a_reason():
+    partition = PartitionPass(("elementwise", "xnnpack{least=2}"), no_delegate=("permute_copy",))
+    edge = to_edge(torch.export.export(Products().eval(), (torch.rand(1, 4, 8, 8),)))
+    partition.apply(edge.context, edge.module)
+    rows = {(row.operator, row.backend): row for row in partition.report(edge.module)}
+    assert rows["edge.permute_copy", None].reason == "no-delegate 'permute_copy' keeps it"
+    assert rows["edge.linear", "xnnpack"].count == 1 and rows["edge.linear", "xnnpack"].reason == ""
+    assert sum(row.count for row in rows.values()) == sum(isinstance(op, SchemaOp) for op in edge.module.walk())
+
+
+def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    Path("x.mlir").write_text(PROGRAM)
+    given = ["compile", "x.mlir", "--backend", "elementwise{least=2}, xnnpack{least=3}", "--explain-partitions"]
+    assert main(given) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and "edge.tanh  elementwise  1" in shown.err and "argument" in shown.err
+    assert main([*given, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["partitions"]
+    assert [(row["operator"], row["backend"], row["count"], row["flops"], row["bytes"]) for row in rows] == [
+        ("edge.mm", None, 1, 64, 128),
+        ("edge.sin", None, 1, 8, 64),
+        ("edge.relu", "elementwise", 1, 8, 64),
+        ("edge.tanh", "elementwise", 1, 8, 64),
+    ]
+    assert rows[0]["reason"] == "elementwise: the backend has no such operator; xnnpack: argument 'mat2' is not a constant"
+    for options, message in (
+        (["--no-delegate", "relu"], "error: --no-delegate is for --backend"),
+        (["--explain-partitions"], "error: --explain-partitions is for --backend"),
+        (
+            ["--backend", "xnnpack{lest=1}"],
+            "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least; did you",
+        ),
+    ):
+        assert main(["compile", "x.mlir", *options]) == 1
+        assert capsys.readouterr().err.startswith(message)
