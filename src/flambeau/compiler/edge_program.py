@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -14,12 +15,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.backends.interface import backend_names, find_backend
+from flambeau.backends.partitioner import Partitioner
 from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.delegation import DelegationInfo, HandOver, count_delegated
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.analysis.backend_survey import Survey, survey
+from flambeau.passes.conversion.partition import PartitionPass
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, planner_pass
@@ -119,16 +123,23 @@ class ExecutorchProgramManager(ExplainsMembers):
         return f"<program of {', '.join(self.methods)}: {len(self.buffer)} bytes>"
 
 
+_NONE_YET: Mapping[str, Counter[str]] = {}
+
+
 class EdgeProgramManager(ExplainsMembers):
     """A program at the edge level, as IR that prints and that passes may change.
 
     Unlike ExecuTorch's, `to_executorch` leaves it as it is and may be called again.
     """
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions):
+    def __init__(
+        self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions, delegated: Mapping[str, Counter[str]] = _NONE_YET
+    ):
         self.module = module
         self.context = context
         self._options = options
+        self.delegated = delegated
+        """The operators that delegates were made of, by the names of these."""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -141,17 +152,29 @@ class EdgeProgramManager(ExplainsMembers):
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self._options)
+        return EdgeProgramManager(module, self.context, self._options, self.delegated)
 
     @explains_arguments
-    def to_backend(self, backend: str) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` takes is delegated to it. Raises BackendError when there is no such backend."""
-        if not isinstance(cast(object, backend), str):
+    def to_backend(self, partitioner: str | Partitioner) -> EdgeProgramManager:
+        """A manager of the program in which what a backend takes is delegated to it.
+
+        Args:
+            partitioner: the name of a backend, or one with its options.
+
+        Raises:
+            BackendError: there is no such backend.
+            PassError: it cannot compile what it takes.
+        """
+        given = Partitioner(partitioner) if isinstance(partitioner, str) else partitioner
+        if not isinstance(cast(object, given), Partitioner):
             listed = f"there are {', '.join(backend_names())}"
-            why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
-            raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
-        find_backend(backend)
-        return self.transform(delegate(PipelineOptions(backends=(backend,))))
+            why = instead_of_object(given, f"{listed}; several are handed over one after the other")
+            raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {_full_name(given)}: {why}")
+        passes = list(delegate(PipelineOptions(backends=(given.backend,))))
+        cut = next(index for index, item in enumerate(passes) if isinstance(item, PartitionPass))
+        handing_over = HandOver(find_backend(given.backend).identifier, given.compile_specs)
+        found = self.transform([*passes[: cut + 1], handing_over, *passes[cut + 1 :]])
+        return EdgeProgramManager(found.module, self.context, self._options, {**self.delegated, **handing_over.operators})
 
     def survey(self, backend: str) -> Survey:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
@@ -226,7 +249,7 @@ def to_edge(
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: str | Sequence[ModulePass] | None = None,
-    partitioner: str | list[str] | None = None,
+    partitioner: str | Partitioner | Sequence[str | Partitioner] | None = None,
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
@@ -235,16 +258,27 @@ def to_edge_transform_and_lower(
     Args:
         programs: as for `to_edge`.
         transform_passes: the text of a pipeline, or passes.
-        partitioner: the name of a backend, or of several, the first choice first.
+        partitioner: the name of a backend, or one with its options, or several of these, the first choice first.
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
     """
     edge = to_edge(programs, constant_methods, compile_config)
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
-    for backend in [] if partitioner is None else partitioner if isinstance(partitioner, list) else [partitioner]:
-        edge = edge.to_backend(backend)
+    if isinstance(partitioner, Sequence) and not isinstance(partitioner, str):
+        for chosen in partitioner:
+            edge = edge.to_backend(chosen)
+    elif partitioner is not None:
+        edge = edge.to_backend(partitioner)
     return edge
+
+
+@explains_arguments
+def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
+    """How many operators of a program were handed to backends, and how many were not; printable."""
+    if not isinstance(cast(object, program), EdgeProgramManager):
+        raise TypeError(f"get_delegation_info takes what to_backend gives, a flambeau.EdgeProgramManager, not {_full_name(program)}")
+    return count_delegated(program.module, program.context, program.delegated)
 
 
 def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
