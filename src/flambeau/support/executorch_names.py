@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -163,13 +164,17 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 def missing_name(module: str, name: str) -> AttributeError | ImportError:
     """The error that the `__getattr__` of a package raises; the import statement shows the message of an ImportError only."""
-    if name not in INSTEAD:
+    if name in INSTEAD:
+        hint = f", which ExecuTorch has: {INSTEAD[name]}"
+    elif name in sys.modules["flambeau"].__all__:
+        hint = ": import it from flambeau"
+    else:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_name in ("missing_name", "__getattr__"):
         frame = frame.f_back
     imported = frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap"
-    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}, which ExecuTorch has: {INSTEAD[name]}")
+    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}{hint}")
 
 
 class ExplainsMembers:

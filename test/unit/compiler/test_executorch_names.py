@@ -153,6 +153,9 @@ def test_an_import_says_what_to_use_instead(package: str):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
+        ("from flambeau.passes import MemoryPlanningPass", "flambeau.passes has no 'MemoryPlanningPass': import it from flambeau"),
+        ("from flambeau.passes import ToOutVarPass", "flambeau.passes has no 'ToOutVarPass', which ExecuTorch has: the pass convert-"),
+        ("from flambeau.runtime import to_edge", "flambeau.runtime has no 'to_edge': import it from flambeau"),
         ("from flambeau.exir import to_edge", "flambeau has no 'exir', which ExecuTorch has: "),
         ("import flambeau.exir.backend.partitioner", "flambeau has no 'exir', which ExecuTorch has: "),
         ("from flambeau.devtools import Inspector", "flambeau has no 'devtools', which ExecuTorch has: "),
@@ -164,7 +167,7 @@ def test_an_import_says_what_to_use_instead(package: str):
     ],
 )
 def test_an_import_from_a_module_says_what_to_use_instead(statement: str, message: str):
-    with pytest.raises(ModuleNotFoundError, match=f"^{message}"):
+    with pytest.raises(ImportError, match=f"^{message}"):
         exec(statement, {})
 
 
