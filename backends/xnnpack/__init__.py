@@ -1,6 +1,10 @@
 """Subgraphs of XNNPACK, in the payloads of ExecuTorch's backend of this name; README.md in this folder says more."""
 
+from collections.abc import Sequence
+
 from flambeau.passes.delegation.interface import Backend, one_by_one
+from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
+from flambeau.support.executorch_names import explains_arguments
 from flambeau.support.lazy import later
 
 BACKEND = Backend(
@@ -11,3 +15,11 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.xnnpack.encode:encode")),
     decode=later("flambeau.backends.xnnpack.decode:decode"),
 )
+
+
+@explains_arguments
+class XnnpackPartitioner(Partitioner):
+    """This backend, as users of ExecuTorch name it."""
+
+    def __init__(self, compile_specs: Sequence[CompileSpec] = ()):
+        super().__init__(BACKEND.name, compile_specs)

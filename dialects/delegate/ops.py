@@ -21,12 +21,22 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.flambeau.blobs import BlobAttr
+from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
     """The options of a backend, strings or blobs, as an attribute."""
     return DictionaryAttr({key: StringAttr(value) if isinstance(value, str) else value for key, value in specs.items()})
+
+
+def spec_value(delegate: str, key: str, value: bytes | memoryview | str, blobs: BlobStore) -> str | BlobAttr:
+    """An option of a delegate as it stands in the IR: text, or bytes that are none as a blob."""
+    if isinstance(value, str):
+        return value
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        return blobs.add(f"{delegate}.{key}", value)
 
 
 def _verify_backend(backend: StringAttr, specs: DictionaryAttr | None) -> None:

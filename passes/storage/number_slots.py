@@ -206,7 +206,8 @@ class NumberSlots:
         one, nothing = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(nan))
         operand, result = (self.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
         for (message, location, found), label in self._failures.items():
-            text = self.slot(StringOp(message))
+            # A space is what tells a sentence from an approximation.
+            text = self.slot(StringOp(message if " " in message else f"a condition does not hold: {message}"))
             yield LabelOp(label)
             # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error. Our
             # kernel adds the number that was found.

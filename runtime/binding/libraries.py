@@ -57,7 +57,7 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     for name, options in given.items():
         if name not in known:
             names = ", ".join(dict.fromkeys(known.values()))
-            raise FlambeauError(Status.NOT_FOUND, f"backend_options names the backend {name!r}; this runtime has {names}")
+            raise FlambeauError(Status.NOT_FOUND, f"there is no backend {name!r}; there are {names}")
         if not isinstance(cast(object, options), Mapping):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"the options of backend {name!r} are a dict by name, not {options!r}")
         read.append((known[name], tuple((option, _option_text(name, option, value)) for option, value in options.items())))

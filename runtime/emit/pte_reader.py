@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.delegate.ops import PayloadOp, compile_specs
+from flambeau.dialects.delegate.ops import PayloadOp, compile_specs, spec_value
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import (
@@ -32,7 +32,7 @@ from flambeau.dialects.exec.out_variants import writing_kernels
 from flambeau.dialects.ir.extents import unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.schema import Schema
 from flambeau.runtime import pte
@@ -116,16 +116,10 @@ class _Symbols:
         """The payload of a delegate; equal ones are one."""
 
         def make(name: str) -> Operation:
-            specs = {spec.key: self._spec(name, spec) for spec in delegate.compile_specs}
+            specs = {spec.key: spec_value(name, spec.key, spec.value, self.blobs) for spec in delegate.compile_specs}
             return PayloadOp(name, delegate.id, self.blobs.add(name, delegate.processed), specs=compile_specs(specs) if specs else None)
 
         return self._add(("payload", delegate), "delegate0", make)
-
-    def _spec(self, name: str, spec: pte.CompileSpec) -> str | BlobAttr:
-        try:
-            return str(spec.value, "utf-8")
-        except UnicodeDecodeError:
-            return self.blobs.add(f"{name}.{spec.key}", spec.value)
 
 
 class _Method:

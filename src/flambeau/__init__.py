@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
+    from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
     from flambeau.compiler.edge_program import (
         EdgeCompileConfig,
         EdgeProgramManager,
         ExecutorchBackendConfig,
         ExecutorchProgramManager,
         MemoryPlanningPass,
+        get_delegation_info,
         to_edge,
         to_edge_transform_and_lower,
     )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from flambeau.runtime.interpreter.functions import interprets
 
 _HOMES = {
+    "CompileSpec": "flambeau.passes.delegation.partitioner",
     "EdgeCompileConfig": "flambeau.compiler.edge_program",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
     "ExecutorchBackendConfig": "flambeau.compiler.edge_program",
@@ -38,11 +41,13 @@ _HOMES = {
     "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
     "MemoryPlanningPass": "flambeau.compiler.edge_program",
+    "Partitioner": "flambeau.passes.delegation.partitioner",
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",
     "Pipeline": "flambeau.passes.manager",
     "Runtime": "flambeau.runtime",
     "frontend": "flambeau.frontends.interface",
+    "get_delegation_info": "flambeau.compiler.edge_program",
     "interprets": "flambeau.runtime.interpreter.functions",
     "load_plugin": "flambeau.plugins.loader",
     "pipeline": "flambeau.passes.manager.registry",
@@ -54,12 +59,15 @@ _HOMES = {
 
 __all__ = [
     # From PyTorch programs to programs for the device, and running them.
+    "CompileSpec",
     "EdgeCompileConfig",
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
     "MemoryPlanningPass",
+    "Partitioner",
     "Runtime",
+    "get_delegation_info",
     "to_edge",
     "to_edge_transform_and_lower",
     # Passes over modules, and what watches them.

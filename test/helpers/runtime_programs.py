@@ -1,9 +1,11 @@
 """Small programs for the tests of the runtime."""
 
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 from flambeau.runtime import Method, Program, Runtime, pte
+from flambeau.runtime.binding.library import find_library
 
 PROGRAMS = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs"
 FLOAT, LONG, BOOL = pte.ScalarType.FLOAT, pte.ScalarType.LONG, pte.ScalarType.BOOL
@@ -12,6 +14,12 @@ FLOAT, LONG, BOOL = pte.ScalarType.FLOAT, pte.ScalarType.LONG, pte.ScalarType.BO
 def stock(name: str) -> Path:
     """A program that stock ExecuTorch wrote (test/make_programs.py)."""
     return PROGRAMS / f"{name}.pte"
+
+
+def executable(name: str = "flambeau-run") -> Path:
+    """A program of the build whose library is used: beside it in a build folder, among the commands of an installed package."""
+    folders = [find_library().parent, Path(sysconfig.get_path("scripts"))]
+    return next(folder / name for folder in folders if (folder / name).exists())
 
 
 def tensor(*sizes: int, at: int | None = None, type: pte.ScalarType = FLOAT, **fields: Any) -> pte.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,14 @@ class EngineError(ValueError):
     """A program that the chosen engine cannot run, or inputs that are not there."""
 
 
-def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, method: str, path: Path | None = None) -> Runner:
+def make_engine(
+    engine: str | None,
+    module: ModuleOp,
+    context: FlambeauContext,
+    method: str,
+    path: Path | None = None,
+    backend_options: Mapping[str, Mapping[str, str]] | None = None,
+) -> Runner:
     """A function from the leaves of a method's inputs to those of its outputs.
 
     Args:
@@ -40,6 +47,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
         context: owns the weights.
         method: the method to run.
         path: the file the module came from.
+        backend_options: what backends shall do, by their names, for the engine `c`.
 
     Raises:
         EngineError: no such engine, or one that cannot run this stage.
@@ -51,6 +59,8 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
     is_pte = path is not None and path.suffix == ".pte"
     beyond = _beyond_torch(module)
     chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if is_pte else "numpy")
+    if backend_options and chosen != "c":
+        raise EngineError(f"--backend-option is for the engine c, and the engine is {chosen}: --engine c chooses it")
     match chosen:
         case "torch":
             if stage not in ("aten", "core"):
@@ -74,7 +84,7 @@ def make_engine(engine: str | None, module: ModuleOp, context: FlambeauContext, 
 
             data = path.read_bytes() if is_pte and path is not None else Compilation(module.clone(), context).emit()
             try:
-                loaded = Runtime.get().load_program(data).load_method(method)
+                loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
             except FlambeauError as error:
                 raise EngineError(f"{error}{about_backends(module, str(error))}") from error
             return lambda inputs: loaded.execute(inputs)

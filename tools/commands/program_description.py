@@ -53,7 +53,8 @@ def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str,
         if isinstance(op, PartitionOp):
             found[op.sym_name.data] = {"backend": op.backend.data, **_describe_partition(op, weights)}
         elif isinstance(op, PayloadOp):
-            entry = found[op.sym_name.data] = {"backend": op.backend.data, "bytes": len(context.blobs.get(op.data))}
+            entry: dict[str, Any] = {"backend": op.backend.data, "bytes": len(context.blobs.get(op.data))}
+            found[op.sym_name.data] = entry
             try:
                 inside = disassemble(op, named_data, context.blobs)
             except BackendError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -46,6 +47,18 @@ def parse_input(text: str) -> Any:
     return array.view(ml_dtypes.bfloat16) if array.dtype == np.dtype("V2") else array
 
 
+def parse_backend_options(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The options of backends by their names, from `NAME.OPTION=VALUE`. Raises EngineError."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        place, equal, value = text.partition("=")
+        name, _, option = place.partition(".")
+        if not (name and option and equal):
+            raise EngineError(f"--backend-option is NAME.OPTION=VALUE, as in npu.threads=2; not {text!r}")
+        found.setdefault(name, {})[option] = value
+    return found
+
+
 def run_command(
     program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
     inputs: Annotated[
@@ -55,6 +68,14 @@ def run_command(
     method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
     engine: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default what fits the program")
+    ] = None,
+    backend_options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backend-option",
+            metavar="NAME.OPTION=VALUE",
+            help="of the engine c: what the backend NAME shall do, as in npu.threads=2; may be given again",
+        ),
     ] = None,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
     load_plugin: LoadPlugins = None,
@@ -69,7 +90,7 @@ def run_command(
     if names and method not in names:
         near = did_you_mean(method, names)
         raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
-    runner = make_engine(engine, module, context, method, program)
+    runner = make_engine(engine, module, context, method, program, parse_backend_options(backend_options or ()))
     values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()
     times: list[float] = []

@@ -18,7 +18,7 @@ def is_program(path: str) -> bool:
 
 
 def read_input(path: str, blobs: BlobStore) -> Source:
-    """The text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises IRError, SourceError, OSError."""
+    """The text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises ValueError for what is no module, OSError."""
     if is_program(path):
         # Most runs of the tool read no program, and start without what reads one.
         from flambeau.frontends.interface import find_frontend

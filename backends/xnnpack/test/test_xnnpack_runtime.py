@@ -229,7 +229,7 @@ def test_options_reach_the_backend(mlp: bytes, tmp_path: Path):
 
 def test_options_are_checked_before_a_program_is_loaded(mlp: bytes):
     load = Runtime.get().load_program
-    with pytest.raises(FlambeauError, match=r"^backend_options names the backend 'xnpack'; this runtime has .*xnnpack.*$"):
+    with pytest.raises(FlambeauError, match=r"^there is no backend 'xnpack'; there are .*xnnpack.*$"):
         load(mlp, backend_options={"xnpack": {"threads": 2}})
     for value in (None, [1], "a\0b"):
         with pytest.raises(FlambeauError, match=r"^option 'threads' of backend 'xnnpack' is a text, a number or a bool, not "):

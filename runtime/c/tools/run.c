@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "flambeau/runtime.h"
+#include "tools/backend_options.h"
 #include "tools/npy.h"
 
 enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6 };
@@ -19,6 +20,8 @@ static const char usage[] =
     "  --output PATH ...    one .npy file per output, or one prefix: PATH0.npy, PATH1.npy, ...\n"
     "  --repeat N           run N times and print latencies to stderr\n"
     "  --limit N            stop after N instructions (10000000)\n"
+    "  --backend-option NAME.OPTION=VALUE ...\n"
+    "                       what the backend NAME of delegates shall do: npu.threads=2\n"
     "  --profile            print the time of each instruction and its place in the model to stderr\n"
     "  --json               print what was run as JSON\n"
     "exit codes: 0 done, 2 usage, 3 a file cannot be read or written, 4 the program is refused, 5 an input is refused, 6 the run failed\n";
@@ -34,6 +37,7 @@ typedef struct options {
   uint32_t limit;
   int json;
   int profile;
+  backend_options backends;
 } options;
 
 typedef struct timing {
@@ -49,6 +53,7 @@ typedef struct timing {
 typedef struct run {
   fl_program program;
   fl_method method;
+  const fl_registry *registry;
   fl_method_info info;
   fl_requirements need;
   void *file;
@@ -122,6 +127,13 @@ static int parse_options(int argc, char **argv, options *opts) {
           opts->outputs[opts->output_count++] = argv[i];
         }
       }
+    } else if (strcmp(word, "--backend-option") == 0 && next != NULL) {
+      while (i + 1 < argc && !is_option(argv[i + 1])) {
+        const char *why = backend_options_add(&opts->backends, argv[++i]);
+        if (why != NULL) {
+          return fail(EXIT_USAGE, argv[i], why);
+        }
+      }
     } else if (is_option(word)) {
       return fail(EXIT_USAGE, word, "unknown option, or its value is missing; --help lists all");
     } else if (opts->program != NULL) {
@@ -163,7 +175,7 @@ static int load(const options *opts, run *r) {
       fl_program_method_info(&r->program, index, &r->info, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
-  const fl_status status = fl_method_measure(&r->program, index, NULL, &r->need, &error);
+  const fl_status status = fl_method_measure(&r->program, index, r->registry, &r->need, &error);
   if (status != FL_OK) {
     return status == FL_OPERATOR_MISSING ? fail_missing(opts, &r->program, index) : fail(EXIT_PROGRAM, opts->program, error.text);
   }
@@ -186,7 +198,7 @@ static int load(const options *opts, run *r) {
     return fail(EXIT_PROGRAM, opts->program, "not enough memory for what the program plans");
   }
   const fl_memory memory = {r->memory, r->need.method, r->arenas, r->arena_sizes, r->need.arenas, r->scratch, r->need.scratch, 0};
-  if (fl_method_init(&r->method, &r->program, index, NULL, &memory, &error) != FL_OK) {
+  if (fl_method_init(&r->method, &r->program, index, r->registry, &memory, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
   r->method.instruction_limit = opts->limit;
@@ -416,6 +428,7 @@ int main(int argc, char **argv) {
   opts.inputs = calloc((size_t)argc + 1, sizeof *opts.inputs);
   opts.outputs = calloc((size_t)argc + 1, sizeof *opts.outputs);
   int code = opts.inputs == NULL || opts.outputs == NULL ? fail(EXIT_RUN, "start", "not enough memory") : parse_options(argc, argv, &opts);
+  r.registry = backend_options_registry(&opts.backends);
   code = code != 0 ? code : load(&opts, &r);
   code = code != 0 ? code : read_inputs(&opts, &r);
   code = code != 0 ? code : execute(&opts, &r);
@@ -427,6 +440,7 @@ int main(int argc, char **argv) {
     }
   }
   release(&r);
+  backend_options_free(&opts.backends);
   free((void *)opts.inputs);
   free((void *)opts.outputs);
   return code;

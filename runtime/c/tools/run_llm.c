@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "flambeau/runtime.h"
+#include "tools/backend_options.h"
 #include "tools/npy.h"
 #include "tools/sampler.h"
 
@@ -22,6 +23,8 @@ static const char usage[] =
     "  --top-p X          sample among the most likely tokens that have the share X together\n"
     "  --seed N           of the sampler (0)\n"
     "  --ignore-eos       go on after a token that ends a text\n"
+    "  --backend-option NAME.OPTION=VALUE ...\n"
+    "                     what the backend NAME of delegates shall do: npu.threads=2\n"
     "The program's methods prefill and decode take token ids, [1, tokens], and the position of the first one, [1], both int64, and give\n"
     "logits, whose last [vocabulary] are float32 and those of the last token. Ids are printed to stdout, times to stderr.\n"
     "exit codes: 0 done, 2 usage, 3 a file cannot be read, 4 the program is refused, 6 the run failed\n";
@@ -33,10 +36,12 @@ typedef struct options {
   size_t tokens;
   sampler sampler;
   int ignore_ends;
+  backend_options backends;
 } options;
 
 typedef struct model {
   fl_program program;
+  const fl_registry *registry;
   fl_method prefill, decode;
   int64_t ends[MOST_ENDS]; /* tokens after which nothing follows */
   size_t end_count;
@@ -100,6 +105,13 @@ static int parse_options(int argc, char **argv, options *opts) {
         }
         opts->prompt[opts->prompt_length++] = (int64_t)number;
       }
+    } else if (strcmp(argv[i], "--backend-option") == 0) {
+      while (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) {
+        const char *why = backend_options_add(&opts->backends, argv[++i]);
+        if (why != NULL) {
+          return fail(EXIT_USAGE, argv[i], why);
+        }
+      }
     } else if (argv[i][0] == '-' || opts->program != NULL) {
       return fail(EXIT_USAGE, argv[i], argv[i][0] == '-' ? "there is no such option; --help lists all" : "only one program can be run");
     } else {
@@ -126,7 +138,7 @@ static void *allocate(model *m, size_t size) { return keep(m, aligned_alloc(64, 
 static int load_method(model *m, const char *name, const fl_method *other, fl_method *method, fl_error *error) {
   uint32_t index = 0;
   fl_requirements need;
-  if (fl_program_find_method(&m->program, name, &index, error) != FL_OK || fl_method_measure(&m->program, index, NULL, &need, error) != FL_OK) {
+  if (fl_program_find_method(&m->program, name, &index, error) != FL_OK || fl_method_measure(&m->program, index, m->registry, &need, error) != FL_OK) {
     return 0;
   }
   if (need.scratch > m->scratch_size || m->scratch == NULL) {
@@ -148,7 +160,7 @@ static int load_method(model *m, const char *name, const fl_method *other, fl_me
     snprintf(error->text, sizeof error->text, "not enough memory for what the program plans");
     return 0;
   }
-  return fl_method_init(method, &m->program, index, NULL, &memory, error) == FL_OK;
+  return fl_method_init(method, &m->program, index, m->registry, &memory, error) == FL_OK;
 }
 
 /* Room for an output that the program does not plan. */
@@ -306,6 +318,7 @@ int main(int argc, char **argv) {
   }
   opts.prompt = keep(&m, calloc((size_t)argc + 1, sizeof *opts.prompt));
   int code = opts.prompt == NULL ? fail(EXIT_RUN, "start", "not enough memory") : parse_options(argc, argv, &opts);
+  m.registry = backend_options_registry(&opts.backends);
   code = code != 0 ? code : load(&opts, &m);
   code = code != 0 ? code : generate(&opts, &m);
   fl_method_destroy(&m.prefill);
@@ -313,5 +326,6 @@ int main(int argc, char **argv) {
   while (m.block_count > 0) {
     free(m.blocks[--m.block_count]);
   }
+  backend_options_free(&opts.backends);
   return code;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -14,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.delegation import DelegationInfo, HandOver, count_delegated
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
@@ -22,6 +24,7 @@ from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -122,16 +125,23 @@ class ExecutorchProgramManager(ExplainsMembers):
         return f"<program of {', '.join(self.methods)}: {len(self.buffer)} bytes>"
 
 
+_NONE_YET: Mapping[str, Counter[str]] = {}
+
+
 class EdgeProgramManager(ExplainsMembers):
     """A program at the edge level, as IR that prints and that passes may change.
 
     Unlike ExecuTorch's, `to_executorch` leaves it as it is and may be called again.
     """
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions):
+    def __init__(
+        self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions, delegated: Mapping[str, Counter[str]] = _NONE_YET
+    ):
         self.module = module
         self.context = context
         self.options = options
+        self.delegated = delegated
+        """The operators that delegates were made of, by the names of these."""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -144,28 +154,27 @@ class EdgeProgramManager(ExplainsMembers):
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self.options)
+        return EdgeProgramManager(module, self.context, self.options, self.delegated)
 
     @explains_arguments
     def to_backend(
         self,
-        backend: str,
+        partitioner: str | Partitioner,
         no_delegate: Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
-        """A manager of the program in which what `backend` takes is delegated to it.
+        """A manager of the program in which what a backend takes is delegated to it.
 
         Args:
-            backend: its name, perhaps with options: `"xnnpack{least=3}"`.
+            partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
             no_delegate: what stays: paths of modules, such as `layers.0.attention`, and names of operators.
             unless: whether an operator stays.
 
         Raises:
             BackendError: there is no such backend.
-            PassError: nothing is of a path or name in `no_delegate`.
+            PassError: it cannot compile what it takes, or nothing is of a path or name in `no_delegate`.
         """
-        _check_backend(backend)
-        return _delegated(self, [backend], no_delegate, unless)
+        return _delegated(self, [_partitioner(partitioner)], no_delegate, unless)
 
     def survey(self, backend: str) -> Survey:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
@@ -252,7 +261,7 @@ def _to_edge(
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     transform_passes: str | Sequence[ModulePass] | None = None,
-    partitioner: str | list[str] | None = None,
+    partitioner: str | Partitioner | Sequence[str | Partitioner] | None = None,
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
 ) -> EdgeProgramManager:
@@ -261,37 +270,50 @@ def to_edge_transform_and_lower(
     Args:
         programs: as for `to_edge`.
         transform_passes: the text of a pipeline, or passes.
-        partitioner: the name of a backend, or of several, the first choice first.
+        partitioner: the name of a backend, or one with its options, or several of these, the first choice first.
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
     """
-    backends = [] if partitioner is None else partitioner if isinstance(partitioner, list) else [partitioner]
-    for backend in backends:
-        _check_backend(backend)
-    edge = _to_edge(programs, constant_methods, compile_config, tuple(backends))
+    is_list = isinstance(partitioner, Sequence) and not isinstance(partitioner, str)
+    given = cast("Sequence[object]", [] if partitioner is None else partitioner if is_list else [partitioner])
+    chosen = [_partitioner(item) for item in given]
+    edge = _to_edge(programs, constant_methods, compile_config, tuple(item.backend for item in chosen))
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
-    return _delegated(edge, backends) if backends else edge
+    return _delegated(edge, chosen) if chosen else edge
 
 
 def _delegated(
     edge: EdgeProgramManager,
-    backends: Sequence[str],
+    chosen: Sequence[Partitioner],
     no_delegate: Sequence[str] = (),
     unless: Callable[[SchemaOp], bool] | None = None,
 ) -> EdgeProgramManager:
-    partition, *rest = delegate(replace(edge.options, backends=tuple(backends), no_delegate=tuple(no_delegate)))
+    backends = tuple(item.backend for item in chosen)
+    partition, *rest = delegate(replace(edge.options, backends=backends, no_delegate=tuple(no_delegate)))
     assert isinstance(partition, PartitionPass)
-    return edge.transform([partition.keeping(unless), *rest])
+    handing_over = HandOver({find_choice(item.backend).backend.identifier: item.compile_specs for item in chosen})
+    found = edge.transform([partition.keeping(unless), handing_over, *rest])
+    return EdgeProgramManager(found.module, edge.context, edge.options, {**edge.delegated, **handing_over.operators})
 
 
-def _check_backend(backend: str) -> None:
-    """Raises TypeError, BackendError for what names none."""
-    if not isinstance(cast(object, backend), str):
+def _partitioner(given: object) -> Partitioner:
+    """The backend that a user names. Raises TypeError, BackendError for what names none."""
+    found = Partitioner(given) if isinstance(given, str) else given
+    if not isinstance(found, Partitioner):
         listed = f"there are {', '.join(backend_names())}"
-        why = instead_of_object(backend, f"{listed}; several are handed over one after the other")
-        raise TypeError(f"to_backend takes the name of a backend, not {type(backend).__name__}: {why}")
-    find_choice(backend)
+        why = instead_of_object(given, f"{listed}; several are handed over one after the other")
+        raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {_full_name(given)}: {why}")
+    find_choice(found.backend)
+    return found
+
+
+@explains_arguments
+def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
+    """How many operators of a program were handed to backends, and how many were not; printable."""
+    if not isinstance(cast(object, program), EdgeProgramManager):
+        raise TypeError(f"get_delegation_info takes what to_backend gives, a flambeau.EdgeProgramManager, not {_full_name(program)}")
+    return count_delegated(program.module, program.context, program.delegated)
 
 
 def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:

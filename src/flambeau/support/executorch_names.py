@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ INSTEAD = {
     "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
-    "partition": "to_backend takes the name of a backend, and xnnpack is one",
+    "partition": "a backend's own package in flambeau.backends has its partitioner",
     # executorch.exir
     "CallSpec": "program.call_spec of what torch.export.export gives",
     "CaptureConfig": "torch.export.export(module, inputs) takes all that is needed",
@@ -32,15 +33,13 @@ INSTEAD = {
     "load": "torch.export.load reads a .pt2, and flambeau compile takes the file itself",
     "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
     # Partitioners, quantizers, passes.
-    "Partitioner": "to_backend takes the name of a backend; the runtime of Flambeau has no delegates of ExecuTorch",
     "ToOutVarPass": "the pass convert-edge-to-exec chooses the kernels of the target",
-    "XnnpackPartitioner": "to_backend takes the name of a backend, and xnnpack is one",
+    "XnnpackPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     # executorch.devtools
     "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "Inspector": "flambeau inspect shows a program; flambeau-run --profile, of the C build, prints the time of each instruction",
     "MethodTestSuite": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
-    "get_delegation_info": "print(edge) shows each partition, and what is left on the CPU",
     "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
@@ -93,6 +92,11 @@ INSTEAD = {
     "Method.set_inputs": "execute(inputs) takes the inputs",
     "MethodMeta.attribute_tensor_meta": "the state of a Method has arrays by the names of the mutable buffers",
     "MethodMeta.num_attributes": "len(method.state)",
+    "DelegationInfo.get_operator_delegation_dataframe": "pandas.DataFrame(map(vars, info.delegation_by_operator.values()))",
+    "Partitioner.ops_to_not_decompose": "EdgeCompileConfig(preserve_ops=...) keeps operators whole",
+    "Partitioner.partition": "a flambeau.passes.delegation.interface.Backend says what it takes, in its table",
+    "Partitioner.spec": "compile_specs",
+    "Partitioner.transform_for_pre_decomposition": "EdgeProgramManager.transform runs passes before to_backend",
     "Program.forward": "load_method(name).execute(inputs)",
     "Program.get_method_name": "method_names",
     "Program.has_etdump": "flambeau-run --profile, of the C build, prints the time of each instruction",
@@ -108,7 +112,11 @@ INSTEAD = {
     "EdgeCompileConfig(_core_aten_ops_exception_list)": "preserve_ops keeps operators whole",
     "EdgeCompileConfig(_skip_dim_order)": "leave it out, the target decides the layouts",
     "EdgeCompileConfig(_use_edge_ops)": "leave it out, programs always reach the edge level",
-    "EdgeProgramManager.to_backend(partitioner)": "to_backend takes the name of a backend, as its only argument",
+    "get_delegation_info(graph_module)": "get_delegation_info takes what to_backend gives, as its only argument",
+    "XnnpackPartitioner(config_precisions)": "leave it out, edge.survey(name) says which operators of which types the backend takes",
+    "XnnpackPartitioner(configs)": "leave it out, edge.survey(name) says which operators the backend takes",
+    "XnnpackPartitioner(per_op_mode)": "leave it out, connected operators come into one delegate",
+    "XnnpackPartitioner(verbose)": "leave it out, edge.survey(name) says why the backend refuses operators",
     "EdgeProgramManager.transform(compile_config)": "leave it out, the IR is always verified, after each pass",
     "ExecutorchBackendConfig(constant_tensor_alignment)": "leave it out, constants lie at multiples of 16 bytes",
     "ExecutorchBackendConfig(delegate_alignment)": "leave it out, a payload lies at a multiple of 16 bytes",
@@ -156,13 +164,17 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 def missing_name(module: str, name: str) -> AttributeError | ImportError:
     """The error that the `__getattr__` of a package raises; the import statement shows the message of an ImportError only."""
-    if name not in INSTEAD:
+    if name in INSTEAD:
+        hint = f", which ExecuTorch has: {INSTEAD[name]}"
+    elif name in sys.modules["flambeau"].__all__:
+        hint = ": import it from flambeau"
+    else:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_name in ("missing_name", "__getattr__"):
         frame = frame.f_back
     imported = frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap"
-    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}, which ExecuTorch has: {INSTEAD[name]}")
+    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}{hint}")
 
 
 class ExplainsMembers:

@@ -9,14 +9,16 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from all_engines import PEER, difference, engines, leaves
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from flambeau.runtime import FlambeauError
-from flambeau.runtime.interpreter import InterpreterError
+from flambeau import EdgeCompileConfig, to_edge
+from flambeau.runtime import FlambeauError, Runtime
+from flambeau.runtime.interpreter import InterpreterError, interpret
 
 library: Any = torch
 check: Any = library._check
@@ -448,3 +450,23 @@ def test_conditions_at_random(seed: int) -> None:
     for inputs, expected in drawn:
         assert (_outcome(run, inputs) is None) == (expected is None), "PyTorch keeps the condition"
     _compare(program, drawn)
+
+
+@pytest.mark.parametrize("message", ["m", "tanh", "none", "", "a sentence", "two\nlines"])
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+def test_a_message_of_any_words_is_said(message: str, target: str):
+    class Said(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            library._assert_async((x > 0).all(), message)
+            return x + 1
+
+    edge = to_edge(torch.export.export(Said(), (torch.ones(3),)), compile_config=EdgeCompileConfig(target=target))
+    program = edge.to_executorch()
+    method = Runtime.get().load_program(program.buffer).load_method()
+    assert method.execute([torch.ones(3)])[0].tolist() == [2, 2, 2]
+    wrong = -np.ones(3, np.float32)
+    for run in (lambda: method.execute([wrong]), lambda: interpret(program.module, program.context).run("forward", [wrong])):
+        with pytest.raises(REFUSALS) as refused:
+            run()
+        text = str(refused.value)
+        assert all(word in text for word in message.split()) and "gelu" not in text and "approximate" not in text

@@ -18,11 +18,14 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 import flambeau
 from flambeau import (
+    CompileSpec,
     EdgeCompileConfig,
     ExecutorchBackendConfig,
     MemoryPlanningPass,
+    Partitioner,
     PassError,
     Runtime,
+    get_delegation_info,
     to_edge,
     to_edge_transform_and_lower,
 )
@@ -30,6 +33,7 @@ from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
 from flambeau.runtime.interpreter import interpret
+from flambeau.runtime.pte import read_program
 
 X = torch.linspace(-4, 4, 8).reshape(2, 4)
 
@@ -42,6 +46,13 @@ class Swish(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.hardswish(self.linear(x))
+
+
+class Gate(torch.nn.Module):
+    """Operators that several backends take."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(torch.relu(x + x) * x)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +94,40 @@ def test_transforms_and_backends_come_in_this_order(exported: ExportedProgram):
     assert "delegate.payload" in str(edge)
     assert str(to_edge(exported).transform([CsePass()]).transform("canonicalize").to_backend("elementwise")) == str(edge)
     assert str(to_edge_transform_and_lower(exported, partitioner="elementwise")).count("delegate.payload") == 1
+
+
+def test_a_partitioner_is_a_backend_with_its_options(exported: ExportedProgram):
+    specs = [CompileSpec("mode", b"fast"), CompileSpec("table", b"\xff\x00")]
+    edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise", specs)])
+    assert edge.delegated == to_edge(exported).to_backend("elementwise").delegated
+    (delegate,) = read_program(edge.to_executorch().buffer).execution_plan[0].delegates
+    assert [(spec.key, bytes(spec.value)) for spec in delegate.compile_specs] == [("mode", b"fast"), ("table", b"\xff\x00")]
+
+
+def test_the_first_partitioner_chooses_first():
+    exported = torch.export.export(Gate(), (X,))
+    names = ["elementwise", "xnnpack"]
+    for order in (names, names[::-1]):
+        edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner(order[0]), order[1]])
+        assert list(edge.delegated) == [f"forward_{order[0]}_0"]
+
+
+def test_what_is_delegated_is_counted(exported: ExportedProgram):
+    whole = get_delegation_info(to_edge(exported))
+    assert (whole.num_delegated_subgraphs, whole.num_delegated_nodes) == (0, 0) and whole.num_non_delegated_nodes > 2
+    edge = to_edge(exported).to_backend("elementwise")
+    for program in (edge, edge.transform("canonicalize"), to_edge(exported).transform("partition{backends=elementwise}")):
+        info = get_delegation_info(program)
+        assert (
+            info.num_delegated_subgraphs == 1 and info.num_delegated_nodes + info.num_non_delegated_nodes == whole.num_non_delegated_nodes
+        )
+        rows = info.delegation_by_operator
+        assert rows.keys() == whole.delegation_by_operator.keys() and all(name == row.op_type for name, row in rows.items())
+        assert sum(row.delegated for row in rows.values()) == info.num_delegated_nodes > 0
+        assert sum(row.non_delegated for row in rows.values()) == info.num_non_delegated_nodes > 0
+    lines = str(info).splitlines()
+    assert lines[:2] == ["Total delegated subgraphs: 1", f"Number of delegated nodes: {info.num_delegated_nodes}"]
+    assert lines[2] == f"Number of non-delegated nodes: {info.num_non_delegated_nodes}" and len(lines) == 3 + len(rows)
 
 
 def test_operators_are_kept_whole_by_name_or_as_torch_has_them(exported: ExportedProgram):
@@ -173,17 +218,24 @@ def test_an_argument_that_says_what_is_done_anyway_is_taken():
 def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedProgram):
     edge: Any = to_edge(exported)
     stock: Any = executorch.exir
+    chosen: Any = Partitioner("elementwise")
+    three: Any = [3]
+    anything: Any = exported
+    takes = "to_backend takes the name of a backend or a flambeau.Partitioner, not"
     refused: list[tuple[str, type[Exception], Any]] = [
-        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: edge.to_backend(XnnpackPartitioner())),
-        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: lowered([XnnpackPartitioner()])),
-        ("to_backend takes the name of a backend, not XnnpackPartitioner: ", TypeError, lambda: lowered(XnnpackPartitioner())),
-        ("to_backend takes the name of a backend, not dict: there are ", TypeError, lambda: lowered({"forward": [XnnpackPartitioner()]})),
-        ("to_backend has no argument 'partitioner', which ", TypeError, lambda: edge.to_backend(partitioner=XnnpackPartitioner())),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: edge.to_backend(XnnpackPartitioner())),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered([XnnpackPartitioner()])),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered(XnnpackPartitioner())),
+        (f"{takes} dict: there are ", TypeError, lambda: lowered({"forward": [XnnpackPartitioner()]})),
+        ("no attribute 'partition', which ExecuTorch has: ", AttributeError, lambda: chosen.partition(exported)),
+        ("compile_specs is a list of flambeau.CompileSpec, and holds 3", TypeError, lambda: Partitioner("elementwise", three)),
+        ("compile_specs has 'a' twice", ValueError, lambda: Partitioner("elementwise", [CompileSpec("a", "b"), CompileSpec("a", b"c")])),
+        ("get_delegation_info takes what to_backend gives, .* torch's ExportedProgram", TypeError, lambda: get_delegation_info(anything)),
         ("there is no backend 'XnnpackBackend'", BackendError, lambda: edge.to_backend("XnnpackBackend")),
         ("not a list of executorch's CSEPass: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([CSEPass()])),
         ("not a list of function: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([configured])),
         ("not dict: passes over torch.fx graphs do not", TypeError, lambda: edge.transform({"forward": []})),
-        ("XnnpackPartitioner: to_backend takes the name of a backend", TypeError, lambda: edge.transform([XnnpackPartitioner()])),
+        ("XnnpackPartitioner: import it from", TypeError, lambda: edge.transform([XnnpackPartitioner()])),
         (
             "not a list of str: write the names in one text, 'canonicalize,cse'",
             TypeError,

@@ -7,24 +7,32 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import executorch.devtools.backend_debug.delegation_info as stock_delegation
 import executorch.exir
+import executorch.exir.backend.partitioner as stock_partitioner
 import executorch.exir.passes as stock_passes
 import executorch.exir.program._program as stock_program
 import executorch.export
 import executorch.runtime
 import pytest
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockXnnpackPartitioner
 
 import flambeau
 import flambeau.runtime
-from flambeau.compiler import edge_program
+from flambeau.backends.xnnpack import XnnpackPartitioner
+from flambeau.compiler import delegation, edge_program
 from flambeau.support.executorch_names import INSTEAD
 
 portable_lib: Any = import_module("executorch.extension.pybindings.portable_lib")
 stock_runtime: Any = executorch.runtime
+stock_xnnpack: Any = StockXnnpackPartitioner
 
 PAIRS: list[tuple[type[Any], type[Any]]] = [
     (executorch.exir.EdgeProgramManager, flambeau.EdgeProgramManager),
     (executorch.exir.ExecutorchProgramManager, flambeau.ExecutorchProgramManager),
+    (stock_partitioner.Partitioner, flambeau.Partitioner),
+    (stock_delegation.DelegationBreakdown, delegation.DelegationBreakdown),
+    (stock_delegation.DelegationInfo, delegation.DelegationInfo),
     (stock_runtime.Runtime, flambeau.Runtime),
     (stock_runtime.Program, flambeau.runtime.Program),
     (portable_lib.ExecuTorchProgram, flambeau.runtime.Program),
@@ -40,6 +48,7 @@ PAIRS: list[tuple[type[Any], type[Any]]] = [
 CONFIGS: list[tuple[type[Any], type[Any]]] = [
     (executorch.exir.EdgeCompileConfig, flambeau.EdgeCompileConfig),
     (executorch.exir.ExecutorchBackendConfig, flambeau.ExecutorchBackendConfig),
+    (stock_partitioner.CompileSpec, flambeau.CompileSpec),
 ]
 FUNCTIONS: list[tuple[Any, Any]] = [
     (stock_program.to_edge, edge_program.to_edge),
@@ -48,6 +57,8 @@ FUNCTIONS: list[tuple[Any, Any]] = [
     (executorch.exir.EdgeProgramManager.transform, flambeau.EdgeProgramManager.transform),
     (executorch.exir.EdgeProgramManager.to_executorch, flambeau.EdgeProgramManager.to_executorch),
     (stock_passes.MemoryPlanningPass.__init__, flambeau.MemoryPlanningPass),
+    (stock_xnnpack.__init__, XnnpackPartitioner),
+    (stock_delegation.get_delegation_info, flambeau.get_delegation_info),
     (stock_runtime.Runtime.load_program, flambeau.Runtime.load_program),
     (stock_runtime.Program.load_method, flambeau.runtime.Program.load_method),
     (stock_runtime.Method.execute, flambeau.runtime.Method.execute),
@@ -92,7 +103,8 @@ def arguments_that_stock_has() -> Iterator[tuple[str, set[str]]]:
     """The keys of all arguments of ExecuTorch, each with the arguments of ours."""
     for theirs, ours in FUNCTIONS:
         known = set(inspect.signature(ours).parameters)
-        yield from ((f"{ours.__qualname__}({name})", known) for name in inspect.signature(unwrapped(theirs)).parameters if name != "self")
+        names = [item.name for item in inspect.signature(unwrapped(theirs)).parameters.values() if item.kind is not item.VAR_KEYWORD]
+        yield from ((f"{ours.__qualname__}({name})", known) for name in names if name != "self")
     for theirs, ours in CONFIGS:
         known = {field.name for field in fields(ours)}
         yield from ((f"{ours.__name__}({field.name})", known) for field in fields(theirs))
@@ -141,6 +153,9 @@ def test_an_import_says_what_to_use_instead(package: str):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
+        ("from flambeau.passes import MemoryPlanningPass", "flambeau.passes has no 'MemoryPlanningPass': import it from flambeau"),
+        ("from flambeau.passes import ToOutVarPass", "flambeau.passes has no 'ToOutVarPass', which ExecuTorch has: the pass convert-"),
+        ("from flambeau.runtime import to_edge", "flambeau.runtime has no 'to_edge': import it from flambeau"),
         ("from flambeau.exir import to_edge", "flambeau has no 'exir', which ExecuTorch has: "),
         ("import flambeau.exir.backend.partitioner", "flambeau has no 'exir', which ExecuTorch has: "),
         ("from flambeau.devtools import Inspector", "flambeau has no 'devtools', which ExecuTorch has: "),
@@ -152,7 +167,7 @@ def test_an_import_says_what_to_use_instead(package: str):
     ],
 )
 def test_an_import_from_a_module_says_what_to_use_instead(statement: str, message: str):
-    with pytest.raises(ModuleNotFoundError, match=f"^{message}"):
+    with pytest.raises(ImportError, match=f"^{message}"):
         exec(statement, {})
 
 

@@ -3,24 +3,16 @@
 import json
 import os
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
-from runtime_programs import add_plan, call, plan, stock, tensor, write
+from runtime_programs import add_plan, call, executable, plan, stock, tensor, write
 
 from flambeau.runtime import pte
-from flambeau.runtime.binding.library import find_library
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-
-
-def executable(name: str = "flambeau-run") -> Path:
-    """A program of the build whose library is used: beside it in a build folder, among the commands of an installed package."""
-    folders = [find_library().parent, Path(sysconfig.get_path("scripts"))]
-    return next(folder / name for folder in folders if (folder / name).exists())
 
 
 def run(*arguments: object, folder: Path | None = None) -> tuple[int, str, str]:

@@ -1,0 +1,108 @@
+"""Handing operators to backends, and counting those that were, in ExecuTorch's terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.partitioner import CompileSpec
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp, compile_specs, spec_value
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.disassembly import disassemble
+from flambeau.passes.rewriting.constants import blob_store
+from flambeau.runtime.interpreter.function_runner import named_data_of
+from flambeau.support.executorch_names import ExplainsMembers
+
+
+@dataclass(frozen=True)
+class DelegationBreakdown:
+    """How many operations of one operator are in delegates, and how many are not."""
+
+    op_type: str
+    delegated: int = 0
+    non_delegated: int = 0
+
+
+@dataclass(frozen=True)
+class DelegationInfo(ExplainsMembers):
+    """How much of a program is delegated; printable."""
+
+    num_delegated_subgraphs: int
+    num_delegated_nodes: int
+    num_non_delegated_nodes: int
+    delegation_by_operator: dict[str, DelegationBreakdown]
+
+    def get_summary(self) -> str:
+        """Three lines for people."""
+        return (
+            f"Total delegated subgraphs: {self.num_delegated_subgraphs}\n"
+            f"Number of delegated nodes: {self.num_delegated_nodes}\n"
+            f"Number of non-delegated nodes: {self.num_non_delegated_nodes}\n"
+        )
+
+    def __str__(self) -> str:
+        rows = [f"{item.op_type}: {item.delegated} delegated, {item.non_delegated} not" for item in self.delegation_by_operator.values()]
+        return self.get_summary() + "\n".join(rows)
+
+
+def operators_in(op: Operation) -> Counter[str]:
+    """The number of operations of each operator inside of an operation."""
+    return Counter(item.name for item in op.walk() if isinstance(item, SchemaOp))
+
+
+@dataclass(frozen=True)
+class HandOver(ModulePass):
+    """Gives the partitions of backends their compile specs, by the identifiers of these, and notes the operators in each partition."""
+
+    name = "hand-over"
+    specs: Mapping[str, Sequence[CompileSpec]]
+    operators: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites `op` in place."""
+        for partition in op.body.block.ops:
+            if isinstance(partition, PartitionOp) and partition.backend.data in self.specs:
+                self.operators[partition.sym_name.data] = operators_in(partition)
+                if specs := self.specs[partition.backend.data]:
+                    name, blobs = partition.sym_name.data, blob_store(ctx)
+                    partition.specs = compile_specs({spec.key: spec_value(name, spec.key, spec.value, blobs) for spec in specs})
+
+
+def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[str, Counter[str]]) -> DelegationInfo:
+    """Counts the operators of a module at the edge level.
+
+    Args:
+        module: the module.
+        context: owns its payloads.
+        known: what payloads were made of, by name. For others, the nodes that they hold are counted, if they can be read.
+    """
+    inside: Counter[str] = Counter()
+    outside: Counter[str] = Counter()
+    subgraphs = 0
+    named_data = named_data_of(module, context)
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            outside += operators_in(op)
+        elif isinstance(op, PartitionOp | PayloadOp):
+            subgraphs += 1
+            inside += known.get(op.sym_name.data) or _operators_of(op, named_data, context)
+    operators = {name: DelegationBreakdown(name, inside[name], outside[name]) for name in sorted(inside.keys() | outside.keys())}
+    return DelegationInfo(subgraphs, inside.total(), outside.total(), operators)
+
+
+def _operators_of(op: PartitionOp | PayloadOp, named_data: Mapping[str, memoryview], context: FlambeauContext) -> Counter[str]:
+    if isinstance(op, PartitionOp):
+        return operators_in(op)
+    try:
+        return operators_in(disassemble(op, named_data, context.blobs).partition)
+    except BackendError:
+        return Counter()
