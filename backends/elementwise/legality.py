@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.elementwise.payload import COMPUTATIONS, MOST_DIMENSIONS
 from flambeau.dialects.ir.tensor_types import element_of, numel
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.legality import Limit, OperatorTable, Rule, is_constant
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation.interface import BackendOptions
 
 

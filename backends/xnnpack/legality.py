@@ -5,7 +5,7 @@ from __future__ import annotations
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.legality import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.interface import BackendOptions
 
 

@@ -17,7 +17,7 @@ from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.analysis.legality import OperatorTable
+from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.delegation.options import BackendName, find_choice
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values

@@ -22,7 +22,7 @@ from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.analysis.legality import OperatorTable
+from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.support.executorch_names import INSTEAD
 from flambeau.support.lazy import Array, np
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin

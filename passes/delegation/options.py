@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from flambeau.dialects.delegate.ops import PartitionOp, compile_specs
-from flambeau.passes.analysis.legality import OperatorTable
+from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.delegation.interface import Backend, BackendError, BackendOptions, find_backend, find_identifier, unknown_identifier
 from flambeau.passes.manager.grammar import Element, parse
 from flambeau.passes.manager.pass_options import Option, OptionField, Value, construct, option_fields, value_text

@@ -37,7 +37,7 @@ from flambeau.dialects.ir.tensor_types import (
 )
 from flambeau.dialects.schema.families import chosen_element, promote_values
 from flambeau.dialects.schema.namespace import OperatorName, aten, quantized_decomposed
-from flambeau.passes.analysis.legality import Limit, Rule
+from flambeau.passes.analysis.operator_table import Limit, Rule
 from flambeau.passes.targets.interface import Allowance, Target
 
 _KERNELS = frozenset(resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split())

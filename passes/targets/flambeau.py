@@ -2,7 +2,7 @@
 
 from xdsl.dialects.builtin import f32
 
-from flambeau.passes.analysis.legality import Limit, Rule
+from flambeau.passes.analysis.operator_table import Limit, Rule
 from flambeau.passes.targets.interface import Target
 from flambeau.runtime.manifest import kernel_names
 

@@ -19,7 +19,7 @@ from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
-from flambeau.passes.analysis.legality import Limit, Rule, first_reason
+from flambeau.passes.analysis.operator_table import Limit, Rule, first_reason
 from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
 

@@ -16,6 +16,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.frontends.torch_export import import_program
+from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 
@@ -108,6 +109,7 @@ def test_what_is_fused_in_float32_agrees_with_pytorch_in_each_dtype(name: str, d
             (expected,) = leaves(module(*given))
         compilation = Compilation(import_program(export(module, *given), context), context, PipelineOptions(target="flambeau"))
         compilation.to("edge")
+        Pipeline.parse("optimize-edge{target=flambeau}").run(compilation.module, context)
         if dtype == torch.float32:
             assert name in {op.name for op in compilation.module.walk()}, number
         method = Runtime.get().load_program(compilation.emit()).load_method("forward")

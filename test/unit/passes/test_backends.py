@@ -16,7 +16,7 @@ from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.analysis.legality import OperatorTable, Rule
+from flambeau.passes.analysis.operator_table import OperatorTable, Rule
 from flambeau.passes.delegation.grouping import contracted_order, dependencies, group
 from flambeau.passes.delegation.interface import (
     Backend,

@@ -89,6 +89,7 @@ def test_a_target_gets_the_fused_forms_and_layouts_that_it_has(tmp_path: Path):
     x, context = torch.randn(1, 3, 6, 6), FlambeauContext()
     compilation = Compilation(export_module(network, (x,), context), context, PipelineOptions(target="dsp"))
     compilation.to("edge")
+    Pipeline.parse("optimize-edge{target=dsp}").run(compilation.module, context)
     kinds = [op.name for op in compilation.module.walk() if isinstance(op, SchemaOp)]
     # The activation is in the convolution, the pool between two convolutions is channels-last, and the linear layer is as it was.
     convolutions = ["edge._to_dim_order_copy", "fused.conv2d", "edge.max_pool2d_with_indices", "fused.conv2d", "edge._to_dim_order_copy"]

@@ -325,7 +325,7 @@ def test_a_target(tmp_path: Path):
 
 
 BACKEND = """
-from flambeau.passes.analysis.legality import OperatorTable, Rule
+from flambeau.passes.analysis.operator_table import OperatorTable, Rule
 from flambeau.passes.delegation.interface import Backend, Encoded, one_by_one, partition_module
 from flambeau.passes.kit import op, tensor
 from xdsl.dialects.builtin import f32
