@@ -20,7 +20,14 @@ from flambeau.support.tables import RegistrationError, Table, check_called, hint
 PipelineFunction = Callable[[PipelineOptions], Sequence[ModulePass]]
 """A named pipeline: the passes that it stands for, given its options."""
 
-_FILES = ("conversion/*.py", "delegation/*partition*.py", "delegation/*_payloads.py", "memory/*.py", "transforms/*.py")
+_FILES = (
+    "conversion/*.py",
+    "delegation/partition.py",
+    "delegation/*_partitions.py",
+    "delegation/*_payloads.py",
+    "memory/*.py",
+    "transforms/*.py",
+)
 """The files that are passes."""
 
 PIPELINE_FILE = "<pipeline>"

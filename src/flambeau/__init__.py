@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
-    from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
     from flambeau.compiler.edge_program import (
         EdgeCompileConfig,
         EdgeProgramManager,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import row
     from flambeau.frontends.interface import frontend
+    from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
     from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
     from flambeau.passes.manager.registry import pipeline
     from flambeau.passes.planning.portfolio import planner
