@@ -11,7 +11,7 @@ from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.aten.sort import order_along, run_starts
-from flambeau.dialects.ir.extents import exceeds, largest, unknown
+from flambeau.dialects.ir.extents import largest, may_exceed, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
 from flambeau.dialects.schema.families import REALS
 from flambeau.dialects.schema.namespace import aten
@@ -40,7 +40,7 @@ class UniqueOp(SchemaOp):
         if axis is not None and 0 in (*shape[:axis], *shape[axis + 1 :]):
             raise ValueError(f"slices of a tensor of shape {list(shape)} have no elements that tell them apart")
         extent = math.prod(shape) if axis is None else shape[axis]
-        found = extent if not exceeds(extent, 0) else unknown(0, largest(extent))
+        found = unknown(0, largest(extent)) if may_exceed(extent, 0) else extent
         values = (found,) if axis is None else (*shape[:axis], found, *shape[axis + 1 :])
         places = shape if axis is None else (extent,)
         return tensor(element_of(x), values), tensor(i64, places if inverse else (0,)), tensor(i64, (found if counts else 0,))

@@ -12,8 +12,11 @@ from row_exceptions import KNOWN, Known
 from row_harness import ROWS, SAMPLES
 from row_walk import Walk, cases_of, walk, walk_cases
 
+from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.targets.interface import target_names
 
+NAMES = sorted(name for name, row in ROWS.items() if row.level() not in backend_names())
+"""The rows that kernels run: those of backends are for their engines."""
 SHARE = 0.01
 """Of the variations of a row; the samples of all rows are walked."""
 PARTS = 8
@@ -30,7 +33,7 @@ def test_every_row_has_samples():
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_torch_and_numpy_and_the_compiled_program_agree(part: int):
-    names = sorted(ROWS)[part::PARTS]
+    names = NAMES[part::PARTS]
     found = walk(names, SHARE)
     assert not found.unknown(), unknown(found)
     assert found.counts["compiled for flambeau"] > 500 and found.counts["compiled for executorch"] > 500
@@ -38,7 +41,7 @@ def test_torch_and_numpy_and_the_compiled_program_agree(part: int):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rows_compile_for_sizes_that_only_the_run_knows(part: int):
-    names = sorted(set(ROWS) - UNDECIDED)[part::PARTS]
+    names = [name for name in NAMES if name not in UNDECIDED][part::PARTS]
     found = dynamic_rows.walk(names, "outermost", target_names()[part % 2 : part % 2 + 1], samples=1)
     assert not found.disagreements, "\n".join(found.disagreements)
 
@@ -48,7 +51,7 @@ def test_rows_compile_for_sizes_that_only_the_run_knows(part: int):
 )
 def test_what_is_known_to_disagree_still_does(entry: Known):
     targets = [target for target in target_names() if entry.kind.endswith((target, " *"))]
-    for name in filter(entry.is_about, sorted(ROWS)):
+    for name in filter(entry.is_about, NAMES):
         for case in cases_of(name, 1.0, 0):
             if entry.is_about(name, case.what) and any(
                 entry.covers(each.kind, name, case.what) for each in walk_cases([case], targets).disagreements

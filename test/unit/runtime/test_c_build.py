@@ -1,5 +1,6 @@
 """The build of the C runtime: what it makes for which machine."""
 
+import os
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -10,7 +11,8 @@ CMAKE = Path(sysconfig.get_path("scripts")) / "cmake"
 
 def configured(folder: Path, *options: str) -> tuple[str, str]:
     """The build's targets and its cache."""
-    subprocess.run([CMAKE, "-S", SOURCE, "-B", folder, *options], check=True, capture_output=True)
+    environment = {name: value for name, value in os.environ.items() if name != "CFLAGS"}  # which may name instructions
+    subprocess.run([CMAKE, "-S", SOURCE, "-B", folder, *options], check=True, capture_output=True, env=environment)
     targets = subprocess.run([CMAKE, "--build", folder, "--target", "help"], check=True, capture_output=True, text=True).stdout
     return targets, (folder / "CMakeCache.txt").read_text()
 
