@@ -26,6 +26,8 @@ class Rule:
     limits: tuple[Limit, ...] = ()
     constants: tuple[str, ...] = ()
     """The arguments that must be constants: the library packs them when a program is loaded."""
+    folded: tuple[str, ...] = ()
+    """The arguments that no node sees, where they are constants: nodes have others in their place."""
     checks: tuple[Check, ...] = ()
 
 
@@ -65,9 +67,31 @@ def _mean_of_inside(op: SchemaOp) -> str | None:
     return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
 
 
-def _mean_of_image(op: SchemaOp) -> str | None:
-    dims = {normalize_dim(dim, len(shape_of(op.operands[0]))) for dim in op.argument("dim") or ()}
-    return None if dims == {2, 3} else "it is not the mean over height and width"
+def reduced_dims(op: SchemaOp) -> list[int]:
+    """The dimensions that a reduction is over, in order: all when it names none."""
+    rank = len(shape_of(op.operands[0]))
+    return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
+
+
+def _neighbours(op: SchemaOp) -> str | None:
+    dims = reduced_dims(op)
+    return None if dims == [*range(dims[0], dims[-1] + 1)] else f"the dimensions that it reduces, {dims}, are not next to each other"
+
+
+def _result_only(op: SchemaOp) -> str | None:
+    return "its mean or its deviation is read" if any(value.uses for value in op.results[1:]) else None
+
+
+def _masks_scores(op: SchemaOp) -> str | None:
+    """Elsewhere, what is hidden may be NaN, which a minimum does not hide."""
+    if not any(_is_constant(value) for value in op.operands[1:]):
+        return "neither of what it chooses from is a constant"
+    is_mask = all(use.operation.name == "edge._softmax" for use in op.results[0].uses)
+    return None if is_mask else "it does not hide scores from a softmax"
+
+
+def _parts_have_elements(op: SchemaOp) -> str | None:
+    return "a part has no elements" if any(0 in shape_of(part) for part in op.results) else None
 
 
 def _equal_windows(op: SchemaOp) -> str | None:
@@ -84,8 +108,8 @@ def _grows(op: SchemaOp) -> str | None:
     return "it cuts off elements (a negative pad)" if min(op.argument("pad"), default=0) < 0 else None
 
 
-def _halves(op: SchemaOp) -> str | None:
-    return None if op.argument("exponent") == 2 else "only squares are computed"
+def _small_power(op: SchemaOp) -> str | None:
+    return None if op.argument("exponent") in (2, 3) else "only squares and cubes are computed"
 
 
 def _bias_is_row(op: SchemaOp) -> str | None:
@@ -113,29 +137,33 @@ _UNSCALED = Rule((Limit("alpha", only=1),))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
-    **dict.fromkeys(("abs", "ceil", "cos", "exp", "floor", "leaky_relu", "log", "neg"), _PLAIN),
+    **dict.fromkeys(("abs", "ceil", "cos", "exp", "floor", "leaky_relu", "log", "neg", "reciprocal"), _PLAIN),
     **dict.fromkeys(("relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "maximum", "minimum"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(_limits_in_order,))),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "gelu": Rule((Limit("approximate", only="none"),)),
-    "pow.Tensor_Scalar": Rule(checks=(_halves,)),
+    "pow.Tensor_Scalar": Rule(checks=(_small_power,)),
+    "where.self": Rule((), ("condition",), ("condition", "self", "other"), (_masks_scores,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), (_output_padding,)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(_output_padding,)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias")),
-    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), (_bias_is_row,)),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,
     # pools
     "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _indices_are_unused)),
     "avg_pool2d": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _mean_of_inside)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
-    "mean.dim": Rule((_SELF_IMAGE,), checks=(_mean_of_image,)),
+    # reductions
+    **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule(checks=(_neighbours,))),
+    "native_layer_norm": Rule(checks=(_result_only,)),
     # movement
     **dict.fromkeys(("view_copy", "permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), _PLAIN),
-    "select_copy.int": _PLAIN,
+    **dict.fromkeys(("select_copy.int", "expand_copy", "stack", "pixel_shuffle"), _PLAIN),
+    "split_with_sizes_copy": Rule(checks=(_parts_have_elements,)),
     "constant_pad_nd": Rule(checks=(_grows,)),
     "cat": _PLAIN,
     "slice_copy.Tensor": Rule((Limit("step", only=1),)),
@@ -162,8 +190,9 @@ def refuse(op: Operation) -> str | None:
     rule = OPERATORS.get(op.schema.name) if isinstance(op, SchemaOp) else None
     if rule is None or not isinstance(op, SchemaOp):
         return "XNNPACK has no node for it"
+    folded = [value for name in rule.folded if _is_constant(value := op.argument(name))]
     # A second result is that of a rule of its own.
-    for value in (*op.operands, op.results[0]):
+    for value in (*(operand for operand in op.operands if operand not in folded), op.results[0]):
         if (reason := _why_not_tensor(value)) is not None:
             return reason
     for name in rule.constants:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from executorch import runtime as executorch_runtime
-from models import digits_cnn, mobilenet_v2, resnet18
+from models import digits_cnn
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -82,8 +82,6 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]] = {
     "vectors": lambda: (Vectors(), (torch.rand(2, 4, 8), torch.rand(2, 4, 8))),
     "lines": lambda: (Lines(), (torch.rand(2, 3, 16),)),
     "digits_cnn": lambda: digits_cnn(2),
-    "resnet18": lambda: resnet18(32),
-    "mobilenet_v2": lambda: mobilenet_v2(64),
 }
 CALLS = {"vectors": 2}
 """The number of instructions, where it is not one: only `isnan` stays in `vectors`."""
