@@ -10,14 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 import flambeau.backends
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp
 from flambeau.dialects.flambeau.blobs import BlobStore
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.executorch_names import INSTEAD
 from flambeau.support.lazy import Array, np
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
@@ -168,6 +171,8 @@ def _run_partition(
     context = FlambeauContext()
     module = decode(data, named_data, context.blobs)
     partition = next(op for op in module.body.block.ops if isinstance(op, PartitionOp))
+    if any(shape_of(argument) != given.shape for argument, given in zip(partition.body.block.args, inputs, strict=False)):
+        _open_sizes(partition)
     kind = partition.function_type
     block = Block(arg_types=kind.inputs.data)
     call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
@@ -177,6 +182,16 @@ def _run_partition(
         return [np.asarray(value) for value in FunctionProgram(module, context).run("main", inputs)]
     except InterpreterError as error:
         raise BackendError(f"{name}: {error}") from error
+
+
+def _open_sizes(partition: PartitionOp) -> None:
+    """Lets the run decide each size. A payload says the greatest ones, and that inputs have smaller ones is seen when they come."""
+    block = partition.body.block
+    for value in (*block.args, *(result for op in block.ops if isinstance(op, SchemaOp) for result in op.results)):
+        Rewriter.replace_value_with_new_type(value, TensorType(element_of(value), [DYNAMIC_INDEX] * len(shape_of(value))))
+    assert block.last_op is not None
+    outputs = [value.type for value in block.last_op.operands]
+    partition.function_type = FunctionType.from_lists(list(block.arg_types), outputs)
 
 
 def unknown_identifier(identifier: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,7 +10,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.edge.layout import is_row_major
-from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, normalize_dim, shape_of
+from flambeau.dialects.ir.extents import is_known, is_unknown, largest, least, provably_equal
+from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.targets.contracts import Limit
@@ -73,6 +74,50 @@ def reduced_dims(op: SchemaOp) -> list[int]:
     return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
 
 
+def open_extents(shape: Sequence[int]) -> int:
+    """How many extents only the run knows."""
+    return sum(not is_known(extent) for extent in shape)
+
+
+def _one_open(op: SchemaOp) -> str | None:
+    """A reshape leaves one extent to follow from the others."""
+    shapes = [shape_of(value) for value in (*op.operands, *op.results[:1])]
+    return "the run decides more than one of its sizes" if max(map(open_extents, shapes)) > 1 else None
+
+
+def _dim_is_known(op: SchemaOp) -> str | None:
+    shape = shape_of(op.operands[0])
+    is_whole = is_known(shape[normalize_dim(op.argument("dim"), len(shape))])
+    return None if is_whole else "the size that it divides is known when it runs only"
+
+
+def _growth_is_known(op: SchemaOp) -> str | None:
+    old, new = shape_of(op.operands[0]), shape_of(op.result)
+    grown = [b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True) if not provably_equal(a, b)]
+    return "it grows to a size that is known when it runs only" if open_extents(grown) else None
+
+
+def _image_is_known(op: SchemaOp) -> str | None:
+    return "the size of the image is known when it runs only" if open_extents(shape_of(op.operands[0])[2:]) else None
+
+
+def _line_is_reshaped(op: SchemaOp) -> str | None:
+    return _one_open(op) if len(shape_of(op.result)) == 3 else None
+
+
+def _rows_are_known(op: SchemaOp) -> str | None:
+    """Means of images, and sums over the last dimension alone, take any shape; others are reshaped."""
+    shape, dims = shape_of(op.operands[0]), reduced_dims(op)
+    is_image, stays = dims == [2, 3] and len(shape) == 4, len(shape_of(op.result)) == len(shape)
+    if open_extents([shape[dim] for dim in dims]) and not (is_image and op.schema.base == "mean"):
+        return "the number of elements that it reduces is known when it runs only"
+    return None if stays and (is_image or dims == [len(shape) - 1]) else _one_open(op)
+
+
+def _norm_is_of_rows(op: SchemaOp) -> str | None:
+    return None if len(op.argument("normalized_shape")) == 1 and len(shape_of(op.operands[0])) > 1 else _one_open(op)
+
+
 def _neighbours(op: SchemaOp) -> str | None:
     dims = reduced_dims(op)
     return None if dims == [*range(dims[0], dims[-1] + 1)] else f"the dimensions that it reduces, {dims}, are not next to each other"
@@ -96,6 +141,10 @@ def _parts_have_elements(op: SchemaOp) -> str | None:
 
 def _equal_windows(op: SchemaOp) -> str | None:
     old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    if new == (1, 1):
+        return None
+    if (reason := _image_is_known(op)) is not None:
+        return reason
     return f"{list(old)} does not divide into {list(new)} equal windows" if any(a % b for a, b in zip(old, new, strict=True)) else None
 
 
@@ -133,6 +182,7 @@ def _scales_as_sizes(op: SchemaOp) -> str | None:
 _IMAGE = Limit("input", rank=(4, 4))
 _SELF_IMAGE = Limit("self", rank=(4, 4))
 _PLAIN = Rule()
+_RESHAPE = Rule(checks=(_one_open,))
 _UNSCALED = Rule((Limit("alpha", only=1),))
 
 OPERATORS: dict[str, Rule] = {
@@ -148,7 +198,7 @@ OPERATORS: dict[str, Rule] = {
     "where.self": Rule((), ("condition",), ("condition", "self", "other"), (_masks_scores,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(_output_padding,)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(_output_padding, _line_is_reshaped)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias")),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
@@ -158,30 +208,35 @@ OPERATORS: dict[str, Rule] = {
     "avg_pool2d": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _mean_of_inside)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
     # reductions
-    **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule(checks=(_neighbours,))),
-    "native_layer_norm": Rule(checks=(_result_only,)),
+    **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule(checks=(_neighbours, _rows_are_known))),
+    "native_layer_norm": Rule(checks=(_result_only, _norm_is_of_rows)),
     # movement
-    **dict.fromkeys(("view_copy", "permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), _PLAIN),
-    **dict.fromkeys(("select_copy.int", "expand_copy", "stack", "pixel_shuffle"), _PLAIN),
-    "split_with_sizes_copy": Rule(checks=(_parts_have_elements,)),
+    "permute_copy": _PLAIN,
+    **dict.fromkeys(
+        ("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "stack", "pixel_shuffle"), Rule(checks=(_one_open,))
+    ),
+    "select_copy.int": Rule(checks=(_dim_is_known, _one_open)),
+    "split_with_sizes_copy": Rule(checks=(_dim_is_known, _parts_have_elements)),
+    "expand_copy": Rule(checks=(_growth_is_known,)),
     "constant_pad_nd": Rule(checks=(_grows,)),
     "cat": _PLAIN,
-    "slice_copy.Tensor": Rule((Limit("step", only=1),)),
-    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(_scales_as_sizes,)),
+    "slice_copy.Tensor": Rule((Limit("step", only=1),), checks=(_dim_is_known,)),
+    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(_image_is_known, _scales_as_sizes)),
 }
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
 
 def _why_not_tensor(value: SSAValue) -> str | None:
     """What XNNPACK does not take of a tensor of any operator."""
-    if not is_static(value):
-        return "the sizes of a tensor are not static"
     if element_of(value) != f32:
         return f"a tensor is of {element_of(value)}, and XNNPACK takes f32 here"
     if not 1 <= len(shape_of(value)) <= MOST_DIMENSIONS:
         return f"a tensor has {len(shape_of(value))} dimensions, and XNNPACK takes 1 to {MOST_DIMENSIONS}"
-    if 0 in shape_of(value):
-        return "a tensor has no elements"
+    for extent in shape_of(value):
+        if is_unknown(extent) or largest(extent) is None:
+            return "a size of a tensor depends on data, or has no greatest value"
+        if least(extent) == 0:
+            return "a tensor has no elements" if largest(extent) == 0 else "a tensor may have no elements"
     return None if is_row_major(value) else "a tensor is not row-major"
 
 
@@ -198,8 +253,9 @@ def refuse(op: Operation) -> str | None:
     for name in rule.constants:
         if not _is_constant(op.argument(name)):
             return f"argument {name!r} is not a constant"
-    reasons = (*(limit.why_not(op) for limit in rule.limits), *(check(op) for check in rule.checks))
-    return next((reason for reason in reasons if reason is not None), None)
+    # Each check relies on those before it.
+    checks = (*(limit.why_not for limit in rule.limits), *rule.checks)
+    return next((reason for check in checks if (reason := check(op)) is not None), None)
 
 
 def absorbs(op: Operation, value: SSAValue) -> bool:

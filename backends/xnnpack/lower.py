@@ -12,10 +12,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from flambeau.backends.interface import BackendError
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
-from flambeau.backends.xnnpack.layouts import move_layouts
+from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
 from flambeau.backends.xnnpack.legality import reduced_dims
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.extents import largest, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -102,10 +103,6 @@ def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
 
 def _number(constants: ModuleConstants, number: float) -> SSAValue:
     return _constant(constants, "number", np.full((1,), number))
-
-
-def _reshaped(value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-    return value if shape == shape_of(value) else movement.StaticReshapeNodeOp(shape, value).result
 
 
 # Elementwise
@@ -205,7 +202,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if array.ndim == 3:
         # A line is an image of height 1.
         shape = shape_of(x)
-        x, array = movement.StaticReshapeNodeOp((*shape[:2], 1, shape[2]), x).result, array[:, :, None]
+        x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
         stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
     (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
     if transposed:
@@ -222,7 +219,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
     loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
-    return image if len(shape_of(op.result)) == 4 else movement.StaticReshapeNodeOp(shape_of(op.result), image).result
+    return reshaped(image, shape_of(op.result))
 
 
 @_converts("linear")
@@ -261,6 +258,8 @@ def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("_adaptive_avg_pool2d")
 def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    if shape_of(op.result)[2:] == (1, 1):
+        return _on_images(op.operands[0], _mean_of_image)
     kernel = [old // new for old, new in zip(shape_of(op.operands[0])[2:], shape_of(op.result)[2:], strict=True)]
     return _on_images(op.operands[0], lambda image: pooling.AvgPooling2dNodeOp(0, 0, 0, 0, *kernel, *kernel, 1, 1, image))
 
@@ -282,13 +281,13 @@ def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if dims == [2, 3] and len(shape) == 4:
         result = _on_images(x, _mean_of_image)
     elif behind:
-        image = _reshaped(x, (prod(before), count, 1, prod(behind)))
+        image = reshaped(x, (prod(before), count, 1, prod(behind)))
         result = _mean_of_image(image).result
     else:
-        result = _product_of_rows(_reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
+        result = _product_of_rows(reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
         is_mean = True
     result = result if is_mean else e.MultiplyNodeOp(result, _number(constants, count)).result
-    return _reshaped(result, shape_of(op.result))
+    return reshaped(result, shape_of(op.result))
 
 
 def _mean_of_image(image: SSAValue) -> SchemaOp:
@@ -299,15 +298,15 @@ def _mean_of_image(image: SSAValue) -> SchemaOp:
 def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, sizes, weight, bias, eps = op.arguments()
     shape, count = shape_of(x), prod(sizes)
-    x = _reshaped(x, (*(shape[: -len(sizes)] or (1,)), count))
+    x = reshaped(x, (*(shape[: -len(sizes)] or (1,)), count))
     centred = e.SubtractNodeOp(x, _product_of_rows(x, 1 / count, None, constants)).result
     variance = _product_of_rows(e.SquareNodeOp(centred).result, 1 / count, eps, constants)
     result = e.MultiplyNodeOp(centred, e.ReciprocalSquareRootNodeOp(variance).result).result
     if weight is not None:
-        result = e.MultiplyNodeOp(result, _reshaped(weight, (count,))).result
+        result = e.MultiplyNodeOp(result, reshaped(weight, (count,))).result
     if bias is not None:
-        result = e.AddNodeOp(result, _reshaped(bias, (count,))).result
-    return _reshaped(result, shape)
+        result = e.AddNodeOp(result, reshaped(bias, (count,))).result
+    return reshaped(result, shape)
 
 
 # Movement
@@ -315,7 +314,7 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
 def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.StaticReshapeNodeOp(shape_of(op.results[0]), op.operands[0]).result
+    return reshaped(op.operands[0], shape_of(op.results[0]))
 
 
 @_converts("permute_copy")
@@ -342,7 +341,7 @@ def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     shape = list(shape_of(op.result))
     axis = normalize_dim(op.argument("dim"), len(shape))
     shape[axis] = 1
-    return _joined([_reshaped(value, tuple(shape)) for value in op.operands], axis)
+    return _joined([reshaped(value, tuple(shape)) for value in op.operands], axis)
 
 
 def _joined(values: list[SSAValue], axis: int) -> SSAValue:
@@ -354,6 +353,11 @@ def _joined(values: list[SSAValue], axis: int) -> SSAValue:
     return values[0]
 
 
+def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
+    """A part of a tensor. A dimension whose extent the run decides stays whole: its greatest extent is cut to what there is."""
+    return movement.StaticSliceNodeOp(tuple(offsets), tuple(largest(size) or 1 for size in sizes), x).result
+
+
 @_converts("slice_copy.Tensor")
 def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     shape, result = shape_of(op.operands[0]), shape_of(op.result)
@@ -361,7 +365,7 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     start = op.argument("start") or 0
     offsets = [0] * len(shape)
     offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
-    return movement.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
+    return _part(op.operands[0], offsets, result)
 
 
 @_converts("select_copy.int")
@@ -371,7 +375,7 @@ def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dim = normalize_dim(dim, len(shape))
     offsets, sizes = [0] * len(shape), list(shape)
     offsets[dim], sizes[dim] = index % shape[dim], 1
-    return movement.StaticReshapeNodeOp(shape_of(op.result), movement.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
+    return reshaped(_part(x, offsets, sizes), shape_of(op.result))
 
 
 @_converts("split_with_sizes_copy")
@@ -381,7 +385,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
     dim = normalize_dim(dim, len(offsets))
     parts: list[SSAValue] = []
     for part, size in zip(op.results, sizes, strict=True):
-        parts.append(movement.StaticSliceNodeOp(tuple(offsets), shape_of(part), x).result)
+        parts.append(_part(x, offsets, shape_of(part)))
         offsets[dim] += size
     return parts
 
@@ -390,7 +394,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """A product with ones, which have the dimensions that grow."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
-    grown = tuple(b if a != b else 1 for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
+    grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
     return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown))).result
 
 
@@ -398,8 +402,8 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, factor = op.arguments()
     *batch, channels, height, width = shape_of(x)
-    image = _reshaped(x, (prod(batch), channels // factor**2, factor, factor, height, width))
-    return _reshaped(_transposed(image, (0, 1, 4, 2, 5, 3)), shape_of(op.result))
+    image = reshaped(x, (prod(batch), channels // factor**2, factor, factor, height, width))
+    return reshaped(_transposed(image, (0, 1, 4, 2, 5, 3)), shape_of(op.result))
 
 
 @_converts("upsample_bilinear2d.vec")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -21,7 +21,7 @@ class Case:
     module: nn.Module
     calls: list[Tensors]
     dynamic_shapes: Any = None
-    left: dict[str, str] = field(default_factory=dict[str, str])
+    left: frozenset[tuple[str, str]] = frozenset()
     """The operators that stay, with the reasons."""
 
     def export(self) -> torch.export.ExportedProgram:
@@ -100,27 +100,91 @@ def ds_cnn() -> Case:
     return Case(nn.Sequential(*layers).eval(), [(torch.rand(1, 1, 49, 10),)])
 
 
-def _case(model: tuple[nn.Module, Tensors], left: dict[str, str] | None = None) -> Case:
-    return Case(model[0], [model[1]], left=left or {})
+def _case(model: tuple[nn.Module, Tensors], left: Left = frozenset()) -> Case:
+    return Case(model[0], [model[1]], left=left)
 
 
+class Ids(nn.Module):
+    """A model of ids whose parameter has a name."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.model(ids)
+
+
+def llama_of_any_length() -> Case:
+    """A block of Llama on 2 to 64 tokens. Its masks are computed on the CPU."""
+    model, (ids,) = llama(16, 1)
+    calls = [(ids,), *((torch.randint(0, 4096, (1, length)),) for length in (5, 64, 2))]
+    integers = ("view_copy", "slice_copy.Tensor", "add.Scalar", "sub.Scalar", "sub.Tensor", "cat")
+    masks = (
+        "arange.start_step",
+        "ne.Scalar",
+        "cumsum",
+        "index.Tensor",
+        "eq.Tensor",
+        "bitwise_and.Tensor",
+        "le.Tensor",
+        "any.dim",
+        "_to_copy",
+    )
+    left = {(f"edge.{name}", INTEGER) for name in integers} | {(f"edge.{name}", NO_NODE) for name in masks}
+    left |= {LOOKUP, ("edge.where.self", MASK), ("edge.view_copy", "the run decides more than one of its sizes")}
+    return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},), frozenset(left))
+
+
+def images_of_any_number() -> Case:
+    """MobileNetV3 on 1 to 5 images of 32 to 64 pixels a side."""
+    case = mobilenet_v3()
+    shapes = ((2, 64, 64), (5, 32, 48), (1, 48, 32), (3, 64, 64))
+    calls = [(torch.rand(batch, 3, height, width),) for batch, height, width in shapes]
+    sizes = {0: torch.export.Dim("batch", min=1, max=5)} | {dim: 16 * torch.export.Dim(f"side_{dim}", min=2, max=4) for dim in (2, 3)}
+    return Case(case.module, calls, (sizes,))
+
+
+class Rows(nn.Module):
+    """What may be done to vectors of which the run decides how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.planes = nn.LayerNorm(8), nn.LayerNorm((3, 8))
+        self.conv = nn.Conv1d(3, 3, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.planes(self.norm(x) * x.mean(-1, keepdim=True)) + x.sum(-1, keepdim=True) - x.mean((1, 2), keepdim=True)
+        first, second = torch.split(y, (2, 1), 1)
+        z = torch.stack([first[:, 1], second.squeeze(1), y[:, 0]], 1) + second.expand(-1, 3, 8)
+        z = torch.softmax(z @ z.transpose(1, 2), -1) @ self.conv(z)
+        return F.pad(torch.cat([z, x], 0), (0, 0, 0, 0, 1, 2)).clamp(-2, 2) ** 3
+
+
+def rows_of_any_number() -> Case:
+    """Vectors in planes of three."""
+    calls = [(torch.randn(planes, 3, 8),) for planes in (4, 1, 9)]
+    return Case(Rows().eval(), calls, ({0: torch.export.Dim("planes", min=1, max=9)},))
+
+
+Left = frozenset[tuple[str, str]]
 NO_NODE = "XNNPACK has no node for it"
 MASK = "a tensor is of i1, and XNNPACK takes f32 here"
-LOOKUP = {"edge.embedding": NO_NODE}
+INTEGER = "a tensor is of i64, and XNNPACK takes f32 here"
+LOOKUP = ("edge.embedding", NO_NODE)
+MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim")}
 
 CASES: dict[str, Callable[[], Case]] = {
     "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
     "mobilenet_v3": mobilenet_v3,
+    "mobilenet_v3, images of any number": images_of_any_number,
     "resnet18": lambda: _case(resnet18(32)),
     "ds_cnn": ds_cnn,
     "deit_tiny": lambda: _case(deit_tiny(32, 1)),
-    "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256), LOOKUP),
-    "llama": lambda: _case(llama(16, 1), LOOKUP),
-    "lstm_classifier": lambda: _case(lstm_classifier(8), LOOKUP),
-    "minilm": lambda: _case(
-        minilm(16, 1),
-        LOOKUP
-        | dict.fromkeys(("edge._to_copy", "edge.index.Tensor", "edge.bitwise_and.Tensor", "edge.any.dim"), NO_NODE)
-        | {"edge.where.self": MASK, "edge.view_copy": "a tensor is of i64, and XNNPACK takes f32 here"},
-    ),
+    "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256), frozenset({LOOKUP})),
+    "llama": lambda: _case(llama(16, 1), frozenset({LOOKUP})),
+    "llama of any length": llama_of_any_length,
+    "rows of any number": rows_of_any_number,
+    "lstm_classifier": lambda: _case(lstm_classifier(8), frozenset({LOOKUP})),
+    "minilm": lambda: _case(minilm(16, 1), frozenset({LOOKUP, *MASKS, ("edge.where.self", MASK), ("edge.view_copy", INTEGER)})),
 }
