@@ -17,7 +17,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.targets.contracts import Limit
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
-"""Why an operation is not taken; None when it is."""
+"""Why an operation is not taken; None when it is. Its docstring says what is, for the table of operators."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _output_padding(op: SchemaOp) -> str | None:
+    """An output padding that is less than the stride, of transposed convolutions only."""
     more, step = _pair(op.argument("output_padding")), _pair(op.argument("stride"))
     if not op.argument("transposed"):
         return "an output padding has a meaning for transposed convolutions only" if any(more) else None
@@ -48,20 +49,24 @@ def _output_padding(op: SchemaOp) -> str | None:
 
 
 def _windows_overlap(op: SchemaOp) -> str | None:
+    """Strides no larger than the window."""
     kernel = _pair(op.argument("kernel_size"))
     step = _pair(op.argument("stride") or kernel)
     return f"its stride {list(step)} is larger than its window {list(kernel)}" if step[0] > kernel[0] or step[1] > kernel[1] else None
 
 
 def _is_whole(op: SchemaOp) -> str | None:
+    """No `ceil_mode`."""
     return "its windows reach beyond the padded image (ceil_mode)" if op.argument("ceil_mode") else None
 
 
 def _indices_are_unused(op: SchemaOp) -> str | None:
+    """Nothing reads the indices."""
     return "the indices of the largest elements are read" if any(op.results[1].uses) else None
 
 
 def _mean_of_inside(op: SchemaOp) -> str | None:
+    """No padding that counts, and no divisor but the size of the window."""
     if any(op.argument("padding")) and op.argument("count_include_pad"):
         return "its mean counts the padding (count_include_pad)"
     divisor, kernel = op.argument("divisor_override"), _pair(op.argument("kernel_size"))
@@ -80,33 +85,37 @@ def open_extents(shape: Sequence[int]) -> int:
 
 
 def _one_open(op: SchemaOp) -> str | None:
-    """A reshape leaves one extent to follow from the others."""
+    """At most one size that only the run knows."""
     shapes = [shape_of(value) for value in (*op.operands, *op.results[:1])]
     return "the run decides more than one of its sizes" if max(map(open_extents, shapes)) > 1 else None
 
 
 def _dim_is_known(op: SchemaOp) -> str | None:
+    """Along a dimension whose size is known before the run."""
     shape = shape_of(op.operands[0])
     is_whole = is_known(shape[normalize_dim(op.argument("dim"), len(shape))])
     return None if is_whole else "the size that it divides is known when it runs only"
 
 
 def _growth_is_known(op: SchemaOp) -> str | None:
+    """To sizes that are known before the run."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
     grown = [b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True) if not provably_equal(a, b)]
     return "it grows to a size that is known when it runs only" if open_extents(grown) else None
 
 
 def _image_is_known(op: SchemaOp) -> str | None:
+    """Height and width are known before the run."""
     return "the size of the image is known when it runs only" if open_extents(shape_of(op.operands[0])[2:]) else None
 
 
 def _line_is_reshaped(op: SchemaOp) -> str | None:
+    """Of a line, at most one size that only the run knows."""
     return _one_open(op) if len(shape_of(op.result)) == 3 else None
 
 
 def _rows_are_known(op: SchemaOp) -> str | None:
-    """Means of images, and sums over the last dimension alone, take any shape; others are reshaped."""
+    """Over dimensions of known sizes but for means of images; if it reshapes, at most one other size that only the run knows."""
     shape, dims = shape_of(op.operands[0]), reduced_dims(op)
     is_image, stays = dims == [2, 3] and len(shape) == 4, len(shape_of(op.result)) == len(shape)
     if open_extents([shape[dim] for dim in dims]) and not (is_image and op.schema.base == "mean"):
@@ -115,20 +124,23 @@ def _rows_are_known(op: SchemaOp) -> str | None:
 
 
 def _norm_is_of_rows(op: SchemaOp) -> str | None:
+    """Over the last dimension; over more of them, at most one size that only the run knows."""
     return None if len(op.argument("normalized_shape")) == 1 and len(shape_of(op.operands[0])) > 1 else _one_open(op)
 
 
 def _neighbours(op: SchemaOp) -> str | None:
+    """Dimensions that are next to each other."""
     dims = reduced_dims(op)
     return None if dims == [*range(dims[0], dims[-1] + 1)] else f"the dimensions that it reduces, {dims}, are not next to each other"
 
 
 def _result_only(op: SchemaOp) -> str | None:
+    """Nothing reads the mean and the deviation."""
     return "its mean or its deviation is read" if any(value.uses for value in op.results[1:]) else None
 
 
 def _masks_scores(op: SchemaOp) -> str | None:
-    """Elsewhere, what is hidden may be NaN, which a minimum does not hide."""
+    """A constant mask of scores for a softmax: elsewhere, what is hidden may be NaN, which a minimum does not hide."""
     if not any(_is_constant(value) for value in op.operands[1:]):
         return "neither of what it chooses from is a constant"
     is_mask = all(use.operation.name == "edge._softmax" for use in op.results[0].uses)
@@ -136,10 +148,12 @@ def _masks_scores(op: SchemaOp) -> str | None:
 
 
 def _parts_have_elements(op: SchemaOp) -> str | None:
+    """No empty part."""
     return "a part has no elements" if any(0 in shape_of(part) for part in op.results) else None
 
 
 def _equal_windows(op: SchemaOp) -> str | None:
+    """Windows of one size: the result's height and width divide the image's, which are known unless there is one window."""
     old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if new == (1, 1):
         return None
@@ -149,29 +163,35 @@ def _equal_windows(op: SchemaOp) -> str | None:
 
 
 def _last_dimension(op: SchemaOp) -> str | None:
+    """Along the last dimension."""
     rank = len(shape_of(op.operands[0]))
     return None if normalize_dim(op.argument("dim"), rank) == rank - 1 else "it is along another dimension than the last"
 
 
 def _grows(op: SchemaOp) -> str | None:
+    """No negative pad."""
     return "it cuts off elements (a negative pad)" if min(op.argument("pad"), default=0) < 0 else None
 
 
 def _small_power(op: SchemaOp) -> str | None:
+    """An exponent of 2 or 3."""
     return None if op.argument("exponent") in (2, 3) else "only squares and cubes are computed"
 
 
 def _bias_is_row(op: SchemaOp) -> str | None:
+    """One number per output is added."""
     return None if shape_of(op.argument("self")) == shape_of(op.argument("mat2"))[1:] else "what is added is not one number per output"
 
 
 def _limits_in_order(op: SchemaOp) -> str | None:
+    """Limits between which there is something."""
     least, most = op.arguments()[1:]
     given = [limit for limit in (least, most) if limit is not None]
     return None if given == sorted(given) and all(limit == limit for limit in given) else f"nothing is within its limits {given}"
 
 
 def _scales_as_sizes(op: SchemaOp) -> str | None:
+    """Scale factors that are the quotients of the sizes, if there are any."""
     old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     factors = op.argument("scale_factors")
     if not factors or op.argument("align_corners") or all(b == a * factor for a, b, factor in zip(old, new, factors, strict=True)):
@@ -184,6 +204,12 @@ _SELF_IMAGE = Limit("self", rank=(4, 4))
 _PLAIN = Rule()
 _RESHAPE = Rule(checks=(_one_open,))
 _UNSCALED = Rule((Limit("alpha", only=1),))
+
+TENSORS = (
+    "Tensors are of float32, of one to six dimensions, row-major and never empty. A size that only the run knows has a greatest value, and "
+    "does not depend on data."
+)
+"""What holds of the tensors of each operator, in words."""
 
 OPERATORS: dict[str, Rule] = {
     # elementwise

@@ -268,7 +268,7 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
-    """The sums over the last dimension, which stays as 1, times a factor, and a number: the fastest sum that there is."""
+    """The sums over the last dimension, which stays as 1, times a factor, and a number: the format has no sums, and any shape fits."""
     weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor))
     return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias)).result
 
