@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
+    from flambeau.runtime.interpreter import FunctionProgram
 
 
 class BackendError(ValueError):
@@ -158,30 +159,62 @@ def run_payload(identifier: str, data: memoryview, named_data: Mapping[str, memo
     return backend.execute(data, inputs)
 
 
+_Decode: TypeAlias = "Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]"
+
+
+class _Decoded:
+    """The payloads of one program, decoded once each: of the program that ran last."""
+
+    def __init__(self, named_data: Mapping[str, memoryview]):
+        self.named_data = named_data
+        self.programs: dict[tuple[str, bytes, bool], tuple[list[tuple[int, ...]], FunctionProgram]] = {}
+
+    def program(self, name: str, decode: _Decode, data: memoryview, is_open: bool) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+        """The shapes of the inputs, and a module with the function `main`, whose sizes the run decides if it `is_open`."""
+        key = (name, bytes(data), is_open)
+        if key not in self.programs:
+            self.programs[key] = _decoded(decode, data, self.named_data, is_open)
+        return self.programs[key]
+
+
+_last = _Decoded({})
+
+
 def _run_partition(
-    name: str,
-    decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp],
-    data: memoryview,
-    named_data: Mapping[str, memoryview],
-    inputs: Sequence[Array],
+    name: str, decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], inputs: Sequence[Array]
 ) -> Sequence[Array]:
     """Runs what a payload decodes into, as the body of a function."""
-    from flambeau.runtime.interpreter import FunctionProgram, InterpreterError
+    from flambeau.runtime.interpreter import InterpreterError
+
+    global _last
+    if (last := _last).named_data is not named_data:
+        last = _last = _Decoded(named_data)
+    shapes, program = last.program(name, decode, data, False)
+    if any(shape != given.shape for shape, given in zip(shapes, inputs, strict=False)):
+        _, program = last.program(name, decode, data, True)
+    try:
+        return [np.asarray(value) for value in program.run("main", inputs)]
+    except InterpreterError as error:
+        raise BackendError(f"{name}: {error}") from error
+
+
+def _decoded(
+    decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], is_open: bool
+) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+    from flambeau.runtime.interpreter import FunctionProgram
 
     context = FlambeauContext()
     module = decode(data, named_data, context.blobs)
     partition = next(op for op in module.body.block.ops if isinstance(op, PartitionOp))
-    if any(shape_of(argument) != given.shape for argument, given in zip(partition.body.block.args, inputs, strict=False)):
+    shapes = [shape_of(argument) for argument in partition.body.block.args]
+    if is_open:
         _open_sizes(partition)
     kind = partition.function_type
     block = Block(arg_types=kind.inputs.data)
     call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
     block.add_ops([call, ReturnOp(*call.results)])
     module.body.block.add_op(FuncOp("main", kind, Region(block)))
-    try:
-        return [np.asarray(value) for value in FunctionProgram(module, context).run("main", inputs)]
-    except InterpreterError as error:
-        raise BackendError(f"{name}: {error}") from error
+    return shapes, FunctionProgram(module, context)
 
 
 def _open_sizes(partition: PartitionOp) -> None:
