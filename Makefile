@@ -126,6 +126,7 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/delegates.py
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/llm.py
 

@@ -227,11 +227,11 @@ def deit_tiny(size: int = 224, layers: int = 12) -> Model:
     return _finish(_Output(model, ("pixel_values",), "logits"), torch.randn(1, 3, size, size))
 
 
-def gpt2(length: int = 64, layers: int = 2) -> Model:
+def gpt2(length: int = 64, layers: int = 2, vocabulary: int = 50257) -> Model:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     _seed()
-    config = cast(Any, GPT2Config)(n_layer=layers, attn_implementation="sdpa")
+    config = cast(Any, GPT2Config)(n_layer=layers, vocab_size=vocabulary, attn_implementation="sdpa")
     model = cast(nn.Module, GPT2LMHeadModel(config))
     return _finish(_Output(model, ("input_ids",), "logits", use_cache=False), _ids(config.vocab_size, length))
 

@@ -18,6 +18,7 @@ def _is_number(op: SchemaOp, value: SSAValue) -> bool:
 
 
 def _operands_fit(op: SchemaOp) -> str | None:
+    """Operands of the result's type, or constant numbers."""
     fit = all(value.type == op.result.type or _is_number(op, value) for value in op.operands)
     return None if fit else "an operand is broadcast or of another type"
 

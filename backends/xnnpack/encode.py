@@ -23,7 +23,8 @@ from flambeau.backends.xnnpack.payload import (
     write_payload,
 )
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
-from flambeau.dialects.ir.tensor_types import element_of, f32, is_static, shape_of
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.ir.tensor_types import element_of, f32
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
@@ -92,9 +93,9 @@ class _Encoder:
         return BackendError(f"xnnpack: partition @{self.partition.sym_name.data} {what}")
 
     def _define(self, value: SSAValue, **fields: int) -> None:
-        if element_of(value) != f32 or not is_static(value):
-            raise self._error(f"holds a {value.type}: tensors are of float32 and of static sizes")
-        shape = shape_of(value)
+        if element_of(value) != f32:
+            raise self._error(f"holds a {value.type}: tensors are of float32")
+        shape = upper_bounds(value)
         number = self.ids[value] = len(self.values)
         self.values.append(TensorValue(FLOAT32, len(shape), shape, id_out=number, **fields))
 

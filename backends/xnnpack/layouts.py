@@ -21,8 +21,10 @@ from flambeau.backends.xnnpack.dialect.movement import (
     StaticTransposeNodeOp,
 )
 from flambeau.backends.xnnpack.dialect.nodes import BinaryNodeOp, NodeOp, UnaryNodeOp
+from flambeau.backends.xnnpack.legality import open_extents
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import f32, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import f32, same_shape, shape_of, tensor
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -65,6 +67,13 @@ def _transposed(value: SSAValue, order: Order) -> SSAValue:
     return StaticTransposeNodeOp(order, value).result
 
 
+def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """The same elements in another shape, of which the run decides one extent at most; the value itself where it has that shape."""
+    if same_shape(shape, shape_of(value)):
+        return value
+    return StaticReshapeNodeOp(tuple(extent if is_known(extent) else 0 for extent in shape), value).result
+
+
 @rewrites(StaticTransposeNodeOp, counter="transposes cancelled")
 def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
     """transpose(transpose(x))."""
@@ -87,12 +96,12 @@ def _after_elements(op: NodeOp) -> SSAValue | None:
     """f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
     if not isinstance(op, UnaryNodeOp | BinaryNodeOp) or (isinstance(op, UnaryNodeOp) and not op.elementwise):
         return None
-    if not all(isinstance(value.owner, StaticReshapeNodeOp) and shape_of(value) == shape_of(op.result) for value in op.operands):
+    if not all(isinstance(value.owner, StaticReshapeNodeOp) and same_shape(shape_of(value), shape_of(op.result)) for value in op.operands):
         return None
     before = [cast(StaticReshapeNodeOp, value.owner).operands[0] for value in op.operands]
-    if len({shape_of(value) for value in before}) > 1:
+    if not all(same_shape(shape_of(value), shape_of(before[0])) for value in before):
         return None
-    return StaticReshapeNodeOp(shape_of(op.result), _rebuilt(op, before).result).result
+    return reshaped(_rebuilt(op, before).result, shape_of(op.result))
 
 
 class PastBinaryPattern(Pattern):
@@ -171,9 +180,9 @@ def _limit_result(op: ClampNodeOp) -> SSAValue | None:
 def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
     """reshape(reshape(x)), and a reshape to the same shape."""
     x = op.operands[0]
-    if shape_of(x) == shape_of(op.result):
-        return x
-    return StaticReshapeNodeOp(shape_of(op.result), x.owner.operands[0]).result if isinstance(x.owner, StaticReshapeNodeOp) else None
+    if isinstance(x.owner, StaticReshapeNodeOp):
+        return reshaped(x.owner.operands[0], shape_of(op.result))
+    return x if same_shape(shape_of(x), shape_of(op.result)) else None
 
 
 _MOVING = (
@@ -192,5 +201,7 @@ _MOVING = (
 def _as_reshape(op: StaticTransposeNodeOp) -> SSAValue | None:
     """A transpose that moves dimensions of one entry only."""
     shape = shape_of(op.operands[0])
-    moved = [dim for dim in op.argument("perm") if shape[dim] != 1]
-    return StaticReshapeNodeOp(shape_of(op.result), op.operands[0]).result if moved == sorted(moved) else None
+    order: Order = op.argument("perm")
+    moved = [dim for dim in order if not provably_equal(shape[dim], 1)]
+    is_reshape = moved == sorted(moved) and open_extents(shape) <= 1
+    return reshaped(op.operands[0], shape_of(op.result)) if is_reshape else None

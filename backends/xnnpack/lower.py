@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
@@ -10,9 +11,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
-from flambeau.backends.xnnpack.layouts import move_layouts
+from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
+from flambeau.backends.xnnpack.legality import reduced_dims
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.extents import largest, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -29,10 +32,10 @@ from flambeau.support.lazy import Array, np
 CHANNELS_FIRST = (0, 3, 1, 2)
 """The order that makes [N, C, H, W] of [N, H, W, C]."""
 
-Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue]"
+Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue]]"
 
 CONVERTERS: dict[str, Converter] = {}
-"""What the result of an operator of the edge level becomes, by its name: one for each operator of the legality table."""
+"""What the result, or the list of results, of an operator becomes, by its name: one for each operator of the legality table."""
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
@@ -51,8 +54,9 @@ def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pat
 
     def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
         if isinstance(op, SchemaOp) and op.name == f"edge.{name}":
-            # Other results are indices that nothing reads.
-            replace_with_values(op, [converter(op, constants), *op.results[1:]], rewriter)
+            found = converter(op, constants)
+            # Where a converter gives the first result only, nothing reads the others.
+            replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
 
     return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
 
@@ -97,6 +101,10 @@ def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
     return constants.add(name, array, tensor(f32, array.shape)).result
 
 
+def _number(constants: ModuleConstants, number: float) -> SSAValue:
+    return _constant(constants, "number", np.full((1,), number))
+
+
 # Elementwise
 
 
@@ -124,7 +132,6 @@ for _name, _node in {
     "gelu": e.GeluNodeOp,
     "log": e.LogNodeOp,
     "neg": e.NegateNodeOp,
-    "pow.Tensor_Scalar": e.SquareNodeOp,
     "rsqrt": e.ReciprocalSquareRootNodeOp,
     "sigmoid": e.SigmoidNodeOp,
     "sin": e.SinNodeOp,
@@ -141,12 +148,36 @@ for _name, _node in {
     "div": e.DivNodeOp,
 }.items():
     CONVERTERS[f"{_name}.Tensor"] = lambda op, constants, node=_node: node(*op.operands).result
-    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: (
-        node(op.operands[0], _constant(constants, "number", np.full((1,), op.argument("other")))).result
-    )
+    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: node(op.operands[0], _number(constants, op.argument("other"))).result
 
 for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
     CONVERTERS[_name] = lambda op, constants, node=_node: node(*op.operands).result
+
+
+@_converts("pow.Tensor_Scalar")
+def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    square = e.SquareNodeOp(op.operands[0]).result
+    return square if op.argument("exponent") == 2 else e.MultiplyNodeOp(square, op.operands[0]).result
+
+
+@_converts("reciprocal")
+def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.DivNodeOp(_number(constants, 1), op.operands[0]).result
+
+
+@_converts("where.self")
+def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """A choice between x and numbers: x between limits, which meet in the number where that is chosen."""
+    chosen, x, other = (constants.array(value) for value in op.operands)
+    assert chosen is not None
+    value = op.operands[1] if other is not None else op.operands[2]
+    chosen, number = (chosen, other) if other is not None else (~chosen, x)
+    assert number is not None
+    least, most = (np.where(chosen, limit, number).astype(np.float32) for limit in (-np.inf, np.inf))
+    least, most = (limit.reshape(limit.shape or (1,)) for limit in (least, most))
+    if (least > -np.inf).any():
+        value = e.MaximumNodeOp(value, _constant(constants, "limit", least)).result
+    return e.MinimumNodeOp(value, _constant(constants, "limit", most)).result
 
 
 @_converts("relu", "clamp", "hardtanh")
@@ -177,7 +208,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if array.ndim == 3:
         # A line is an image of height 1.
         shape = shape_of(x)
-        x, array = movement.StaticReshapeNodeOp((*shape[:2], 1, shape[2]), x).result, array[:, :, None]
+        x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
         stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
     (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
     if transposed:
@@ -194,7 +225,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
     loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
-    return image if len(shape_of(op.result)) == 4 else movement.StaticReshapeNodeOp(shape_of(op.result), image).result
+    return reshaped(image, shape_of(op.result))
 
 
 @_converts("linear")
@@ -233,17 +264,55 @@ def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("_adaptive_avg_pool2d")
 def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    if shape_of(op.result)[2:] == (1, 1):
+        return _on_images(op.operands[0], _mean_of_image)
     kernel = [old // new for old, new in zip(shape_of(op.operands[0])[2:], shape_of(op.result)[2:], strict=True)]
     return _on_images(op.operands[0], lambda image: pooling.AvgPooling2dNodeOp(0, 0, 0, 0, *kernel, *kernel, 1, 1, image))
 
 
-@_converts("mean.dim")
-def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x = op.operands[0]
-    if op.argument("keepdim"):
-        return _on_images(x, lambda image: pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS))
-    kept = pooling.GlobalAvgPooling2dNodeOp(_transposed(x, CHANNELS_LAST), pooling.KEEP_DIMS)
-    return movement.StaticReshapeNodeOp(shape_of(op.result), kept.result).result
+# Reductions
+
+
+def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
+    """The sums over the last dimension, which stays as 1, times a factor, and a number: the format has no sums, and any shape fits."""
+    weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor))
+    return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias)).result
+
+
+@_converts("mean.dim", "sum.dim_IntList")
+def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, dims, is_mean = op.operands[0], reduced_dims(op), op.schema.base == "mean"
+    shape, count = shape_of(x), prod(shape_of(x)[dim] for dim in dims)
+    before, behind = shape[: dims[0]], shape[dims[-1] + 1 :]
+    if dims == [2, 3] and len(shape) == 4:
+        result = _on_images(x, _mean_of_image)
+    elif behind:
+        image = reshaped(x, (prod(before), count, 1, prod(behind)))
+        result = _mean_of_image(image).result
+    else:
+        result = _product_of_rows(reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
+        is_mean = True
+    result = result if is_mean else e.MultiplyNodeOp(result, _number(constants, count)).result
+    return reshaped(result, shape_of(op.result))
+
+
+def _mean_of_image(image: SSAValue) -> SchemaOp:
+    return pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS)
+
+
+@_converts("native_layer_norm")
+def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, sizes, weight, bias, eps = op.arguments()
+    shape, count = shape_of(x), prod(sizes)
+    x = reshaped(x, (*(shape[: -len(sizes)] or (1,)), count))
+    centred = e.SubtractNodeOp(x, _product_of_rows(x, 1 / count, None, constants)).result
+    variance = _product_of_rows(e.SquareNodeOp(centred).result, 1 / count, eps, constants)
+    result = e.MultiplyNodeOp(centred, e.ReciprocalSquareRootNodeOp(variance).result).result
+    if weight is not None:
+        result = e.MultiplyNodeOp(result, reshaped(weight, (count,))).result
+    if bias is not None:
+        result = e.AddNodeOp(result, reshaped(bias, (count,))).result
+    return reshaped(result, shape)
 
 
 # Movement
@@ -251,7 +320,7 @@ def _mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
 def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.StaticReshapeNodeOp(shape_of(op.results[0]), op.operands[0]).result
+    return reshaped(op.operands[0], shape_of(op.results[0]))
 
 
 @_converts("permute_copy")
@@ -270,14 +339,29 @@ def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    values: list[SSAValue] = list(op.operands)
-    axis = normalize_dim(op.argument("dim"), len(shape_of(values[0])))
+    return _joined(list(op.operands), normalize_dim(op.argument("dim"), len(shape_of(op.result))))
+
+
+@_converts("stack")
+def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    shape = list(shape_of(op.result))
+    axis = normalize_dim(op.argument("dim"), len(shape))
+    shape[axis] = 1
+    return _joined([reshaped(value, tuple(shape)) for value in op.operands], axis)
+
+
+def _joined(values: list[SSAValue], axis: int) -> SSAValue:
     while len(values) > 1:
         some, values = values[:5], values[5:]
         kind = find_op(f"xnnpack.concatenate{len(some)}")
         assert kind is not None
         values.insert(0, kind(axis, *some).result)
     return values[0]
+
+
+def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
+    """A part of a tensor. A dimension whose extent the run decides stays whole: its greatest extent is cut to what there is."""
+    return movement.StaticSliceNodeOp(tuple(offsets), tuple(largest(size) or 1 for size in sizes), x).result
 
 
 @_converts("slice_copy.Tensor")
@@ -287,7 +371,7 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     start = op.argument("start") or 0
     offsets = [0] * len(shape)
     offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
-    return movement.StaticSliceNodeOp(tuple(offsets), result, op.operands[0]).result
+    return _part(op.operands[0], offsets, result)
 
 
 @_converts("select_copy.int")
@@ -297,7 +381,35 @@ def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dim = normalize_dim(dim, len(shape))
     offsets, sizes = [0] * len(shape), list(shape)
     offsets[dim], sizes[dim] = index % shape[dim], 1
-    return movement.StaticReshapeNodeOp(shape_of(op.result), movement.StaticSliceNodeOp(tuple(offsets), tuple(sizes), x).result).result
+    return reshaped(_part(x, offsets, sizes), shape_of(op.result))
+
+
+@_converts("split_with_sizes_copy")
+def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
+    x, sizes, dim = op.arguments()
+    offsets = [0] * len(shape_of(x))
+    dim = normalize_dim(dim, len(offsets))
+    parts: list[SSAValue] = []
+    for part, size in zip(op.results, sizes, strict=True):
+        parts.append(_part(x, offsets, shape_of(part)))
+        offsets[dim] += size
+    return parts
+
+
+@_converts("expand_copy")
+def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """A product with ones, which have the dimensions that grow."""
+    old, new = shape_of(op.operands[0]), shape_of(op.result)
+    grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
+    return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown))).result
+
+
+@_converts("pixel_shuffle")
+def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, factor = op.arguments()
+    *batch, channels, height, width = shape_of(x)
+    image = reshaped(x, (prod(batch), channels // factor**2, factor, factor, height, width))
+    return reshaped(_transposed(image, (0, 1, 4, 2, 5, 3)), shape_of(op.result))
 
 
 @_converts("upsample_bilinear2d.vec")

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias, cast
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.layout import is_row_major
-from flambeau.dialects.ir.extents import may_exceed
+from flambeau.dialects.ir.extents import exceeds, is_unknown, largest, may_exceed
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, same_shape, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
-"""Why an operation is not taken; None when it is."""
+"""Why an operation is not taken; None when it is. Its docstring says what is taken, for the table of operators."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class Limit:
     row_major: bool = False
     """Whether the elements of a tensor lie in the order of its dimensions."""
     filled: bool = False
-    """Whether a tensor has elements."""
+    """Whether a tensor has elements in every run."""
+    bounded: bool = False
+    """Whether every size has a greatest value, and does not depend on data."""
     least: float | None = None
     """Of a number, or of each number of a list."""
     only: Any = None
@@ -46,9 +48,9 @@ class Limit:
     shape_of: str = ""
     """Another tensor, whose shape it has in every run."""
 
-    def why_not(self, op: SchemaOp) -> str | None:
-        """What does not fit, with what the kernel takes; None when all does."""
-        values = list(_values(op, self.argument))
+    def why_not(self, op: SchemaOp, but: Sequence[SSAValue] = ()) -> str | None:
+        """What does not fit, of all values `but` some, with what the kernel takes; None when all does."""
+        values = [value for value in _values(op, self.argument) if value not in but]
         count = sum(isinstance(value, SSAValue) for value in values)
         if self.tensors is not None and count != self.tensors:
             return f"argument {self.argument!r} has {count} tensors, and its kernel takes {self.tensors}"
@@ -92,8 +94,10 @@ class Limit:
             return f"{name} is of {element_of(value)}, and its kernel takes {', '.join(map(str, self.dtypes))}"
         if self.rank is not None and not self.rank[0] <= len(shape_of(value)) <= self.rank[1]:
             return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {self.rank[0]} to {self.rank[1]}"
-        if self.filled and 0 in shape_of(value):
-            return f"{name} has no elements"
+        if self.bounded and any(is_unknown(size) or largest(size) is None for size in shape_of(value)):
+            return f"a size of {name} depends on data, or has no greatest value"
+        if self.filled and not all(map(exceeds, shape_of(value), [0] * len(shape_of(value)))):
+            return f"{name} {'has' if 0 in shape_of(value) else 'may have'} no elements"
         return f"{name} is not row-major" if self.row_major and not is_row_major(value) else None
 
 
@@ -125,6 +129,8 @@ class Rule:
     limits: tuple[Limit, ...] = ()
     constants: tuple[str, ...] = ()
     """The arguments that must be constants, because they are compiled in, or packed when a program is loaded."""
+    folded: tuple[str, ...] = ()
+    """The arguments that a backend does not see, where they are constants: it computes with others in their place."""
     checks: tuple[Check, ...] = ()
     """What limits cannot say. They are asked when all limits hold."""
     instead: Callable[..., Any] | None = None
@@ -174,4 +180,5 @@ class OperatorTable:
         rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
         if rule is None:
             return "the backend has no such operator"
-        return self.tensors.why_not(op) or rule.why_not(op)
+        folded = [value for name in rule.folded if isinstance(value := op.argument(name), SSAValue) and is_constant(value)]
+        return self.tensors.why_not(op, folded) or rule.why_not(op)

@@ -9,19 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FunctionReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.support.executorch_names import INSTEAD
 from flambeau.support.lazy import Array, np
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
+    from flambeau.runtime.interpreter import FunctionProgram
 
 
 class BackendError(ValueError):
@@ -194,31 +198,76 @@ def run_payload(identifier: str, data: memoryview, named_data: Mapping[str, memo
         raise BackendError(unknown_identifier(identifier))
     if backend.decode is None:
         raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
-    return _run_partition(backend.name, backend.decode, data, named_data, inputs)
+    table = backend.table if isinstance(backend.table, OperatorTable) else backend.table(backend.options())
+    return _run_partition(backend.name, backend.decode, data, named_data, inputs, table.tensors.static)
+
+
+_Decode: TypeAlias = "Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]"
+
+
+class _Decoded:
+    """The payloads of one program, decoded once each: of the program that ran last."""
+
+    def __init__(self, named_data: Mapping[str, memoryview]):
+        self.named_data = named_data
+        self.programs: dict[tuple[str, bytes, bool], tuple[list[tuple[int, ...]], FunctionProgram]] = {}
+
+    def program(self, name: str, decode: _Decode, data: memoryview, is_open: bool) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+        """The shapes of the inputs, and a module with the function `main`, whose sizes the run decides if it `is_open`."""
+        key = (name, bytes(data), is_open)
+        if key not in self.programs:
+            self.programs[key] = _decoded(decode, data, self.named_data, is_open)
+        return self.programs[key]
+
+
+_last = _Decoded({})
 
 
 def _run_partition(
-    name: str,
-    decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp],
-    data: memoryview,
-    named_data: Mapping[str, memoryview],
-    inputs: Sequence[Array],
+    name: str, decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], inputs: Sequence[Array], is_static: bool
 ) -> Sequence[Array]:
-    """Runs what a payload decodes into, as the body of a function."""
-    from flambeau.runtime.interpreter import FunctionProgram, InterpreterError
+    """Runs what a payload decodes into, as the body of a function. Unless it `is_static`, sizes may be smaller than it says."""
+    from flambeau.runtime.interpreter import InterpreterError
+
+    global _last
+    if (last := _last).named_data is not named_data:
+        last = _last = _Decoded(named_data)
+    shapes, program = last.program(name, decode, data, False)
+    if not is_static and any(shape != given.shape for shape, given in zip(shapes, inputs, strict=False)):
+        _, program = last.program(name, decode, data, True)
+    try:
+        return [np.asarray(value) for value in program.run("main", inputs)]
+    except InterpreterError as error:
+        raise BackendError(f"{name}: {error}") from error
+
+
+def _decoded(
+    decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], is_open: bool
+) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+    from flambeau.runtime.interpreter import FunctionProgram
 
     context = FlambeauContext()
     module = decode(data, named_data, context.blobs)
     partition = next(op for op in module.body.block.ops if isinstance(op, PartitionOp))
+    shapes = [shape_of(argument) for argument in partition.body.block.args]
+    if is_open:
+        _open_sizes(partition)
     kind = partition.function_type
     block = Block(arg_types=kind.inputs.data)
     call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
     block.add_ops([call, FunctionReturnOp(*call.results)])
     module.body.block.add_op(FuncOp("main", kind, Region(block)))
-    try:
-        return [np.asarray(value) for value in FunctionProgram(module, context).run("main", inputs)]
-    except InterpreterError as error:
-        raise BackendError(f"{name}: {error}") from error
+    return shapes, FunctionProgram(module, context)
+
+
+def _open_sizes(partition: PartitionOp) -> None:
+    """Lets the run decide each size. A payload says the greatest ones, and that inputs have smaller ones is seen when they come."""
+    block = partition.body.block
+    for value in (*block.args, *(result for op in block.ops if isinstance(op, SchemaOp) for result in op.results)):
+        Rewriter.replace_value_with_new_type(value, TensorType(element_of(value), [DYNAMIC_INDEX] * len(shape_of(value))))
+    assert block.last_op is not None
+    outputs = [value.type for value in block.last_op.operands]
+    partition.function_type = FunctionType.from_lists(list(block.arg_types), outputs)
 
 
 def unknown_identifier(identifier: str) -> str:

@@ -33,7 +33,8 @@ class FoldConstantsPass(ModulePass):
     """Evaluates, by its row's numpy meaning, every operation whose operands are all constant.
 
     A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
-    takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses.
+    takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses. A `where` whose condition
+    is the same everywhere is what it chooses.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
     """
@@ -53,6 +54,11 @@ class FoldConstantsPass(ModulePass):
     def _fold(self, function: FuncOp, constants: ModuleConstants, rewriter: Rewriter) -> None:
         with analysis("constant values", function):
             values, names = self._evaluate(function, constants)
+            chosen = self._choices(function, values, constants)
+        for op, index in chosen.items():
+            if may_rewrite(self.name, op):
+                rewriter.replace(op, [], [op.operands[index]])
+                count("choices decided")
         inside = {cast(Operation, value.owner) for value in values}
         for op in reversed(list(dict.fromkeys(cast(SchemaOp, value.owner) for value in values))):
             for result in op.results:
@@ -85,6 +91,19 @@ class FoldConstantsPass(ModulePass):
             stem = next((names.get(operand) or constants.name(operand) for operand in op.operands), "constant")
             names.update((result, stem) for result in op.results)
         return values, names
+
+    def _choices(self, function: FuncOp, values: dict[SSAValue, Array], constants: ModuleConstants) -> dict[SchemaOp, int]:
+        """Which operand a `where` is, if it takes all elements from one, which has the type of the result."""
+        found: dict[SchemaOp, int] = {}
+        for op in function.walk():
+            if not isinstance(op, SchemaOp) or op.schema.name != "where.self" or op.results[0] in values:
+                continue
+            condition = self._value(op.operands[0], values, constants)
+            if condition is not None and (condition.all() or not condition.any()):
+                index = 1 if condition.all() else 2
+                if op.operands[index].type == op.results[0].type:
+                    found[op] = index
+        return found
 
     @staticmethod
     def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:

@@ -281,9 +281,7 @@ class MethodProgram:
         if op.writes:
             # One argument's new value may be another's old one.
             results = [result.copy() for result in results]
-        for index, (slot, result) in enumerate(zip(slots, results, strict=False)):
-            if result.shape != outs[index].shape and (resized := memory.resized(slot, result.shape)) is not None:
-                memory.values[slot] = outs[index] = resized
+        _resize(memory, slots, outs, results)
         _write(name, outs, results)
         if observer is not None and (others := observer(op, outs)) is not None:
             _write(name, outs, others)
@@ -301,6 +299,7 @@ class MethodProgram:
                 raise InterpreterError(f"@{name} is not a delegate.partition or delegate.payload of the module")
         if len(results) != len(outs):
             raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
+        _resize(memory, op.outs, outs, results)
         _write(f"delegate @{name}", outs, results)
         if observer is not None and (others := observer(op, outs)) is not None:
             _write(name, outs, others)
@@ -325,6 +324,13 @@ def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:
     if is_fixed and item != held:
         raise InterpreterError(f"input {name!r} is fixed to {held!r} in this program, got {item!r}")
     return item
+
+
+def _resize(memory: _Memory, slots: Sequence[SSAValue], outs: list[Array], results: Sequence[Array]) -> None:
+    """Gives each slot of a dynamic size the shape of its result."""
+    for index, (slot, result) in enumerate(zip(slots, results, strict=False)):
+        if result.shape != outs[index].shape and (resized := memory.resized(slot, result.shape)) is not None:
+            memory.values[slot] = outs[index] = resized
 
 
 def _write(name: str, outs: Sequence[Array], results: Sequence[Array]) -> None:

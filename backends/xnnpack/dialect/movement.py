@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp, xnnpack
 from flambeau.dialects.aten.upsample import UpsampleBilinear2dVecOp
-from flambeau.dialects.ir.tensor_types import Tensor, numel, shape_of
+from flambeau.dialects.ir.extents import is_known, minimum
+from flambeau.dialects.ir.tensor_types import Tensor, is_empty, shape_of
 from flambeau.support.lazy import Array, np
 
 ALIGN_CORNERS = 8
@@ -58,16 +59,17 @@ class StaticReshapeNodeOp(NodeOp):
 
 @xnnpack("static_slice(int[] offsets, int[] sizes, Tensor input, int flags=0) -> Tensor")
 class StaticSliceNodeOp(NodeOp):
-    """The part of the given sizes that starts at the offsets."""
+    """The part that starts at the offsets, of the given sizes, or to the end of a dimension that is shorter when it runs."""
 
     @classmethod
     def infer(cls, offsets: Numbers, sizes: Numbers, x: Tensor, /, flags: int) -> Tensor:
         shape = shape_of(x)
         if not len(offsets) == len(sizes) == len(shape) or any(
-            start < 0 or size < 1 or start + size > extent for start, size, extent in zip(offsets, sizes, shape, strict=True)
+            start < 0 or size < 1 or (is_known(extent) and start + size > extent)
+            for start, size, extent in zip(offsets, sizes, shape, strict=True)
         ):
             raise ValueError(f"{list(shape)} has no part of the sizes {list(sizes)} at {list(offsets)}")
-        return cls.typed(sizes, flags)
+        return cls.typed(tuple(minimum(size, extent - start) for start, size, extent in zip(offsets, sizes, shape, strict=True)), flags)
 
     @staticmethod
     def numpy(offsets: Numbers, sizes: Numbers, x: Array, /) -> Array:
@@ -127,7 +129,7 @@ class StaticResizeBilinear2dNodeOp(NodeOp):
     @classmethod
     def infer(cls, height: int, width: int, x: Tensor, /, flags: int) -> Tensor:
         shape = shape_of(x)
-        if len(shape) != 4 or numel(x) == 0:
+        if len(shape) != 4 or is_empty(shape):
             raise ValueError(f"input must have 4 dimensions, none of them 0, got {list(shape)}")
         return cls.typed((shape[0], height, width, shape[3]), flags)
 

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.backends.xnnpack.legality import OPERATORS, table
 from flambeau.backends.xnnpack.lower import CONVERTERS
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.ir.tensor_types import f32
+from flambeau.dialects.ir.tensor_types import element_of, f32
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -31,7 +31,20 @@ from flambeau.support.lazy import Array
 
 peer: Any = executorch_runtime
 IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
-MORE_SAMPLES: dict[str, list[tuple[Any, ...]]] = {"mean.dim": [(IMAGE, (2, 3), True, None), (IMAGE, (-1, 2), False, None)]}
+HIDDEN = np.tril(np.ones((4, 5), bool))
+MORE_SAMPLES: dict[str, list[tuple[Any, ...]]] = {
+    "mean.dim": [(IMAGE, dims, len(dims) == 2, None) for dims in ((2, 3), (-1, 2), (1,), (0, 1), (-1,), (0, 1, 2, 3))],
+    "sum.dim_IntList": [(IMAGE, dims, len(dims) == 2, None) for dims in ((2, 3), (0, 1), (1,), (2, -1), (-1,))],
+    "where.self": [
+        (HIDDEN, IMAGE, np.full((), -np.inf, np.float32)),
+        (HIDDEN, IMAGE, IMAGE[0]),
+        (~HIDDEN, IMAGE, np.full((1,), np.inf, np.float32)),
+    ],
+}
+CONSTANTS = {"where.self": ("other",)}
+"""Further arguments that are constants here."""
+READERS = {"where.self": "_softmax"}
+"""What reads the result, where an operator is taken for that only."""
 TABLE = table(BackendOptions())
 each_operator = pytest.mark.parametrize("name", sorted(OPERATORS))
 
@@ -54,26 +67,35 @@ def taken(name: str) -> tuple[list[tuple[ModuleOp, FlambeauContext, list[Array],
         except VerifyException:
             continue  # the edge level takes fewer
         arrays: list[Any] = arrays_of(sample)
+        read = [op, *reader(name, op)]
         expected = meaning(op, arrays)
+        for item in read[1:]:
+            expected = meaning(item, expected)
         context, inputs = FlambeauContext(), [*arrays]
         module = ModuleOp([])
-        block.add_ops([op, ReturnOp(op.results[0])])
+        block.add_ops([*read, ReturnOp(read[-1].results[0])])
         constants = ModuleConstants(context, module)
-        for argument in reversed(OPERATORS[name].constants):
+        constant = (*OPERATORS[name].constants, *CONSTANTS.get(name, ()))
+        for argument in sorted(constant, key=[argument.name for argument in kind.schema.arguments].index, reverse=True):
             value = op.argument(argument)
-            if value is not None and value.type.element_type == f32:
+            if value is not None:
                 load = constants.add(argument, arrays[value.index], value.type)
                 block.insert_op_before(load, op)
                 value.replace_all_uses_with(load.result)
                 inputs.pop(value.index)
                 block.erase_arg(value)
-        method_type = FunctionType.from_lists(block.arg_types, [op.results[0].type])
+        method_type = FunctionType.from_lists(block.arg_types, [read[-1].results[0].type])
         module.body.block.add_op(FuncOp("forward", method_type, Region(block)))
         if (reason := TABLE.why_not(op)) is None:
             found.append((module, context, inputs, expected[:1]))
         else:
             reasons.append(reason)
     return found, reasons
+
+
+def reader(name: str, op: SchemaOp) -> list[SchemaOp]:
+    """What reads the result of an operation."""
+    return [kind_of(READERS[name])(op.results[0], -1, False)] if name in READERS and element_of(op.results[0]) == f32 else []
 
 
 def close(found: Sequence[Any], expected: Sequence[Array]) -> None:

@@ -121,6 +121,24 @@ def test_a_program_of_executorch_runs_by_the_interpreter(stock: Stock):
     np.testing.assert_allclose(np.asarray(found), stock.result, rtol=1e-5, atol=1e-6)
 
 
+def test_a_payload_is_decoded_once_for_each_program(stock: Stock, monkeypatch: pytest.MonkeyPatch):
+    count = 0
+
+    def counting(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        return decode(*arguments)
+
+    monkeypatch.setattr("flambeau.backends.xnnpack.decode.decode", counting)
+    for programs in (1, 2):
+        context = FlambeauContext()
+        program = interpret(read_pte(stock.data, context), context, run_payload)
+        for _ in range(3):
+            (found,) = program.run("forward", stock.inputs)
+            np.testing.assert_allclose(np.asarray(found), stock.result, rtol=1e-5, atol=1e-6)
+        assert count == programs
+
+
 def test_a_damaged_payload_is_refused_or_runs(stock: Stock):
     """Some mutations change a number and nothing else; none crashes, hangs or raises anything but BackendError."""
     chance = random.Random(5)

@@ -79,3 +79,17 @@ func.func @constant.full() -> tensor<2xf32> {
   %0 = core.full() {size = [2], fill_value = 3.0, dtype = f32} : () -> tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// A choice that is the same for all elements is one of the two, if that has the type of the result.
+// CHECK-LABEL: func.func @choices
+// CHECK-NEXT:    ml_program.global_load_const @constant.full
+// CHECK-NEXT:    %[[WIDE:.*]] = core.where.self(%{{.*}}, %one, %x)
+// CHECK-NEXT:    func.return %x, %y, %[[WIDE]]
+func.func @choices(%x: tensor<2xf32>, %y: tensor<2xf32>, %one: tensor<1xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %0 = core.full() {size = [2], fill_value = true, dtype = i1} : () -> tensor<2xi1>
+  %1 = core.logical_not(%0) : (tensor<2xi1>) -> tensor<2xi1>
+  %2 = core.where.self(%0, %x, %y) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %3 = core.where.self(%1, %2, %y) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %4 = core.where.self(%0, %one, %x) : (tensor<2xi1>, tensor<1xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %2, %3, %4 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}

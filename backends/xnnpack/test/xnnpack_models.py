@@ -1,0 +1,190 @@
+"""Models that a device runs, small: what they consist of is what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from models import deit_tiny, gpt2, llama, lstm_classifier, minilm, mobilenet_v2, resnet18
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Tensors = tuple[Tensor, ...]
+
+
+@dataclass
+class Case:
+    """A model, what it is called with, and which sizes only the run knows."""
+
+    module: nn.Module
+    calls: list[Tensors]
+    dynamic_shapes: Any = None
+    left: frozenset[tuple[str, str]] = frozenset()
+    """The operators that stay, with the reasons."""
+
+    def export(self) -> torch.export.ExportedProgram:
+        """The program."""
+        with torch.no_grad():
+            return torch.export.export(self.module, self.calls[0], dynamic_shapes=self.dynamic_shapes)
+
+
+def _norm(module: nn.Module, channels: int) -> tuple[nn.Module, nn.Module]:
+    norm = nn.BatchNorm2d(channels)
+    with torch.no_grad():
+        cast(Tensor, norm.running_mean).uniform_(-0.5, 0.5)
+        cast(Tensor, norm.running_var).uniform_(0.5, 2)
+    return module, norm
+
+
+class SqueezeExcite(nn.Module):
+    """A gate for each channel."""
+
+    def __init__(self, channels: int, squeezed: int):
+        super().__init__()
+        self.squeeze, self.excite = nn.Conv2d(channels, squeezed, 1), nn.Conv2d(squeezed, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * F.hardsigmoid(self.excite(F.relu(self.squeeze(F.adaptive_avg_pool2d(x, 1)))))
+
+
+class InvertedBottleneck(nn.Module):
+    """A block of MobileNetV3."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, kernel: int, stride: int, gated: bool, act: type[nn.Module]):
+        super().__init__()
+        depthwise = nn.Conv2d(hidden, hidden, kernel, stride, kernel // 2, groups=hidden, bias=False)
+        self.layers = nn.Sequential(
+            *_norm(nn.Conv2d(inputs, hidden, 1, bias=False), hidden),
+            act(),
+            *_norm(depthwise, hidden),
+            act(),
+            SqueezeExcite(hidden, 8) if gated else nn.Identity(),
+            *_norm(nn.Conv2d(hidden, outputs, 1, bias=False), outputs),
+        )
+        self.has_residual = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.layers(x) if self.has_residual else self.layers(x)
+
+
+def mobilenet_v3() -> Case:
+    """MobileNetV3-Small's blocks, each kind once."""
+    layers = nn.Sequential(
+        *_norm(nn.Conv2d(3, 16, 3, 2, 1, bias=False), 16),
+        nn.Hardswish(),
+        InvertedBottleneck(16, 16, 16, 3, 2, True, nn.ReLU),
+        InvertedBottleneck(16, 72, 24, 3, 2, False, nn.ReLU),
+        InvertedBottleneck(24, 96, 40, 5, 2, True, nn.Hardswish),
+        InvertedBottleneck(40, 120, 40, 5, 1, True, nn.Hardswish),
+        *_norm(nn.Conv2d(40, 64, 1, bias=False), 64),
+        nn.Hardswish(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(64, 96),
+        nn.Hardswish(),
+        nn.Dropout(0.2),
+        nn.Linear(96, 10),
+    )
+    return Case(layers.eval(), [(torch.rand(1, 3, 64, 64),)])
+
+
+def ds_cnn() -> Case:
+    """Keyword spotting: separable convolutions of a spectrogram."""
+    layers: list[nn.Module] = [*_norm(nn.Conv2d(1, 64, (10, 4), 2, (5, 1), bias=False), 64), nn.ReLU()]
+    for _ in range(4):
+        layers += [*_norm(nn.Conv2d(64, 64, 3, 1, 1, groups=64, bias=False), 64), nn.ReLU()]
+        layers += [*_norm(nn.Conv2d(64, 64, 1, bias=False), 64), nn.ReLU()]
+    layers += [nn.AvgPool2d((25, 5)), nn.Flatten(), nn.Linear(64, 12), nn.Softmax(-1)]
+    return Case(nn.Sequential(*layers).eval(), [(torch.rand(1, 1, 49, 10),)])
+
+
+def _case(model: tuple[nn.Module, Tensors], left: Left = frozenset()) -> Case:
+    return Case(model[0], [model[1]], left=left)
+
+
+class Ids(nn.Module):
+    """A model of ids whose parameter has a name."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.model(ids)
+
+
+def llama_of_any_length() -> Case:
+    """A block of Llama on 2 to 64 tokens. Its masks are computed on the CPU."""
+    model, (ids,) = llama(16, 1)
+    calls = [(ids,), *((torch.randint(0, 4096, (1, length)),) for length in (5, 64, 2))]
+    integers = ("view_copy", "slice_copy.Tensor", "add.Scalar", "sub.Scalar", "sub.Tensor", "cat")
+    masks = (
+        "arange.start_step",
+        "ne.Scalar",
+        "cumsum",
+        "index.Tensor",
+        "eq.Tensor",
+        "bitwise_and.Tensor",
+        "le.Tensor",
+        "any.dim",
+        "_to_copy",
+    )
+    left = {(f"edge.{name}", INTEGER) for name in integers} | {(f"edge.{name}", NO_NODE) for name in masks}
+    left |= {LOOKUP, ("edge.where.self", MASK), ("edge.view_copy", "the run decides more than one of its sizes")}
+    return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},), frozenset(left))
+
+
+def images_of_any_number() -> Case:
+    """MobileNetV3 on 1 to 5 images of 32 to 64 pixels a side."""
+    case = mobilenet_v3()
+    shapes = ((2, 64, 64), (5, 32, 48), (1, 48, 32), (3, 64, 64))
+    calls = [(torch.rand(batch, 3, height, width),) for batch, height, width in shapes]
+    sizes = {0: torch.export.Dim("batch", min=1, max=5)} | {dim: 16 * torch.export.Dim(f"side_{dim}", min=2, max=4) for dim in (2, 3)}
+    return Case(case.module, calls, (sizes,))
+
+
+class Rows(nn.Module):
+    """What may be done to vectors of which the run decides how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.planes = nn.LayerNorm(8), nn.LayerNorm((3, 8))
+        self.conv = nn.Conv1d(3, 3, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.planes(self.norm(x) * x.mean(-1, keepdim=True)) + x.sum(-1, keepdim=True) - x.mean((1, 2), keepdim=True)
+        first, second = torch.split(y, [2, 1], 1)
+        z = torch.stack([first[:, 1], second.squeeze(1), y[:, 0]], 1) + second.expand(-1, 3, 8)
+        z = torch.softmax(z @ z.transpose(1, 2), -1) @ self.conv(z)
+        return F.pad(torch.cat([z, x], 0), (0, 0, 0, 0, 1, 2)).clamp(-2, 2) ** 3
+
+
+def rows_of_any_number() -> Case:
+    """Vectors in planes of three."""
+    calls = [(torch.randn(planes, 3, 8),) for planes in (4, 1, 9)]
+    return Case(Rows().eval(), calls, ({0: torch.export.Dim("planes", min=1, max=9)},))
+
+
+Left = frozenset[tuple[str, str]]
+NO_NODE = "XNNPACK has no node for it"
+MASK = "a tensor is of i1, and XNNPACK takes f32 here"
+INTEGER = "a tensor is of i64, and XNNPACK takes f32 here"
+LOOKUP = ("edge.embedding", NO_NODE)
+MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim")}
+
+CASES: dict[str, Callable[[], Case]] = {
+    "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
+    "mobilenet_v3": mobilenet_v3,
+    "mobilenet_v3, images of any number": images_of_any_number,
+    "resnet18": lambda: _case(resnet18(32)),
+    "ds_cnn": ds_cnn,
+    "deit_tiny": lambda: _case(deit_tiny(32, 1)),
+    "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256), frozenset({LOOKUP})),
+    "llama": lambda: _case(llama(16, 1), frozenset({LOOKUP})),
+    "llama of any length": llama_of_any_length,
+    "rows of any number": rows_of_any_number,
+    "lstm_classifier": lambda: _case(lstm_classifier(8), frozenset({LOOKUP})),
+    "minilm": lambda: _case(minilm(16, 1), frozenset({LOOKUP, *MASKS, ("edge.where.self", MASK), ("edge.view_copy", INTEGER)})),
+}
