@@ -14,9 +14,9 @@ from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPar
 from executorch.exir import to_edge_transform_and_lower
 from xnnpack_models import CASES, Case, Tensors
 
-from flambeau.backends.interface import run_payload
 from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import run_payload
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret

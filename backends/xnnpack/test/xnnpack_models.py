@@ -168,9 +168,9 @@ def rows_of_any_number() -> Case:
 
 
 Left = frozenset[tuple[str, str]]
-NO_NODE = "XNNPACK has no node for it"
-MASK = "a tensor is of i1, and XNNPACK takes f32 here"
-INTEGER = "a tensor is of i64, and XNNPACK takes f32 here"
+NO_NODE = "the backend has no such operator"
+MASK = "a tensor is of i1, and its kernel takes f32"
+INTEGER = "a tensor is of i64, and its kernel takes f32"
 LOOKUP = ("edge.embedding", NO_NODE)
 MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim")}
 
