@@ -180,5 +180,6 @@ class OperatorTable:
         rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
         if rule is None:
             return "the backend has no such operator"
-        folded = [value for name in rule.folded if isinstance(value := op.argument(name), SSAValue) and is_constant(value)]
+        arguments = [op.argument(name) for name in rule.folded]
+        folded = [cast("SSAValue", value) for value in arguments if isinstance(value, SSAValue) and is_constant(cast("SSAValue", value))]
         return self.tensors.why_not(op, folded) or rule.why_not(op)

@@ -12,8 +12,8 @@ import torch
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from xnnpack_models import CASES, Case, Tensors
 
+from flambeau.backends.xnnpack.test.xnnpack_models import CASES, Case, Tensors
 from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import run_payload

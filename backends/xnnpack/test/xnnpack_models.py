@@ -150,7 +150,7 @@ class Rows(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm, self.planes = nn.LayerNorm(8), nn.LayerNorm((3, 8))
+        self.norm, self.planes = nn.LayerNorm(8), nn.LayerNorm([3, 8])
         self.conv = nn.Conv1d(3, 3, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -33,7 +33,6 @@ from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
 from flambeau.runtime.interpreter import interpret
-from flambeau.runtime.pte import read_program
 
 X = torch.linspace(-4, 4, 8).reshape(2, 4)
 
@@ -97,11 +96,11 @@ def test_transforms_and_backends_come_in_this_order(exported: ExportedProgram):
 
 
 def test_a_partitioner_is_a_backend_with_its_options(exported: ExportedProgram):
-    specs = [CompileSpec("mode", b"fast"), CompileSpec("table", b"\xff\x00")]
-    edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise", specs)])
-    assert edge.delegated == to_edge(exported).to_backend("elementwise").delegated
-    (delegate,) = read_program(edge.to_executorch().buffer).execution_plan[0].delegates
-    assert [(spec.key, bytes(spec.value)) for spec in delegate.compile_specs] == [("mode", b"fast"), ("table", b"\xff\x00")]
+    edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise{least=3}")])
+    assert edge.delegated == to_edge(exported).to_backend("elementwise{least=3}").delegated
+    wrong = Partitioner("elementwise", [CompileSpec("mode", "fast")])
+    with pytest.raises(PassError, match="mode"):
+        to_edge(exported).to_backend(wrong)
 
 
 def test_the_first_partitioner_chooses_first():

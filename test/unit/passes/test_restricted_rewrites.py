@@ -42,7 +42,7 @@ def check(file: Path, text: str, pipeline: str) -> int:
     return attempts
 
 
-ONLY_LOOK = {"bound-symbols", "print-op-stats", "strip-debuginfo", "verify-plan", "view-op-graph"}
+ONLY_LOOK = {"bound-symbols", "disassemble-payloads", "print-op-stats", "strip-debuginfo", "verify-plan", "view-op-graph"}
 """Passes that rewrite no operation: they look, or change what stands on all operations at once."""
 
 
