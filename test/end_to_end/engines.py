@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from executorch import runtime as executorch_runtime
-from models import MODELS, Model, deit_tiny, mobilenet_v2, resnet18
+from models import MODELS, Model, deit_tiny, gpt2, mobilenet_v2, resnet18
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
@@ -27,8 +27,9 @@ SMALLER = {
     "mobilenet_v2": lambda: mobilenet_v2(128),
     "resnet18": lambda: resnet18(64),
     "deit_tiny": lambda: deit_tiny(64),
+    "gpt2": lambda: gpt2(vocabulary=2048),
 }
-"""Images small enough for stock ExecuTorch's portable convolution; the benchmarks take them at full size."""
+"""Images small enough for stock ExecuTorch's portable convolution, and a table that leaves room; the benchmarks take them at full size."""
 
 
 @dataclass
