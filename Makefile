@@ -78,8 +78,9 @@ ctest-%: $(RUNTIME) $(SEEDS)
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
 
+# CFLAGS are those of this machine's compiler.
 cross-%: $(RUNTIME) $(SEEDS)
-	$(CMAKE) -B build/c/$* -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$* -DCMAKE_C_COMPILER=$*-linux-gnu-gcc \
+	env -u CFLAGS $(CMAKE) -B build/c/$* -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$* -DCMAKE_C_COMPILER=$*-linux-gnu-gcc \
 	  $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
