@@ -60,6 +60,8 @@ class Target:
     """The dim orders beside row-major in which its callers can give an input."""
     lacks: frozenset[Attribute] = frozenset()
     """The element types that its kernels do not take."""
+    lacking: frozenset[str] = frozenset()
+    """The kernels that do not, where most do; empty: all of them."""
     takes_too: tuple[Allowance, ...] = ()
     """The kernels that take such element types all the same, each once."""
     contracts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
@@ -90,6 +92,8 @@ class Target:
         return None if found is None else f"a tensor is of {found}, and its kernel does not take that"
 
     def _allows(self, kernel: str, element: Attribute) -> bool:
+        if self.lacking and kernel not in self.lacking:
+            return True
         return (allowance := _allowances(self).get(kernel)) is not None and element in allowance.elements
 
     def missing_type(self, op: SchemaOp) -> str | None:

@@ -1,4 +1,4 @@
-"""Unsigned integers of 16 to 64 bits, and float8, for stock ExecuTorch: what compiles runs there, and what is refused it refuses too."""
+"""Unsigned integers of 16 to 64 bits, and float8: what compiles runs, and what is refused for stock ExecuTorch it refuses too."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target, register_target
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.support.lazy import Array
 from flambeau.support.tables import declared_by
 
@@ -59,9 +60,9 @@ def _runs_in_stock(data: bytes, arrays: Sequence[Array]) -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
-def _cases(kind: str) -> Iterator[tuple[type[SchemaOp], Sequence[Any]]]:
-    """Samples of each operator of the target with tensors of the type."""
-    target = find_target("executorch")
+def _cases(kind: str, name: str) -> Iterator[tuple[type[SchemaOp], Sequence[Any]]]:
+    """Samples of each operator of a target with tensors of the type."""
+    target = find_target(name)
     for row in ROWS.values():
         seen: set[tuple[str, ...]] = set()
         for sample in samples_of(row) if row.level() in ("aten", "quantized_decomposed") and target.keeps(row) else ():
@@ -94,7 +95,7 @@ def all_types() -> Iterator[str]:
 def test_what_compiles_runs_and_what_is_refused_does_not(kind: str, all_types: str) -> None:
     wrong: list[str] = []
     taken = refused = 0
-    for row, sample in _cases(kind):
+    for row, sample in _cases(kind, "executorch"):
         try:
             data, calls = _compiled(row, sample, all_types)
         except (PassError, ValueError, TypeError, VerifyException):
@@ -109,6 +110,39 @@ def test_what_compiles_runs_and_what_is_refused_does_not(kind: str, all_types: s
             wrong.append(f"{row.name} {[array.dtype.name for array in arrays_of(sample)]} runs: {runs}, by {sorted(calls)}")
     assert wrong == []
     assert taken > 20 and refused > 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_compiles_runs_in_our_runtime(kind: str) -> None:
+    wrong: list[str] = []
+    taken = 0
+    for row, sample in _cases(kind, "flambeau"):
+        try:
+            data, _ = _compiled(row, sample, "flambeau")
+        except (PassError, ValueError, TypeError, VerifyException):
+            continue  # it is refused where the line of the model is known
+        taken += 1
+        try:
+            Runtime.get().load_program(data).load_method().execute([np.array(array, order="C") for array in arrays_of(sample)])
+        except FlambeauError as error:
+            wrong.append(f"{row.name}: {error}")
+    assert wrong == []
+    assert taken > 50
+
+
+class Twice(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+
+def test_arithmetic_of_uint64_is_refused_at_its_line() -> None:
+    x = torch.arange(12).view(3, 4).to(torch.uint64)
+    context = FlambeauContext()
+    with pytest.raises(PassError, match=r"aten::add.out of the target 'flambeau' does not take it: a tensor is of ui64") as refused:
+        Compilation(export_module(Twice(), (x,), context), context, PipelineOptions(target="flambeau")).emit()
+    assert "test_rare_types.py" in str(refused.value)
+    target = find_target("flambeau")
+    assert target.lacking <= target.operators
 
 
 class Kept(nn.Module):
