@@ -262,7 +262,7 @@ def include_folder() -> Path:
 def find_library() -> Path:
     """The path of the shared library.
 
-    The first of: the environment variable `FLAMBEAU_LIBRARY`, the installed package, the newest one under `build/` of a checkout.
+    The one that the environment variable `FLAMBEAU_LIBRARY` names, or that of the installed package.
 
     Raises:
         FlambeauError: there is none.
@@ -270,16 +270,12 @@ def find_library() -> Path:
     if given := os.environ.get("FLAMBEAU_LIBRARY"):
         return Path(given)
     name = _library_name()
-    folders = [Path(folder) for folder in flambeau.runtime.__path__]
-    for folder in folders:
-        if (installed := folder / "lib" / name).exists():
+    for folder in flambeau.runtime.__path__:
+        if (installed := Path(folder) / "lib" / name).exists():
             return installed
-    built = [path for folder in folders for path in folder.resolve().parent.glob(f"build/**/{name}") if "sanitize" not in path.parts]
-    if built:
-        return max(built, key=lambda path: path.stat().st_mtime)
     raise FlambeauError(
         Status.NOT_FOUND,
-        f"the C runtime is not built: there is no {name} in the package or under build/; "
+        f"the C runtime is not built: there is no {name} in the package; "
         "`pip install .` builds it, and FLAMBEAU_LIBRARY may say where one is",
     )
 

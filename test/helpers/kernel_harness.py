@@ -3,25 +3,23 @@
     check("aten::add.out", torch.add(x, y), x, y)          # trailing arguments take the schema's defaults
     values, indices = run("aten::max.dim_max", x, 0, outs=[Out((3,), torch.float32), Out((3,), torch.int64)])
 
-Tensors are copied into storage of exactly their size; outs stand between guard bytes that are checked after the call. The library is
-$FLAMBEAU_LIBRARY, or the newest libflambeau.so under build/.
+Tensors are copied into storage of exactly their size; outs stand between guard bytes that are checked after the call. The
+library is that of `find_library`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from flambeau.dialects.schema.operators import find_schema
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
-from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue
+from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue, find_library
 from flambeau.runtime.interpreter.kernels import row_kernels
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
@@ -98,14 +96,7 @@ class CKernelTable(ctypes.Structure):
 
 @functools.cache
 def kernels() -> dict[str, CKernel]:
-    path = os.environ.get("FLAMBEAU_LIBRARY")
-    if path is None:
-        root = Path(__file__).parents[2]
-        built = sorted((root / "build").glob("**/libflambeau.so"), key=lambda file: file.stat().st_mtime)
-        if not built:
-            raise FileNotFoundError("libflambeau.so is not built: `make build`, or set FLAMBEAU_LIBRARY")
-        path = str(built[-1])
-    library = ctypes.CDLL(path)
+    library = ctypes.CDLL(str(find_library()))
     library.fl_builtin_kernels.restype = ctypes.POINTER(CKernelTable)
     table = library.fl_builtin_kernels().contents
     return {table.kernels[i].name.decode(): table.kernels[i] for i in range(table.count)}
