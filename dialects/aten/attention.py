@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.matmul import common_element, matmul_shape
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute, swapped
@@ -114,20 +115,28 @@ class ScaledDotProductAttentionOp(SchemaOp):
         visible: SSAValue | None = None
         if is_causal:
             # Each query sees at least the first key, so no row is hidden.
-            places = aten.tril(aten.full(shape_of(scores)[-2:], True, i1))
-            scores = aten.where.ScalarOther(places, scores, -math.inf)
-        elif mask is not None and element_of(mask) == i1:
-            scores = aten.where.ScalarOther(mask, scores, -math.inf)
-            visible = aten.any.dim(mask, -1, True)
+            mask = _hidden(aten.tril(aten.full(shape_of(scores)[-2:], True, i1)), scores)
         elif mask is not None:
+            # A row that is hidden entirely is computed as if nothing of it were, and multiplied by 0.
+            shown = mask if element_of(mask) == i1 else aten.ne.Scalar(mask, -math.inf)
+            visible = aten.any.dim(shown, -1, True)
+            if element_of(mask) == i1:
+                mask = _hidden(aten.logical_or(mask, aten.logical_not(visible)), scores)
+            else:
+                mask = aten.where.ScalarOther(visible, mask, 0.0)
+        if mask is not None:
             scores = aten.add.Tensor(scores, mask)
-            visible = aten.any.dim(aten.ne.Scalar(mask, -math.inf), -1, True)
         weights = aten._softmax(scores, -1, False)
         if visible is not None:
-            weights = aten.where.ScalarOther(visible, weights, 0.0)
+            weights = aten.mul.Tensor(weights, to_element(visible, element_of(scores)))
         if repeats == 1:
             return aten.matmul(weights, value)
         return _ungrouped(aten.matmul(_grouped(weights, keys[-3]), value), shape)
+
+
+def _hidden(visible: SSAValue, scores: SSAValue) -> SSAValue:
+    """What is added to scores: 0 where they are visible, and -inf elsewhere. It has the size of the mask, which layers share."""
+    return to_element(aten.where.Scalar(visible, 0.0, -math.inf), element_of(scores))
 
 
 def _scores(query: SSAValue, key: SSAValue, repeats: int) -> SSAValue:

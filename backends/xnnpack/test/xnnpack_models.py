@@ -129,6 +129,8 @@ def llama_of_any_length() -> Case:
         "bitwise_and.Tensor",
         "le.Tensor",
         "any.dim",
+        "logical_not",
+        "logical_or",
         "_to_copy",
     )
     left = {(f"edge.{name}", INTEGER) for name in integers} | {(f"edge.{name}", NO_NODE) for name in masks}
@@ -172,7 +174,7 @@ NO_NODE = "the backend has no such operator"
 MASK = "a tensor is of i1, and its kernel takes f32"
 INTEGER = "a tensor is of i64, and its kernel takes f32"
 LOOKUP = ("edge.embedding", NO_NODE)
-MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim")}
+MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim", "logical_not", "logical_or")}
 
 CASES: dict[str, Callable[[], Case]] = {
     "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
