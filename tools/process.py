@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from collections.abc import Generator
@@ -75,15 +74,3 @@ def room_for_nesting() -> Generator[None, None, None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-@contextmanager
-def collector_paused() -> Generator[None, None, None]:
-    """Does not look for cycles within the block: a module's operations all live, so that only costs time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +100,9 @@ class _Encoder:
 
     def _constant(self, array: Array) -> int:
         """The index of a constant, one for each content."""
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        key = hashlib.sha256(data).hexdigest()
+        array = np.ascontiguousarray(array)
+        data = array.reshape(-1).view(np.uint8).data
+        key = f"{self.constants.digest(array)}.{len(data)}"
         if key not in self.entries:
             self.entries[key] = len(self.offsets)
             self.offsets.append(ConstantDataOffset(NO_OFFSET, len(data), key))

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.flambeau.weight_files import BlobError, check_replaceable, files_beside, weights_beside
 from flambeau.support.files import same_file
+from flambeau.support.lazy import np
 from flambeau.support.safetensors import SafetensorsError, read_safetensors, write_safetensors
 
 if TYPE_CHECKING:
@@ -95,19 +96,26 @@ class BlobStore:
     """Why weights may be absent, for the error."""
     _files: list[Path] = field(default_factory=list[Path])
     """The open files."""
+    _digests: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    """The digests of buffers that were added, by their address and size: entries keep them, so nothing else gets their place."""
 
     def add(self, key: str, data: "Buffer", digest: str | None = None) -> BlobAttr:
-        """Adds a view of `data`, any C-contiguous buffer, under `key`. Give its `digest_of` if you know it.
+        """Adds a view of `data`, any C-contiguous buffer, under `key`. Give its `digest` if you know it.
 
         One key may hold several contents, as when two models share a context; adding the same content again changes nothing.
         """
         view = _flat(data)
-        if digest is None:
-            digest = digest_of(view)
+        digest = digest or self.digest(view)
         entries = self._entries.setdefault(key, [])
         if all(entry.digest() != digest for entry in entries):
             entries.append(_Entry(view, "memory", digest))
+            self._digests[_place(view)] = digest
         return BlobAttr.get(key, digest)
+
+    def digest(self, data: "Buffer") -> str:
+        """The `digest_of` a C-contiguous buffer. The bytes of a buffer that was added are not read again."""
+        view = _flat(data)
+        return self._digests.get(_place(view)) or digest_of(view)
 
     def copy(self) -> "BlobStore":
         """An independent store of the same bytes."""
@@ -205,6 +213,10 @@ class BlobStore:
             write_safetensors(path, written)
         except SafetensorsError as error:
             raise BlobError(str(error)) from None
+
+
+def _place(view: memoryview) -> tuple[int, int]:
+    return np.frombuffer(view, np.uint8).ctypes.data if view.nbytes else 0, view.nbytes
 
 
 def _flat(data: "Buffer") -> memoryview:

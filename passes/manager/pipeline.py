@@ -26,6 +26,7 @@ from flambeau.passes.manager.registry import PipelineError, find_pass, find_pass
 from flambeau.passes.rewriting.actions import watching
 from flambeau.passes.rewriting.counters import counting
 from flambeau.passes.rewriting.uses import editing_operands
+from flambeau.support.collector import collector_paused
 from flambeau.support.suggestions import did_you_mean
 
 
@@ -73,6 +74,7 @@ class Pipeline:
             else:
                 yield element
 
+    @collector_paused()
     def run(
         self,
         module: ModuleOp,

@@ -4,6 +4,7 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from flambeau.runtime import flatbuffer
 from flambeau.runtime.pte import flatbuffer_tables as schema
@@ -33,7 +34,7 @@ def write_program(program: Program, *, constant_alignment: int = 16) -> list[byt
     segments = _Segments()
     record = _to_record(program, segments, constant_alignment)
     encoded = Encoder().encode(record)
-    if not segments.contents:
+    if not segments.table:
         return [encoded]
     size = len(encoded) + HEADER_LENGTH
     base = size + _padding(size, SEGMENT_ALIGNMENT)
@@ -47,29 +48,41 @@ def _padding(position: int, alignment: int) -> int:
     return -position % alignment
 
 
+class _Content:
+    """Bytes, as the key of a dictionary. They are read only to tell them from others of their size with the same ends."""
+
+    def __init__(self, data: memoryview):
+        self.data = data
+
+    def __hash__(self) -> int:
+        return hash((len(self.data), bytes(self.data[:64]), bytes(self.data[-64:])))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self.digest == other.digest
+
+    @cached_property
+    def digest(self) -> bytes:
+        return hashlib.blake2b(self.data, digest_size=32).digest()
+
+
 @dataclass
 class _Segments:
     """The bytes after the flatbuffer. Equal contents are one segment."""
 
     parts: list[bytes | memoryview] = field(default_factory=list[bytes | memoryview])
     table: list[schema.DataSegment] = field(default_factory=list[schema.DataSegment])
-    contents: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    contents: dict[_Content, int] = field(default_factory=dict[_Content, int])
     size: int = 0
 
-    def add(self, parts: Sequence[bytes | memoryview]) -> int:
+    def add(self, data: bytes | memoryview) -> int:
         """The index of a segment of these bytes."""
-        digest = hashlib.blake2b(digest_size=32)
-        for part in parts:
-            digest.update(part)
-        return self._append(parts, digest.digest())
+        content = _Content(memoryview(data))
+        if content not in self.contents:
+            self.contents[content] = self.add_unshared([data])
+        return self.contents[content]
 
     def add_unshared(self, parts: Sequence[bytes | memoryview]) -> int:
         """The index of a new segment, which no other content is compared with: weights are not hashed."""
-        return self._append(parts, b"%d" % len(self.table))
-
-    def _append(self, parts: Sequence[bytes | memoryview], key: bytes) -> int:
-        if (known := self.contents.get(key)) is not None:
-            return known
         if pad := _padding(self.size, SEGMENT_ALIGNMENT):
             self.parts.append(bytes(pad))
         offset = self.size + pad
@@ -77,8 +90,7 @@ class _Segments:
         self.parts += parts
         self.size = offset + length
         self.table.append(schema.DataSegment(offset, length))
-        index = self.contents[key] = len(self.table) - 1
-        return index
+        return len(self.table) - 1
 
 
 def _to_record(program: Program, segments: _Segments, constant_alignment: int) -> schema.ProgramRecord:
@@ -86,7 +98,7 @@ def _to_record(program: Program, segments: _Segments, constant_alignment: int) -
     constant_segment = _entries(program.constants, segments, constant_alignment)
     mutable = tuple(_entries(entries, segments, 1) for entries in program.mutable_data)
     plans = tuple(_to_plan(plan, segments) for plan in program.execution_plan)
-    named = tuple(schema.NameRecord(item.key, segments.add([item.data])) for item in program.named_data)
+    named = tuple(schema.NameRecord(item.key, segments.add(item.data)) for item in program.named_data)
     return schema.ProgramRecord(
         version=program.version,
         execution_plan=plans,
@@ -114,7 +126,7 @@ def _entries(entries: Sequence[memoryview], segments: _Segments, alignment: int)
 
 def _to_plan(plan: ExecutionPlan, segments: _Segments) -> schema.PlanRecord:
     delegates = tuple(
-        schema.DelegateRecord(item.id, schema.DelegateReference(1, segments.add([item.processed])), item.compile_specs)
+        schema.DelegateRecord(item.id, schema.DelegateReference(1, segments.add(item.processed)), item.compile_specs)
         for item in plan.delegates
     )
     return schema.PlanRecord(

@@ -14,12 +14,12 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, ParsedModule, parse_module, verify_parsed
 from flambeau.dialects.text.source_map import Mention, Named, SourceMap
 from flambeau.dialects.text.source_text import Source
+from flambeau.support.collector import collector_paused
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.language_server.text_positions import Edit, Lines
 from flambeau.tools.opt.argument_parser import SPLIT_MARKER
 from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.input import split
-from flambeau.tools.process import collector_paused
 
 SMALL = 60_000
 """Up to so many characters, a module is read at once with the places of all names, which takes several times as long."""

@@ -20,6 +20,7 @@ from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager import Instrumentation, PassCrash, PassError, PassStep, Pipeline
 from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError
 from flambeau.plugins.loader import plugin_scope
+from flambeau.support.collector import collector_paused
 from flambeau.support.files import naming
 from flambeau.support.terminal import wants_colour
 from flambeau.tools.opt.argument_parser import SPLIT_MARKER, make_parser
@@ -30,7 +31,7 @@ from flambeau.tools.opt.input import is_program, near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
 from flambeau.tools.opt.result_files import OutputWeights
 from flambeau.tools.plugin_loading import load_from_environment
-from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, collector_paused, forget_stdout, room_for_nesting, standard_streams
+from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, placed
 
 _NO_WEIGHTS = "the text came through a pipe, which takes no weights along: --weights FILE names that file, -o FILE writes both"

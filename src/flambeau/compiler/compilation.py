@@ -22,6 +22,7 @@ from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD
 from flambeau.runtime.emit import emit_pte
+from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
 
@@ -76,6 +77,7 @@ class Compilation:
         for following in ROAD[here + 1 : there + 1]:
             self._reach(following.name, following.passes(self.options))
 
+    @collector_paused()
     def emit(self) -> bytes:
         """The program as the bytes of a .pte file. Runs what passes are left."""
         self.to(STAGES[-1])

@@ -34,6 +34,15 @@ def test_arrays_are_kept_as_views() -> None:
     assert store.get(store.add("empty", np.zeros((0, 3)).data)) == b""
 
 
+def test_the_bytes_of_a_buffer_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    array, store = np.arange(6, dtype=np.float32), BlobStore()
+    blob = store.add("a", array.data)
+    monkeypatch.setattr("flambeau.dialects.flambeau.blobs.digest_of", lambda data: f"{len(data):016x}")
+    assert store.add("b", array.reshape(2, 3).data).digest == blob.digest
+    assert store.digest(array[:4].data) == f"{16:016x}"
+    assert store.digest(array[:0].data) == f"{0:016x}"
+
+
 def test_strided_arrays_are_refused() -> None:
     with pytest.raises(BlobError, match="must be C-contiguous"):
         BlobStore().add("a", np.zeros((4, 4))[:, :2].data)

@@ -120,6 +120,14 @@ def test_header_and_segments_lie_as_the_format_says() -> None:
     assert segments.count(b"{}") == 1
 
 
+def test_contents_that_differ_in_the_middle_only_are_two() -> None:
+    contents = [bytes(500) + bytes([number]) + bytes(500) for number in (1, 2, 1)]
+    named = tuple(pte.NamedData(f"w{index}", data(content)) for index, content in enumerate(contents))
+    file = written(pte.Program(named_data=named))
+    assert [item.data for item in pte.read_program(file).named_data] == contents
+    assert [file.count(content) for content in contents] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("alignment", [1, 16, 64])
 def test_constants_are_aligned(alignment: int) -> None:
     constants = (EMPTY, data(b"a" * 5), data(b"b" * 70), data(b"c" * 3))
