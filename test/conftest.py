@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Generator
 
 import pytest
+from memory import free_memory
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,3 +22,10 @@ def no_forced_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compared is text without colours, whatever the terminal of whoever runs the tests is told."""
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_of_one_file() -> Generator[None, None, None]:
+    """What the tests of a file leave in memory does not stay until the last one."""
+    yield
+    free_memory()

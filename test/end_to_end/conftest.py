@@ -1,14 +1,13 @@
 """The journey of a model, which the tests of its file share; it goes before the next one comes."""
 
-import gc
-
 import pytest
 from engines import Journey, travel
+from memory import free_memory
 
 
 @pytest.fixture(scope="module")
 def journey(request: pytest.FixtureRequest) -> Journey:
     """The journey to a target of a model, which a test names by `indirect` parameters."""
-    gc.collect()  # the IR of the one before refers to itself
+    free_memory()
     target, name = request.param
     return travel(name, target)

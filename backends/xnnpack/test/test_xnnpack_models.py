@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,6 +12,7 @@ import torch
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
+from memory import free_memory
 
 from flambeau.backends.xnnpack.test.xnnpack_models import CASES, Case, Tensors
 from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
@@ -41,7 +41,7 @@ class Journey:
 @pytest.fixture(scope="module", params=sorted(CASES))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
-    gc.collect()  # the IR of the one before refers to itself
+    free_memory()
     cast(Any, torch).manual_seed(0)
     case = CASES[request.param]()
     with torch.no_grad():

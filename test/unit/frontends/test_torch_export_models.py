@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Generator
 
 import pytest
 import torch
+from memory import free_memory
 from models import MODELS
 from torch_programs import export, imported
 
@@ -28,7 +28,7 @@ WHOLE = {
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Generator[None, None, None]:
     yield
-    gc.collect()  # IR refers to itself
+    free_memory()
 
 
 @pytest.mark.parametrize("name", MODELS)
