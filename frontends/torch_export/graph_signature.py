@@ -16,6 +16,9 @@ from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Const
 from flambeau.frontends.torch_export.values import array_of, is_fake
 from flambeau.support.lazy import Array
 
+STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+"""The inputs of a graph that its module holds."""
+
 
 def is_constant(value: Any) -> bool:
     """Whether an input or output may be this value without being a tensor."""

@@ -39,7 +39,7 @@ from flambeau.frontends.torch_export.functionalization import (
     mutated_arguments,
     only_metadata,
 )
-from flambeau.frontends.torch_export.graph_signature import TreeSpecs, constant_leaf, example_arrays, is_constant
+from flambeau.frontends.torch_export.graph_signature import STATE_KINDS, TreeSpecs, constant_leaf, example_arrays, is_constant
 from flambeau.frontends.torch_export.higher_order.control_flow import check_operator, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.higher_order.subgraph_writes import without_subgraph_writes
 from flambeau.frontends.torch_export.higher_order.writing_calls import WritingCall, is_writing_call
@@ -59,10 +59,10 @@ from flambeau.frontends.torch_export.node_locations import input_location, locat
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
+from flambeau.support.collector import collector_paused
 
-_STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
-
+@collector_paused()
 def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
     """The `aten` module of an exported program, or of several that become the methods of one module.
 
@@ -147,7 +147,7 @@ class _Method:
         written = self._writers()
         stored = {spec.target for spec in self.signature.output_specs if spec.kind in STORED}
         for node, spec in zip(self.flat.placeholders, self.signature.input_specs, strict=True):
-            if spec.kind not in _STATE or spec.target is None:
+            if spec.kind not in STATE_KINDS or spec.target is None:
                 continue
             is_stored = self.variables[node] in written or spec.target in stored
             if node not in used and not is_stored:
@@ -218,7 +218,7 @@ class _Method:
                 leaves.append(self._user_input(node, getattr(spec.arg, "name", node.name)))
             elif node in self.states:
                 loads.append((node, self.states[node]))
-            elif spec.kind not in _STATE:
+            elif spec.kind not in STATE_KINDS:
                 self._problem(f"input {node.name!r}", f"{spec.kind.name} inputs are not supported")
                 self.variables[node].value = POISON
         for node, state in loads:
