@@ -26,12 +26,20 @@ from flambeau.support.safetensors import SafetensorsError, read_safetensors, wri
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+DIGEST_LENGTH = 16
+"""Of a digest, in hexadecimal digits."""
 
-def digest_of(data: "Buffer") -> str:
-    """The digest of bytes: 64 bits of BLAKE2b as 16 hexadecimal digits."""
+
+def sha256_of(data: "Buffer") -> str:
+    """The SHA-256 of bytes, as 64 hexadecimal digits."""
     import hashlib
 
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_of(data: "Buffer") -> str:
+    """The digest of bytes in the text of a module: the first 16 digits of their SHA-256."""
+    return sha256_of(data)[:DIGEST_LENGTH]
 
 
 @irdl_attr_definition
@@ -51,9 +59,9 @@ class BlobAttr(ParametrizedAttribute):
         """Checks that the key is not empty and that the digest is 16 lower-case hexadecimal digits."""
         if not self.key.data:
             raise VerifyException("the key of a blob must not be empty")
-        if len(self.digest.data) != 16 or not set(self.digest.data) <= set("0123456789abcdef"):
+        if len(self.digest.data) != DIGEST_LENGTH or not set(self.digest.data) <= set("0123456789abcdef"):
             raise VerifyException(
-                f"the digest of blob {self.key.data!r} must be 16 lower-case hexadecimal digits, not {self.digest.data!r}"
+                f"the digest of blob {self.key.data!r} must be {DIGEST_LENGTH} lower-case hexadecimal digits, not {self.digest.data!r}"
             )
 
     def print_parameters(self, printer: Printer) -> None:
@@ -96,26 +104,27 @@ class BlobStore:
     """Why weights may be absent, for the error."""
     _files: list[Path] = field(default_factory=list[Path])
     """The open files."""
-    _digests: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
-    """The digests of buffers that were added, by their address and size: entries keep them, so nothing else gets their place."""
+    _hashes: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
+    """The SHA-256 of buffers that were added, by their address and size: entries keep them, so nothing else gets their place."""
 
-    def add(self, key: str, data: "Buffer", digest: str | None = None) -> BlobAttr:
-        """Adds a view of `data`, any C-contiguous buffer, under `key`. Give its `digest` if you know it.
+    def add(self, key: str, data: "Buffer", sha256: str | None = None) -> BlobAttr:
+        """Adds a view of `data`, any C-contiguous buffer, under `key`. Give its `sha256` if you know it.
 
         One key may hold several contents, as when two models share a context; adding the same content again changes nothing.
         """
         view = _flat(data)
-        digest = digest or self.digest(view)
+        sha256 = sha256 or self.sha256(view)
+        digest = sha256[:DIGEST_LENGTH]
         entries = self._entries.setdefault(key, [])
         if all(entry.digest() != digest for entry in entries):
             entries.append(_Entry(view, "memory", digest))
-            self._digests[_place(view)] = digest
+            self._hashes[_place(view)] = sha256
         return BlobAttr.get(key, digest)
 
-    def digest(self, data: "Buffer") -> str:
-        """The `digest_of` a C-contiguous buffer. The bytes of a buffer that was added are not read again."""
+    def sha256(self, data: "Buffer") -> str:
+        """The `sha256_of` a C-contiguous buffer. One that was added is not read again."""
         view = _flat(data)
-        return self._digests.get(_place(view)) or digest_of(view)
+        return self._hashes.get(_place(view)) or sha256_of(view)
 
     def copy(self) -> "BlobStore":
         """An independent store of the same bytes."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
+from flambeau.dialects.flambeau.blobs import DIGEST_LENGTH
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
@@ -60,9 +61,9 @@ class ModuleConstants:
             raise OperationError(source, str(error)) from error
         return logical_array(data, tensor_type(value))
 
-    def digest(self, array: Array) -> str:
-        """The digest of the bytes of an array that is row-major. That of a constant is not computed again."""
-        return blob_store(self._context).digest(array.reshape(-1).view(np.uint8).data)
+    def sha256(self, array: Array) -> str:
+        """The SHA-256 of the bytes of an array that is row-major. That of a constant is not computed again."""
+        return blob_store(self._context).sha256(array.reshape(-1).view(np.uint8).data)
 
     def name(self, value: SSAValue) -> str:
         """The name of the global that `value` loads; `constant` for other values."""
@@ -77,10 +78,10 @@ class ModuleConstants:
         names = self._names.setdefault(name, _Names(name))
         while (taken := self._symbols.get(names.next)) is not None:
             names.pass_over(taken)
-        digest = store.digest(stored)
-        known = names.of_contents.get((digest, kind))
+        sha256 = store.sha256(stored)
+        known = names.of_contents.get((sha256[:DIGEST_LENGTH], kind))
         unique = known or names.next
-        blob = store.add(unique, stored, digest)
+        blob = store.add(unique, stored, sha256)
         if known is None:
             self._insert(GlobalOp(unique, kind, blob))
         return GlobalLoadConstantOp(SymbolRefAttr(unique), kind)

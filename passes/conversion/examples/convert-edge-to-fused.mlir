@@ -1,5 +1,5 @@
 // flambeau-opt -p 'convert-edge-to-fused'
-ml_program.global private @w(#flambeau.blob<"w", "434747ebaa963de4">) : tensor<2x3xf32>
+ml_program.global private @w(#flambeau.blob<"w", "24ae2dfe8df57c1b">) : tensor<2x3xf32>
 func.func @forward(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
   %w = ml_program.global_load_const @w : tensor<2x3xf32>
   %0 = edge.linear(%x, %w, none) : (tensor<5x3xf32>, tensor<2x3xf32>) -> tensor<5x2xf32>
@@ -8,7 +8,7 @@ func.func @forward(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
 
 // -----
 
-ml_program.global private @w(#flambeau.blob<"w", "434747ebaa963de4">) : tensor<2x3xf32>
+ml_program.global private @w(#flambeau.blob<"w", "24ae2dfe8df57c1b">) : tensor<2x3xf32>
 ml_program.global private @w.packed(#flambeau.blob<"w.packed", "8a9d10b2f991dcb2">) : tensor<1x3x16xf32>
 func.func @forward(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
   %0 = ml_program.global_load_const @w.packed : tensor<1x3x16xf32>

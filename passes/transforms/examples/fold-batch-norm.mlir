@@ -1,9 +1,9 @@
 // flambeau-opt -p 'fold-batch-norm,remove-dead-code'
-ml_program.global private @k(#flambeau.blob<"k", "252edc72854c532e">) : tensor<2x1x1x1xf32>
-ml_program.global private @scale(#flambeau.blob<"scale", "252edc72854c532e">) : tensor<2xf32>
-ml_program.global private @shift(#flambeau.blob<"shift", "75ca910a4217e0df">) : tensor<2xf32>
-ml_program.global private @mean(#flambeau.blob<"mean", "96d78f629c4c98cf">) : tensor<2xf32>
-ml_program.global private @var(#flambeau.blob<"var", "332c35e9b31085f0">) : tensor<2xf32>
+ml_program.global private @k(#flambeau.blob<"k", "703303c93f1dce84">) : tensor<2x1x1x1xf32>
+ml_program.global private @scale(#flambeau.blob<"scale", "703303c93f1dce84">) : tensor<2xf32>
+ml_program.global private @shift(#flambeau.blob<"shift", "80b8fd6d60fa85fd">) : tensor<2xf32>
+ml_program.global private @mean(#flambeau.blob<"mean", "22b6f43bd8d27738">) : tensor<2xf32>
+ml_program.global private @var(#flambeau.blob<"var", "0db37f16bad89729">) : tensor<2xf32>
 func.func @forward(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %k = ml_program.global_load_const @k : tensor<2x1x1x1xf32>
   %scale = ml_program.global_load_const @scale : tensor<2xf32>
@@ -17,7 +17,7 @@ func.func @forward(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
 
 // -----
 
-ml_program.global private @k.batch_norm(#flambeau.blob<"k.batch_norm", "252edc72854c532e">) : tensor<2x1x1x1xf32>
+ml_program.global private @k.batch_norm(#flambeau.blob<"k.batch_norm", "703303c93f1dce84">) : tensor<2x1x1x1xf32>
 ml_program.global private @k.batch_norm_bias(#flambeau.blob<"k.batch_norm_bias", "df4e805ee0cb245f">) : tensor<2xf32>
 func.func @forward(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = ml_program.global_load_const @k.batch_norm : tensor<2x1x1x1xf32>

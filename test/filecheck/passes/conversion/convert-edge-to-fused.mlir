@@ -1,8 +1,8 @@
 // RUN: flambeau-opt %s -p convert-edge-to-fused | filecheck %s
 
-ml_program.global private @w(#flambeau.blob<"w", "1921111380fd3eda">) : tensor<4x3xf32>
-ml_program.global private @k(#flambeau.blob<"k", "767fc2efa9567c1e">) : tensor<2x3x3x3xf32>
-ml_program.global private @d(#flambeau.blob<"d", "1136cb385e6664b9">) : tensor<3x1x3x3xf32>
+ml_program.global private @w(#flambeau.blob<"w", "29e1889124dc651e">) : tensor<4x3xf32>
+ml_program.global private @k(#flambeau.blob<"k", "624ca9ed8543b4ed">) : tensor<2x3x3x3xf32>
+ml_program.global private @d(#flambeau.blob<"d", "835aa0f465494efb">) : tensor<3x1x3x3xf32>
 
 // Constant weights are packed in panels of 16 columns.
 // CHECK-LABEL: func.func @linear

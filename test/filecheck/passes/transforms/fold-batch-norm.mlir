@@ -1,10 +1,10 @@
 // RUN: flambeau-opt %s -p fold-batch-norm,remove-dead-code | filecheck %s
 
-ml_program.global private @w(#flambeau.blob<"w", "75ca910a4217e0df">) : tensor<2x1x1x1xf32>
-ml_program.global private @scale(#flambeau.blob<"scale", "252edc72854c532e">) : tensor<2xf32>
-ml_program.global private @shift(#flambeau.blob<"shift", "75ca910a4217e0df">) : tensor<2xf32>
-ml_program.global private @mean(#flambeau.blob<"mean", "96d78f629c4c98cf">) : tensor<2xf32>
-ml_program.global private @var(#flambeau.blob<"var", "332c35e9b31085f0">) : tensor<2xf32>
+ml_program.global private @w(#flambeau.blob<"w", "80b8fd6d60fa85fd">) : tensor<2x1x1x1xf32>
+ml_program.global private @scale(#flambeau.blob<"scale", "703303c93f1dce84">) : tensor<2xf32>
+ml_program.global private @shift(#flambeau.blob<"shift", "80b8fd6d60fa85fd">) : tensor<2xf32>
+ml_program.global private @mean(#flambeau.blob<"mean", "22b6f43bd8d27738">) : tensor<2xf32>
+ml_program.global private @var(#flambeau.blob<"var", "0db37f16bad89729">) : tensor<2xf32>
 
 // With eps 1 the factors are scale / 2 and scale / 4 = [1, 1], and the offsets shift - mean * factor = [1, 0].
 // CHECK-LABEL: func.func @folded
