@@ -12,9 +12,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.backends.xnnpack.payload import (
+    DATATYPES,
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,
-    FLOAT32,
     INVALID_ID,
     LISTS,
     NO_OFFSET,
@@ -26,7 +26,7 @@ from flambeau.backends.xnnpack.payload import (
     read_payload,
 )
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
-from flambeau.dialects.ir.tensor_types import Tensor, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.passes.delegation.interface import BackendError
@@ -81,13 +81,15 @@ class _Decoder:
         number = value.id_out
         if number in self.types or number == INVALID_ID:
             raise _refused(f"value {number} is declared twice, or has the number of an absent one")
-        if value.datatype != FLOAT32:
-            raise _refused(f"value {number} is of datatype {value.datatype}; {FLOAT32}, float32, is supported here")
+        element = DATATYPES.get(value.datatype)
+        if element is None:
+            known = ", ".join(f"{number} ({element})" for number, element in DATATYPES.items())
+            raise _refused(f"value {number} is of datatype {value.datatype}; supported here are {known}")
         if value.num_dims != len(value.dims) or value.num_dims > MOST_DIMENSIONS:
             raise _refused(f"value {number} has {value.num_dims} dimensions and {len(value.dims)} sizes; there are up to {MOST_DIMENSIONS}")
         if 0 in value.dims:
             raise _refused(f"value {number} is of the sizes {list(value.dims)}, and XNNPACK has no empty tensors")
-        self.types[number] = tensor(f32, value.dims)
+        self.types[number] = tensor(element, value.dims)
         is_external, is_constant = value.external_id != INVALID_ID, value.constant_buffer_idx != 0
         if value.flags not in ((EXTERNAL_INPUT, EXTERNAL_OUTPUT) if is_external else (0,)) or (is_external and is_constant):
             raise _refused(f"value {number} with flags {value.flags} is not one of an input, an output, a constant and a result")
@@ -105,7 +107,7 @@ class _Decoder:
 
     def _constant(self, number: int, value: TensorValue) -> memoryview:
         """The bytes of a constant."""
-        index, size = value.constant_buffer_idx, 4 * prod(value.dims)
+        index, size = value.constant_buffer_idx, numpy_dtype(element_of(self.types[number])).itemsize * prod(value.dims)
         if index >= len(self.graph.constant_data):
             raise _refused(f"value {number} is constant {index} of {len(self.graph.constant_data)}")
         entry = self.graph.constant_data[index]
@@ -161,6 +163,8 @@ class _Decoder:
         if len(set(counts)) > 1 or max(counts, default=0) > MOST_DIMENSIONS:
             raise _refused(f"{where}, has lists of {counts} numbers; they have one for each of up to {MOST_DIMENSIONS} dimensions")
         given |= self._limits(where, node, known)
+        if "dtype" in known and record.output_id in self.types:
+            given["dtype"] = element_of(self.types[record.output_id])
         try:
             op = row(**given)
         except (VerifyException, TypeError) as error:

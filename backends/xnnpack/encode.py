@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import SSAValue
 
 from flambeau.backends.xnnpack.payload import (
+    DATATYPES,
     EXTERNAL_INPUT,
     EXTERNAL_OUTPUT,
-    FLOAT32,
     INVALID_ID,
     NO_OFFSET,
     NODES,
@@ -23,7 +23,7 @@ from flambeau.backends.xnnpack.payload import (
 )
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import upper_bounds
-from flambeau.dialects.ir.tensor_types import element_of, f32
+from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
@@ -92,17 +92,18 @@ class _Encoder:
         return BackendError(f"xnnpack: partition @{self.partition.sym_name.data} {what}")
 
     def _define(self, value: SSAValue, **fields: int) -> None:
-        if element_of(value) != f32:
-            raise self._error(f"holds a {value.type}: tensors are of float32")
+        datatype = next((number for number, element in DATATYPES.items() if element == element_of(value)), None)
+        if datatype is None:
+            raise self._error(f"holds a {value.type}: tensors are of {' or '.join(map(str, DATATYPES.values()))}")
         shape = upper_bounds(value)
         number = self.ids[value] = len(self.values)
-        self.values.append(TensorValue(FLOAT32, len(shape), shape, id_out=number, **fields))
+        self.values.append(TensorValue(datatype, len(shape), shape, id_out=number, **fields))
 
     def _constant(self, array: Array) -> int:
         """The index of a constant, one for each content."""
         array = np.ascontiguousarray(array)
         data = array.reshape(-1).view(np.uint8).data
-        key = f"{self.constants.digest(array)}.{len(data)}"
+        key = self.constants.sha256(array)
         if key not in self.entries:
             self.entries[key] = len(self.offsets)
             self.offsets.append(ConstantDataOffset(NO_OFFSET, len(data), key))

@@ -24,7 +24,7 @@ from flambeau.backends.xnnpack.dialect.nodes import BinaryNodeOp, NodeOp, UnaryN
 from flambeau.backends.xnnpack.legality import open_extents
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, same_shape, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, same_shape, shape_of, tensor
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -131,7 +131,7 @@ class PastBinaryPattern(Pattern):
         if array is None:
             return None
         moved = array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(_inverse(order))
-        return self.constants.add(f"{self.constants.name(value)}.xnnpack", moved, tensor(f32, moved.shape)).result
+        return self.constants.add(f"{self.constants.name(value)}.xnnpack", moved, tensor(element_of(value), moved.shape)).result
 
 
 @rewrites(ConcatenationNodeOp, counter="transposes moved")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.support.lazy import np
 
 
 def _pair(values: tuple[int, ...]) -> tuple[int, int]:
@@ -175,20 +176,46 @@ def _scales_as_sizes(op: SchemaOp) -> str | None:
     return f"its scale factors {list(factors)} are not the quotients of its sizes, {list(new)} and {list(old)}"
 
 
+def _number_fits(op: SchemaOp) -> str | None:
+    """A number near to one of its element type."""
+    number = np.asarray(abs(op.argument("other")), np.float64)
+    with np.errstate(over="ignore"):
+        rounded = number.astype(numpy_dtype(element_of(op.result))).astype(np.float64)
+    return None if np.isclose(rounded, number, rtol=1e-3, atol=0) else f"its number {op.argument('other')} is none of its element type"
+
+
+def _changes_type(op: SchemaOp) -> str | None:
+    """To another element type."""
+    return "it copies" if element_of(op.operands[0]) == element_of(op.result) else None
+
+
+def _channels_are_second(op: SchemaOp) -> str | None:
+    """One weight, or an input of 2 to 4 dimensions, of which a line has at most one size that only the run knows."""
+    if shape_of(op.argument("weight")) in ((), (1,)):
+        return None
+    rank = len(shape_of(op.result))
+    return _one_open(op) if rank == 3 else None if rank in (2, 4) else f"its input has {rank} dimensions and channels"
+
+
 _IMAGE = Limit("input", rank=(4, 4))
 _SELF_IMAGE = Limit("self", rank=(4, 4))
 _PLAIN = Rule()
 _RESHAPE = Rule(checks=(_one_open,))
-_UNSCALED = Rule((Limit("alpha", only=1),))
+_UNSCALED = (Limit("alpha", only=1),)
+_FLOAT32 = Limit(dtypes=(f32,))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
     **dict.fromkeys(("abs", "ceil", "cos", "exp", "floor", "leaky_relu", "log", "neg", "reciprocal"), _PLAIN),
     **dict.fromkeys(("relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "maximum", "minimum"), _PLAIN),
-    **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
-    **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
+    **dict.fromkeys(("mul.Tensor", "div.Tensor"), _PLAIN),
+    **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_number_fits,))),
+    **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),
+    **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(_limits_in_order,))),
+    "_to_copy": Rule(checks=(_changes_type,)),
     "hardswish": Rule(whole=True),
+    "prelu": Rule(constants=("weight",), checks=(_channels_are_second,), whole=True),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "gelu": Rule((Limit("approximate", only="none"),)),
     "pow.Tensor_Scalar": Rule(checks=(_small_power,)),
@@ -205,8 +232,8 @@ OPERATORS: dict[str, Rule] = {
     "avg_pool2d": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _mean_of_inside)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
     # reductions
-    **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule(checks=(_neighbours, _rows_are_known))),
-    "native_layer_norm": Rule(checks=(_result_only, _norm_is_of_rows)),
+    **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule((Limit("result", dtype_of="self"),), checks=(_neighbours, _rows_are_known))),
+    "native_layer_norm": Rule((_FLOAT32,), checks=(_result_only, _norm_is_of_rows)),
     # movement
     "permute_copy": _PLAIN,
     **dict.fromkeys(
@@ -223,7 +250,7 @@ OPERATORS: dict[str, Rule] = {
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
 
-_TABLE = OperatorTable(OPERATORS, Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), row_major=True, filled=True, bounded=True))
+_TABLE = OperatorTable(OPERATORS, Limit(dtypes=(f32, f16), rank=(1, MOST_DIMENSIONS), row_major=True, filled=True, bounded=True))
 
 
 def table(options: BackendOptions) -> OperatorTable:

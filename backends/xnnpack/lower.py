@@ -16,7 +16,7 @@ from flambeau.backends.xnnpack.legality import reduced_dims
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
@@ -96,13 +96,14 @@ def _pair(values: Any) -> tuple[int, int]:
     return values[0], values[-1]
 
 
-def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
-    array = np.ascontiguousarray(array, np.float32)
-    return constants.add(name, array, tensor(f32, array.shape)).result
+def _constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
+    """A constant of the element type of a value."""
+    array = np.ascontiguousarray(array, numpy_dtype(element_of(like)))
+    return constants.add(name, array, tensor(element_of(like), array.shape)).result
 
 
-def _number(constants: ModuleConstants, number: float) -> SSAValue:
-    return _constant(constants, "number", np.full((1,), number))
+def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAValue:
+    return _constant(constants, "number", np.full((1,), number), like)
 
 
 # Elementwise
@@ -148,7 +149,9 @@ for _name, _node in {
     "div": e.DivNodeOp,
 }.items():
     CONVERTERS[f"{_name}.Tensor"] = lambda op, constants, node=_node: node(*op.operands).result
-    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: node(op.operands[0], _number(constants, op.argument("other"))).result
+    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: (
+        node(op.operands[0], _number(constants, op.argument("other"), op.result)).result
+    )
 
 for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
     CONVERTERS[_name] = lambda op, constants, node=_node: node(*op.operands).result
@@ -162,7 +165,7 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @_converts("reciprocal")
 def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.DivNodeOp(_number(constants, 1), op.operands[0]).result
+    return e.DivNodeOp(_number(constants, 1, op.result), op.operands[0]).result
 
 
 @_converts("where.self")
@@ -173,17 +176,22 @@ def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     value = op.operands[1] if other is not None else op.operands[2]
     chosen, number = (chosen, other) if other is not None else (~chosen, x)
     assert number is not None
-    least, most = (np.where(chosen, limit, number).astype(np.float32) for limit in (-np.inf, np.inf))
+    least, most = (np.where(chosen, limit, number) for limit in (-np.inf, np.inf))
     least, most = (limit.reshape(limit.shape or (1,)) for limit in (least, most))
     if (least > -np.inf).any():
-        value = e.MaximumNodeOp(value, _constant(constants, "limit", least)).result
-    return e.MinimumNodeOp(value, _constant(constants, "limit", most)).result
+        value = e.MaximumNodeOp(value, _constant(constants, "limit", least, value)).result
+    return e.MinimumNodeOp(value, _constant(constants, "limit", most, value)).result
 
 
 @_converts("relu", "clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = (0, None) if len(op.arguments()) == 1 else op.arguments()[1:]
     return e.ClampNodeOp(op.operands[0], output_min=least, output_max=most).result
+
+
+@_converts("_to_copy")
+def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.ConvertNodeOp(element_of(op.result), op.operands[0]).result
 
 
 @_converts("elu")
@@ -194,6 +202,17 @@ def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @_converts("leaky_relu")
 def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.LeakyReluNodeOp(op.argument("negative_slope"), op.operands[0]).result
+
+
+@_converts("prelu")
+def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, slope = op.operands[0], reshaped(op.operands[1], (prod(shape_of(op.operands[1])),))
+    *batch, channels, length = shape_of(x) if len(shape_of(x)) == 3 else (0, 0, 0)
+    if len(shape_of(x)) < 3 or shape_of(slope) == (1,):
+        return e.PreluNodeOp(x, slope).result
+    # A line is an image of height 1.
+    image = reshaped(x, (*batch, channels, 1, length)) if batch[0] else x
+    return reshaped(_on_images(image, lambda image: e.PreluNodeOp(image, slope)), shape_of(op.result))
 
 
 # Products
@@ -223,7 +242,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
         weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
     numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
-    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
+    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights, weight)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
     return reshaped(image, shape_of(op.result))
 
@@ -239,7 +258,7 @@ def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     array = constants.array(weight)
     if array is None:
         raise BackendError("xnnpack: the weight of a product has no value")
-    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", array.T)
+    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", array.T, weight)
     return products.FullyConnectedNodeOp(x, loaded, op.operands[0] if len(op.operands) == 3 else None).result
 
 
@@ -275,8 +294,8 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
     """The sums over the last dimension, which stays as 1, times a factor, and a number: the format has no sums, and any shape fits."""
-    weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor))
-    return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias)).result
+    weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor), x)
+    return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias, x)).result
 
 
 @_converts("mean.dim", "sum.dim_IntList")
@@ -292,7 +311,7 @@ def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     else:
         result = _product_of_rows(reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
         is_mean = True
-    result = result if is_mean else e.MultiplyNodeOp(result, _number(constants, count)).result
+    result = result if is_mean else e.MultiplyNodeOp(result, _number(constants, count, x)).result
     return reshaped(result, shape_of(op.result))
 
 
@@ -401,7 +420,7 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """A product with ones, which have the dimensions that grow."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
     grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
-    return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown))).result
+    return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
 
 
 @_converts("pixel_shuffle")

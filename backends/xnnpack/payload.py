@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, make_dataclass
 from typing import Any, cast
 
+from flambeau.dialects.ir.tensor_types import f16, f32
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Union
 
@@ -22,8 +23,8 @@ INVALID_ID = 2**32 - 1
 """The id of a value that is absent."""
 NO_OFFSET = 2**64 - 1
 """The offset of a constant that has a key instead."""
-FLOAT32 = 1
-"""The datatype of float32."""
+DATATYPES = {1: f32, 2: f16}
+"""The element types by their numbers in the format."""
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2
 """The flags of values that a caller gives and gets."""
 

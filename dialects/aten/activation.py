@@ -328,7 +328,7 @@ class ThresholdOp(UnaryOp):
         return aten.masked_fill.Scalar(x, aten.le.Scalar(x, threshold), value)
 
 
-@aten("prelu(Tensor self, Tensor weight) -> Tensor")
+@aten("prelu(Tensor self, Tensor weight) -> Tensor", keep=True)
 class PreluOp(SchemaOp):
     """x above 0, weight * x elsewhere; the weight has one element, or one per channel (dimension 1)."""
 

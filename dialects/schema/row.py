@@ -99,8 +99,8 @@ class SchemaOp(IRDLOperation):
     core: ClassVar[bool] = False
     """Core ATen: torch tags it `core`."""
     keep: ClassVar[bool] = False
-    """Not core, but a target that has its kernel or fused form keeps it whole: it exists in `core` and `edge` too. A kernel alone is not
-    enough: `unbind` and `clamp_min` have kernels, and passes know what they decompose into better than them."""
+    """Not core, but a target that has its kernel or fused form, or a backend, keeps it whole: it exists in `core` and `edge` too. A kernel
+    alone is not enough: `unbind` and `clamp_min` have kernels, and passes know what they decompose into better than them."""
     inplace: ClassVar[tuple[int, ...]] = ()
     """Operands whose storage the first result may take over: the kernel reads their element i before or as it writes element i."""
     random: ClassVar[bool] = False

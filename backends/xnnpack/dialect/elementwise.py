@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from flambeau.backends.xnnpack.dialect.nodes import LIMITS, BinaryNodeOp, UnaryNodeOp, limited, xnnpack
+from flambeau.backends.xnnpack.dialect.nodes import ELEMENTS, LIMITS, BinaryNodeOp, NodeOp, UnaryNodeOp, limited, xnnpack
 from flambeau.dialects.aten.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
+from flambeau.dialects.aten.numerics import cast_to
 from flambeau.dialects.aten.softmax import SoftmaxOp
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
 
@@ -151,6 +153,21 @@ class CopyNodeOp(UnaryNodeOp):
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return x
+
+
+@xnnpack("convert(ScalarType dtype, Tensor input, int flags=0) -> Tensor")
+class ConvertNodeOp(NodeOp):
+    """The elements in another type. The format has it as that of the result."""
+
+    @classmethod
+    def infer(cls, dtype: ElementType, x: Tensor, /, flags: int) -> Tensor:
+        if dtype not in ELEMENTS:
+            raise ValueError(f"there is no conversion to {dtype}")
+        return tensor(dtype, shape_of(cls.typed([x], shape_of(x), flags)))
+
+    @staticmethod
+    def numpy(dtype: ElementType, x: Array, /) -> Array:
+        return cast_to(x, dtype)
 
 
 @xnnpack("elu(float alpha, Tensor input, int flags=0) -> Tensor")

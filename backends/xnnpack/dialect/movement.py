@@ -25,7 +25,7 @@ class StaticTransposeNodeOp(NodeOp):
         shape = shape_of(x)
         if sorted(perm) != list(range(len(shape))):
             raise ValueError(f"perm {list(perm)} is no order of {len(shape)} dimensions")
-        return cls.typed(tuple(shape[dim] for dim in perm), flags)
+        return cls.typed([x], tuple(shape[dim] for dim in perm), flags)
 
     @staticmethod
     def numpy(perm: Numbers, x: Array, /) -> Array:
@@ -50,7 +50,7 @@ class StaticReshapeNodeOp(NodeOp):
 
     @classmethod
     def infer(cls, new_shape: Numbers, x: Tensor, /, flags: int) -> Tensor:
-        return cls.typed(_new_shape(shape_of(x), new_shape), flags)
+        return cls.typed([x], _new_shape(shape_of(x), new_shape), flags)
 
     @staticmethod
     def numpy(new_shape: Numbers, x: Array, /) -> Array:
@@ -69,7 +69,9 @@ class StaticSliceNodeOp(NodeOp):
             for start, size, extent in zip(offsets, sizes, shape, strict=True)
         ):
             raise ValueError(f"{list(shape)} has no part of the sizes {list(sizes)} at {list(offsets)}")
-        return cls.typed(tuple(minimum(size, extent - start) for start, size, extent in zip(offsets, sizes, shape, strict=True)), flags)
+        return cls.typed(
+            [x], tuple(minimum(size, extent - start) for start, size, extent in zip(offsets, sizes, shape, strict=True)), flags
+        )
 
     @staticmethod
     def numpy(offsets: Numbers, sizes: Numbers, x: Array, /) -> Array:
@@ -85,11 +87,11 @@ class StaticConstantPadNodeOp(NodeOp):
         shape = shape_of(x)
         if not len(before) == len(behind) == len(shape) or min((0, *before, *behind)) < 0:
             raise ValueError(f"paddings {list(before)} and {list(behind)} do not fit the shape {list(shape)}")
-        return cls.typed(tuple(map(sum, zip(before, shape, behind, strict=True))), flags)
+        return cls.typed([x], tuple(map(sum, zip(before, shape, behind, strict=True))), flags)
 
     @staticmethod
     def numpy(before: Numbers, behind: Numbers, value: float, x: Array, /) -> Array:
-        return np.pad(x, list(zip(before, behind, strict=True)), constant_values=np.float32(value))
+        return np.pad(x, list(zip(before, behind, strict=True)), constant_values=x.dtype.type(value))
 
 
 class ConcatenationNodeOp(NodeOp):
@@ -97,15 +99,15 @@ class ConcatenationNodeOp(NodeOp):
 
     @classmethod
     def infer(cls, axis: int, /, *arguments: Tensor | int) -> Tensor:
-        *inputs, flags = arguments
-        shapes = [shape_of(x) for x in inputs if not isinstance(x, int)]
+        inputs, flags = [x for x in arguments if not isinstance(x, int)], arguments[-1]
+        shapes = [shape_of(x) for x in inputs]
         first = shapes[0]
         if not 0 <= axis < len(first):
             raise ValueError(f"axis {axis} is none of the {len(first)} dimensions")
         if any((*shape[:axis], *shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]) for shape in shapes):
             raise ValueError(f"the shapes {[list(shape) for shape in shapes]} differ beside dimension {axis}")
         assert isinstance(flags, int)
-        return cls.typed((*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]), flags)
+        return cls.typed(inputs, (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]), flags)
 
     @staticmethod
     def numpy(axis: int, /, *arguments: Array) -> Array:
@@ -131,7 +133,7 @@ class StaticResizeBilinear2dNodeOp(NodeOp):
         shape = shape_of(x)
         if len(shape) != 4 or is_empty(shape):
             raise ValueError(f"input must have 4 dimensions, none of them 0, got {list(shape)}")
-        return cls.typed((shape[0], height, width, shape[3]), flags)
+        return cls.typed([x], (shape[0], height, width, shape[3]), flags)
 
     @staticmethod
     def numpy(height: int, width: int, x: Array, /, flags: int) -> Array:

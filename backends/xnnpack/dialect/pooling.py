@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
+from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.support.lazy import Array, np
 
@@ -39,13 +40,13 @@ class PoolingNodeOp(NodeOp):
             raise ValueError(f"the padding {list(numbers[:4])} is as large as the window {[height, width]}: some windows hold nothing")
         tall = (shape[1] + top + bottom - tall_gap * (height - 1) - 1) // tall_step + 1
         wide = (shape[2] + left + right - wide_gap * (width - 1) - 1) // wide_step + 1
-        return cls.typed((shape[0], tall, wide, shape[3]), flags, least, most)
+        return cls.typed([x], (shape[0], tall, wide, shape[3]), flags, least, most)
 
     @staticmethod
     def windows(x: Array, numbers: Numbers, outside: float) -> Array:
         """The windows: [batch, height, width, channels, window height, window width]."""
         top, right, bottom, left, height, width, tall_step, wide_step, tall_gap, wide_gap = numbers
-        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=np.float32(outside))
+        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(outside))
         reach = (tall_gap * (height - 1) + 1, wide_gap * (width - 1) + 1)
         views = np.lib.stride_tricks.sliding_window_view(padded, reach, (1, 2))
         return views[:, ::tall_step, ::wide_step, :, ::tall_gap, ::wide_gap]
@@ -68,8 +69,9 @@ class AvgPooling2dNodeOp(PoolingNodeOp):
     @classmethod
     def numpy(cls, *arguments: Any) -> Array:
         x, _, least, most = arguments[10:]
-        counts = cls.windows(np.ones_like(x), arguments[:10], 0).sum((-2, -1))
-        return limited(cls.windows(x, arguments[:10], 0).sum((-2, -1)) / counts, least, most)
+        wide = widened(x)
+        counts = cls.windows(np.ones_like(wide), arguments[:10], 0).sum((-2, -1))
+        return limited((cls.windows(wide, arguments[:10], 0).sum((-2, -1)) / counts).astype(x.dtype), least, most)
 
 
 @xnnpack(f"global_avg_pooling2d(Tensor input, int flags=0, {LIMITS}) -> Tensor")
@@ -84,8 +86,9 @@ class GlobalAvgPooling2dNodeOp(NodeOp):
         if len(shape) != 4:
             raise ValueError(f"input must have 4 dimensions, got {list(shape)}")
         kept = (1, 1) if flags & KEEP_DIMS else ()
-        return cls.typed((shape[0], *kept, shape[3]), flags, output_min, output_max)
+        return cls.typed([x], (shape[0], *kept, shape[3]), flags, output_min, output_max)
 
     @staticmethod
     def numpy(x: Array, /, flags: int, output_min: float | None, output_max: float | None) -> Array:
-        return limited(x.mean((1, 2), keepdims=bool(flags & KEEP_DIMS)), output_min, output_max)
+        mean = widened(x).mean((1, 2), keepdims=bool(flags & KEEP_DIMS))
+        return limited(mean.astype(x.dtype), output_min, output_max)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
 from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
 from flambeau.support.lazy import Array, np
 
@@ -54,7 +55,7 @@ class ConvolutionNodeOp(NodeOp):
             raise ValueError(f"bias must have the shape {[groups * outputs]}, got {list(shape_of(bias))}")
         tall = cls.extent(shape[1], top + bottom, height, steps[0], steps[2], more_height)
         wide = cls.extent(shape[2], left + right, width, steps[1], steps[3], more_width)
-        return cls.typed((shape[0], tall, wide, groups * outputs), flags, least, most)
+        return cls.typed([x, weight, bias], (shape[0], tall, wide, groups * outputs), flags, least, most)
 
     @classmethod
     def kernels(cls, weight: Array, groups: int) -> Array:
@@ -136,12 +137,12 @@ class FullyConnectedNodeOp(NodeOp):
             raise ValueError(f"input {list(shape)} and filter {list(sizes)} do not fit each other")
         if bias is not None and shape_of(bias) != (outputs,):
             raise ValueError(f"bias must have the shape {[outputs]}, got {list(shape_of(bias))}")
-        return cls.typed((*shape[:-1], outputs), flags, output_min, output_max)
+        return cls.typed([x, weight, bias], (*shape[:-1], outputs), flags, output_min, output_max)
 
     @staticmethod
     def numpy(x: Array, weight: Array, bias: Array | None, /, flags: int, output_min: float | None, output_max: float | None) -> Array:
-        product = x @ (weight if flags & TRANSPOSE_WEIGHTS else weight.T)
-        return limited(product if bias is None else product + bias, output_min, output_max)
+        product = widened(x) @ widened(weight if flags & TRANSPOSE_WEIGHTS else weight.T)
+        return limited((product if bias is None else product + bias).astype(x.dtype), output_min, output_max)
 
 
 @xnnpack("batch_matrix_multiply(Tensor input1, Tensor input2, int flags=0) -> Tensor")
@@ -158,8 +159,8 @@ class BatchMatrixMultiplyNodeOp(NodeOp):
         inputs, outputs = reversed(right[-2:]) if flags & TRANSPOSE_WEIGHTS else right[-2:]
         if left[-1] != inputs:
             raise ValueError(f"factors {list(left)} and {list(right)} do not fit each other")
-        return cls.typed((*broadcast(left[:-2], right[:-2]), left[-2], outputs), flags)
+        return cls.typed([a, b], (*broadcast(left[:-2], right[:-2]), left[-2], outputs), flags)
 
     @staticmethod
     def numpy(a: Array, b: Array, /, flags: int) -> Array:
-        return a @ (np.swapaxes(b, -1, -2) if flags & TRANSPOSE_WEIGHTS else b)
+        return (widened(a) @ widened(np.swapaxes(b, -1, -2) if flags & TRANSPOSE_WEIGHTS else b)).astype(a.dtype)

@@ -8,10 +8,26 @@ func.func @f(%x: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x2xf32>) -> tensor<1x6x6x4
 
 // -----
 
-func.func @f(%x: tensor<4xf16>) -> tensor<4xf16> {
-  // expected-error @+1 {{xnnpack.abs is not defined for float16 tensors; it is for float32}}
-  %0 = xnnpack.abs(%x) : (tensor<4xf16>) -> tensor<4xf16>
+func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {
+  // expected-error @+1 {{xnnpack.abs is not defined for float64 tensors; it is for float16, float32}}
+  %0 = xnnpack.abs(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  func.return %0 : tensor<4xf64>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf16>, %y: tensor<4xf32>) -> tensor<4xf16> {
+  // expected-error @+1 {{xnnpack.add: operands are of f16 and f32; a node computes with one type}}
+  %0 = xnnpack.add(%x, %y) : (tensor<4xf16>, tensor<4xf32>) -> tensor<4xf16>
   func.return %0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xi32> {
+  // expected-error @+1 {{xnnpack.convert: there is no conversion to i32}}
+  %0 = xnnpack.convert(%x) {dtype = i32} : (tensor<4xf32>) -> tensor<4xi32>
+  func.return %0 : tensor<4xi32>
 }
 
 // -----

@@ -8,6 +8,9 @@ import numpy as np
 from op_samples import Samples
 from sample_tensors import Sample, f32
 
+from flambeau.dialects.ir.tensor_types import f16
+from flambeau.dialects.ir.tensor_types import f32 as f32_type
+
 UNARY = ("abs", "ceiling", "copy", "cos", "exp", "floor", "gelu", "hardswish", "negate", "sigmoid", "sin", "softmax", "square", "tanh")
 POSITIVE = ("log", "reciprocal_square_root", "square_root")
 BINARY = ("add", "div", "maximum", "minimum", "multiply", "prelu", "subtract")
@@ -72,6 +75,7 @@ SAMPLES: dict[str, Samples] = {
     **{f"xnnpack.concatenate{count}": lambda rng, count=count: [(1, *(f32(rng, 2, 3) for _ in range(count)))] for count in range(2, 6)},
     "xnnpack.batch_matrix_multiply": lambda rng: [(f32(rng, 2, 3, 4), f32(rng, 2, 4, 5)), (f32(rng, 3, 4), f32(rng, 2, 5, 4), 1)],
     "xnnpack.clamp": lambda rng: [(f32(rng, 2, 3), 0, -0.5, 0.5), (f32(rng, 4), 0, None, 0.0)],
+    "xnnpack.convert": lambda rng: [(f16, f32(rng, 2, 3)), (f32_type, f32(rng, 2, 3).astype(np.float16))],
     "xnnpack.elu": lambda rng: [(0.5, f32(rng, 2, 3))],
     "xnnpack.fully_connected": lambda rng: [
         (f32(rng, 2, 3, 4), f32(rng, 5, 4), f32(rng, 5), 0, 0.0),

@@ -24,8 +24,8 @@ from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import DelegateCall, read_program
 
 peer: Any = executorch_runtime
-TOLERANCE = 1e-4
-"""The largest difference, in units of the largest value."""
+TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float16): 4e-3}
+"""The largest difference, in units of the largest value: in float16, some steps of its precision."""
 
 
 @dataclass
@@ -53,8 +53,9 @@ def journey(request: pytest.FixtureRequest) -> Journey:
 def check(journey: Journey, run: Callable[[Tensors], Any]) -> None:
     for call, expected in zip(journey.case.calls, journey.expected, strict=True):
         found = np.asarray(run(call)[0])
-        assert found.shape == expected.shape
-        assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        wide, right = found.astype(np.float64), expected.astype(np.float64)
+        assert np.abs(wide - right).max() <= TOLERANCE[expected.dtype] * np.abs(right).max()
 
 
 def arrays(call: Tensors) -> list[Any]:

@@ -100,7 +100,11 @@ def reader(name: str, op: SchemaOp) -> list[SchemaOp]:
 
 def close(found: Sequence[Any], expected: Sequence[Array]) -> None:
     for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+        array = np.asarray(a)
+        assert array.dtype == b.dtype
+        # XNNPACK rounds what a node of several steps computes between them.
+        relative, absolute = (1e-4, 1e-5) if b.dtype == np.float32 else (4e-3, 4e-3 * float(np.abs(b).max(initial=0)))
+        np.testing.assert_allclose(array.astype(np.float64), b.astype(np.float64), rtol=relative, atol=absolute)
 
 
 def test_the_table_the_converters_and_the_operators_are_the_same():

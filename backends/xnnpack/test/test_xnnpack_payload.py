@@ -31,7 +31,9 @@ from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import Program, read_program
 
 peer: Any = executorch_runtime
-WITHOUT_ROW = {"arg_max_pooling2d", "convert", "scaled_dot_product_attention"}
+WITHOUT_ROW = {"arg_max_pooling2d", "scaled_dot_product_attention"}
+OF_RESULTS = {"output_min", "output_max", "dtype"}
+"""The arguments that the format has beside the fields of a node."""
 
 
 @dataclasses.dataclass
@@ -90,8 +92,8 @@ def test_the_fields_of_nodes_are_the_arguments_of_rows():
     for name, row in load_rows()["xnnpack"].items():
         arguments = {f"{argument.name}_id" if argument.type.is_tensor else argument.name for argument in row.schema.arguments}
         fields = tables[name] - {"num_dims", "output_id"}
-        assert arguments - {"output_min", "output_max"} <= fields
-        assert all(name.startswith("concatenate") for _ in fields - (arguments - {"output_min", "output_max"}))
+        assert arguments - OF_RESULTS <= fields
+        assert all(name.startswith("concatenate") for _ in fields - (arguments - OF_RESULTS))
 
 
 def test_a_payload_of_executorch_is_written_as_it_was_read(stock: Stock):
@@ -183,7 +185,7 @@ DAMAGES: list[tuple[Callable[[Graph], Graph], str]] = [
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[:-1]), "no node gives the output, value 13"),
     (lambda g: dataclasses.replace(g, xnodes=g.xnodes[1:]), "node 0, depthwise_conv2d, reads value 1, which no earlier node gives"),
     (lambda g: dataclasses.replace(g, constant_data=g.constant_data[:1]), "value 2 is constant 1 of 1"),
-    (lambda g: value(g, 2, datatype=2), "value 2 is of datatype 2; 1, float32, is supported here"),
+    (lambda g: value(g, 2, datatype=3), "value 2 is of datatype 3; supported here are 1 \\(f32\\), 2 \\(f16\\)"),
     (lambda g: value(g, 2, dims=(1, 3, 3, 8)), "value 2 takes 288 bytes, and its constant has 576"),
     (lambda g: value(g, 2, dims=(1, 3, 48)), "value 2 has 4 dimensions and 3 sizes"),
     (lambda g: value(g, 2, dims=(1,) * 90, num_dims=90), "value 2 has 90 dimensions and 90 sizes; there are up to 6"),
@@ -211,11 +213,11 @@ def test_each_field_is_checked(stock: Stock, change: Callable[[Graph], Graph], m
 
 def test_kinds_without_a_row_are_refused_by_name(stock: Stock):
     graph, _ = read_payload(stock.payload)
-    convert = next(table for table in NODES if table.record.__name__ == "convert")
-    nodes = (dataclasses.replace(graph.xnodes[0], xnode_union=convert.record(0, 1, 0)), *graph.xnodes[1:])
-    with pytest.raises(BackendError, match=r"^XNNPACK payload: node 0, convert, is not supported here"):
+    pool = next(table for table in NODES if table.record.__name__ == "arg_max_pooling2d")
+    nodes = (dataclasses.replace(graph.xnodes[0], xnode_union=pool.record(*(1,) * len(pool.fields))), *graph.xnodes[1:])
+    with pytest.raises(BackendError, match=r"^XNNPACK payload: node 0, arg_max_pooling2d, is not supported here"):
         decoded(memoryview(write_payload(dataclasses.replace(graph, xnodes=nodes))), stock.named_data)
-    assert find_op("xnnpack.convert") is None
+    assert find_op("xnnpack.arg_max_pooling2d") is None
 
 
 def test_weights_that_the_program_lacks_are_an_error(stock: Stock):

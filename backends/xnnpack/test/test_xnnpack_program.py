@@ -161,9 +161,9 @@ def test_what_stays_says_why():
     assert {name: why for (name, why) in survey.refused} == {
         "edge.avg_pool2d": "its mean counts the padding (count_include_pad)",
         "edge._softmax": "it is along another dimension than the last",
-        "edge._to_copy": "the backend has no such operator",
-        "edge.mul.Scalar": "a tensor is of f64, and its kernel takes f32",
-        "edge.max_pool2d_with_indices": "a tensor is of i64, and its kernel takes f32",
+        "edge._to_copy": "a tensor is of f64, and its kernel takes f32, f16",
+        "edge.mul.Scalar": "a tensor is of f64, and its kernel takes f32, f16",
+        "edge.max_pool2d_with_indices": "a tensor is of i64, and its kernel takes f32, f16",
     }
 
 

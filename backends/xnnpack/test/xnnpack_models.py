@@ -90,6 +90,25 @@ def mobilenet_v3() -> Case:
     return Case(layers.eval(), [(torch.rand(1, 3, 64, 64),)])
 
 
+def halves(case: Case) -> Case:
+    """A case in float16."""
+    case.module.half()
+    return Case(case.module, [tuple(tensor.half() for tensor in call) for call in case.calls], case.dynamic_shapes, case.left)
+
+
+class RootMeanSquare(nn.Module):
+    """A norm as language models compute it: in float32, whatever their type."""
+
+    def __init__(self, features: int):
+        super().__init__()
+        self.weight, self.next = nn.Parameter(torch.rand(features)), nn.Linear(features, features)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.float()
+        normed = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return x + F.silu(self.next(self.weight * normed.to(x.dtype)))
+
+
 def ds_cnn() -> Case:
     """Keyword spotting: separable convolutions of a spectrogram."""
     layers: list[nn.Module] = [*_norm(nn.Conv2d(1, 64, (10, 4), 2, (5, 1), bias=False), 64), nn.ReLU()]
@@ -131,10 +150,15 @@ def llama_of_any_length() -> Case:
         "any.dim",
         "logical_not",
         "logical_or",
-        "_to_copy",
     )
     left = {(f"edge.{name}", INTEGER) for name in integers} | {(f"edge.{name}", NO_NODE) for name in masks}
-    left |= {LOOKUP, ("edge.where.self", MASK), ("edge.view_copy", "the run decides more than one of its sizes")}
+    left |= {
+        LOOKUP,
+        ("edge._to_copy", MASK),
+        ("edge._to_copy", INTEGER),
+        ("edge.where.self", MASK),
+        ("edge.view_copy", "the run decides more than one of its sizes"),
+    }
     return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},), frozenset(left))
 
 
@@ -171,15 +195,21 @@ def rows_of_any_number() -> Case:
 
 Left = frozenset[tuple[str, str]]
 NO_NODE = "the backend has no such operator"
-MASK = "a tensor is of i1, and its kernel takes f32"
-INTEGER = "a tensor is of i64, and its kernel takes f32"
+MASK = "a tensor is of i1, and its kernel takes f32, f16"
+INTEGER = "a tensor is of i64, and its kernel takes f32, f16"
 LOOKUP = ("edge.embedding", NO_NODE)
-MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim", "logical_not", "logical_or")}
+MASKS = {
+    *((f"edge.{name}", NO_NODE) for name in ("index.Tensor", "bitwise_and.Tensor", "any.dim", "logical_not", "logical_or")),
+    ("edge._to_copy", MASK),
+    ("edge._to_copy", INTEGER),
+}
 
 CASES: dict[str, Callable[[], Case]] = {
     "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
     "mobilenet_v3": mobilenet_v3,
     "mobilenet_v3, images of any number": images_of_any_number,
+    "mobilenet_v3, float16": lambda: halves(mobilenet_v3()),
+    "norm, float16": lambda: halves(Case(RootMeanSquare(32), [(torch.randn(3, 5, 32),)])),
     "resnet18": lambda: _case(resnet18(32)),
     "ds_cnn": ds_cnn,
     "deit_tiny": lambda: _case(deit_tiny(32, 1)),
