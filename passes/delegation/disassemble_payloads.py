@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.diagnostics import warn
 from flambeau.dialects.ir.symbols import symbols_of
@@ -35,6 +37,7 @@ class DisassemblePayloadsPass(ModulePass):
         """Rewrites `op` in place."""
         blobs, taken = blob_store(ctx), set(symbols_of(op))
         named_data = {item.key.data: blobs.get(item.value) for item in op.body.block.ops if isinstance(item, NamedDataOp)}
+        inputs: dict[str, int] = {}
         for payload in [item for item in op.body.block.ops if isinstance(item, PayloadOp)]:
             if not may_rewrite(self.name, payload):
                 continue
@@ -49,3 +52,15 @@ class DisassemblePayloadsPass(ModulePass):
             payload.detach()
             payload.erase()
             count("payloads disassembled")
+            inputs[name] = len(found.partition.body.block.args)
+        for call in [item for item in op.walk() if isinstance(item, DelegateCallOp)] if inputs else ():
+            _part_arguments(call, inputs.get(call.delegate.string_value()))
+
+
+def _part_arguments(call: DelegateCallOp, inputs: int | None) -> None:
+    """Tells the inputs of a call from its outputs: a reader of a program can only guess where they end, and the payload knows."""
+    slots = [*call.ins, *call.outs]
+    if inputs not in (None, len(call.ins)) and inputs <= len(slots):
+        parted = DelegateCallOp(call.delegate, slots[:inputs], slots[inputs:])
+        parted.attributes, parted.location = call.attributes, call.location
+        Rewriter.replace_op(call, parted)

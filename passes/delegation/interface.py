@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -191,15 +192,20 @@ def find_identifier(identifier: str) -> Backend | None:
     return None
 
 
-def run_payload(identifier: str, data: memoryview, named_data: Mapping[str, memoryview], inputs: Sequence[Array]) -> Sequence[Array]:
-    """Runs a delegate with numpy: what the interpreter takes as `delegates`. Raises BackendError."""
+def run_payload(
+    identifier: str, data: memoryview, named_data: Mapping[str, memoryview], arguments: Sequence[Array], with_outputs: bool = False
+) -> Sequence[Array]:
+    """Runs a delegate with numpy: what the interpreter takes as `delegates`.
+
+    The arguments are the inputs; `with_outputs`, then the storage of the outputs, which is not read. Raises BackendError.
+    """
     backend = find_identifier(identifier)
     if backend is None:
         raise BackendError(unknown_identifier(identifier))
     if backend.decode is None:
         raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
     table = backend.table if isinstance(backend.table, OperatorTable) else backend.table(backend.options())
-    return _run_partition(backend.name, backend.decode, data, named_data, inputs, table.tensors.static)
+    return _run_partition(backend.name, backend.decode, data, named_data, arguments, with_outputs, table.tensors.static)
 
 
 _Decode: TypeAlias = "Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]"
@@ -224,7 +230,13 @@ _last = _Decoded({})
 
 
 def _run_partition(
-    name: str, decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], inputs: Sequence[Array], is_static: bool
+    name: str,
+    decode: _Decode,
+    data: memoryview,
+    named_data: Mapping[str, memoryview],
+    arguments: Sequence[Array],
+    with_outputs: bool,
+    is_static: bool,
 ) -> Sequence[Array]:
     """Runs what a payload decodes into, as the body of a function. Unless it `is_static`, sizes may be smaller than it says."""
     from flambeau.runtime.interpreter import InterpreterError
@@ -233,12 +245,22 @@ def _run_partition(
     if (last := _last).named_data is not named_data:
         last = _last = _Decoded(named_data)
     shapes, program = last.program(name, decode, data, False)
+    inputs = arguments[: len(shapes)] if with_outputs else arguments
+    # ExecuTorch's compilers give a tensor without dimensions one of size 1.
+    inputs = [
+        given.reshape(shape) if shape == (1,) and not given.ndim else given for shape, given in zip_longest(shapes[: len(inputs)], inputs)
+    ]
     if not is_static and any(shape != given.shape for shape, given in zip(shapes, inputs, strict=False)):
         _, program = last.program(name, decode, data, True)
     try:
-        return [np.asarray(value) for value in program.run("main", inputs)]
+        outputs = [np.asarray(value) for value in program.run("main", inputs)]
     except InterpreterError as error:
         raise BackendError(f"{name}: {error}") from error
+    if with_outputs and len(inputs) + len(outputs) != len(arguments):
+        raise BackendError(
+            f"{name}: a call has {len(arguments)} arguments, and its payload {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    return outputs
 
 
 def _decoded(

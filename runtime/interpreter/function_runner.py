@@ -40,8 +40,9 @@ Leaf = Array | Constant
 
 _PYTHON_DTYPES = ("bool", "int64", "float64")
 
-DelegateRunner = Callable[[str, memoryview, Mapping[str, memoryview], Sequence[Array]], Sequence[Array]]
-"""Runs a payload: the identifier of its backend, its bytes, the program's named data, the inputs; gives the outputs. Raises ValueError."""
+DelegateRunner = Callable[[str, memoryview, Mapping[str, memoryview], Sequence[Array], bool], Sequence[Array]]
+"""Runs a payload: the identifier of its backend, its bytes, the program's named data, the inputs, and whether the storage of the outputs
+follows them; gives the outputs. Raises ValueError."""
 
 
 class FunctionProgram:
@@ -177,7 +178,7 @@ class FunctionProgram:
                 return _calling(op, found.body)
             case PayloadOp():
                 data = self._context.blobs.get(found.data)
-                return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, self._named_data, values))
+                return _checked(op, lambda values, scope: run_delegate(self._delegates, found, data, self._named_data, values, False))
             case _:
                 raise InterpreterError(f"@{op.callee.string_value()} is not a delegate.partition or delegate.payload of the module", op)
 
@@ -213,14 +214,15 @@ def run_delegate(
     payload: PayloadOp,
     data: memoryview,
     named_data: Mapping[str, memoryview],
-    inputs: Sequence[Array],
+    arguments: Sequence[Array],
+    with_outputs: bool,
 ) -> Sequence[Array]:
     """Runs a payload. Raises InterpreterError when nothing here can, or when its backend refuses it."""
     name, identifier = payload.sym_name.data, payload.backend.data
     if delegates is None:
         raise UnsupportedError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
     try:
-        return delegates(identifier, data, named_data, inputs)
+        return delegates(identifier, data, named_data, arguments, with_outputs)
     except ValueError as error:
         raise InterpreterError(f"@{name}: {error}") from error
 

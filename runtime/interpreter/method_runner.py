@@ -288,18 +288,20 @@ class MethodProgram:
 
     def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.delegate.string_value()
-        outs = [cast(Array, memory.values[slot]) for slot in op.outs]
-        ins = [cast(Array, memory.values[slot]) for slot in op.ins]
+        # Where a program's inputs of a call end, its payload knows; a reader of a .pte can only guess it.
+        slots = [*op.ins, *op.outs]
+        arguments = [cast(Array, memory.values[slot]) for slot in slots]
         match self._delegated.get(name):
             case PartitionOp() as partition:
-                results = self._partitions.run_partition(partition, ins)
+                results = self._partitions.run_partition(partition, arguments[: len(partition.body.block.args)])
             case PayloadOp() as payload:
-                results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), self._named_data, ins)
+                results = run_delegate(self._delegates, payload, self._context.blobs.get(payload.data), self._named_data, arguments, True)
             case _:
                 raise InterpreterError(f"@{name} is not a delegate.partition or delegate.payload of the module")
-        if len(results) != len(outs):
-            raise InterpreterError(f"delegate @{name} gave {len(results)} results for {len(outs)} slots")
-        _resize(memory, op.outs, outs, results)
+        if len(results) > len(slots):
+            raise InterpreterError(f"delegate @{name} gave {len(results)} results for a call with {len(slots)} arguments")
+        slots, outs = slots[len(slots) - len(results) :], arguments[len(slots) - len(results) :]
+        _resize(memory, slots, outs, results)
         _write(f"delegate @{name}", outs, results)
         if observer is not None and (others := observer(op, outs)) is not None:
             _write(name, outs, others)

@@ -29,23 +29,30 @@ class PoolingNodeOp(NodeOp):
     @classmethod
     def infer(cls, *arguments: Any) -> Tensor:
         numbers = cast(Numbers, arguments[:10])
-        top, right, bottom, left, height, width, tall_step, wide_step, tall_gap, wide_gap = numbers
+        top, right, bottom, left, height, width, tall_step, wide_step, *_ = numbers
         x, flags, least, most = arguments[10:]
         shape = shape_of(x)
         if len(shape) != 4:
             raise ValueError(f"input must have 4 dimensions, got {list(shape)}")
-        if min(numbers) < 0 or min(numbers[4:]) < 1:
+        if min(numbers) < 0 or min(*numbers[4:8], *cls.gaps(numbers)) < 1:
             raise ValueError(f"the numbers {list(numbers)} must not be negative, and the sizes and steps among them positive")
+        tall_gap, wide_gap = cls.gaps(numbers)
         if max(top, bottom) > tall_gap * (height - 1) or max(left, right) > wide_gap * (width - 1):
             raise ValueError(f"the padding {list(numbers[:4])} is as large as the window {[height, width]}: some windows hold nothing")
         tall = (shape[1] + top + bottom - tall_gap * (height - 1) - 1) // tall_step + 1
         wide = (shape[2] + left + right - wide_gap * (width - 1) - 1) // wide_step + 1
         return cls.typed([x], (shape[0], tall, wide, shape[3]), flags, least, most)
 
-    @staticmethod
-    def windows(x: Array, numbers: Numbers, outside: float) -> Array:
+    @classmethod
+    def gaps(cls, numbers: Numbers) -> Numbers:
+        """The dilations: steps within a window."""
+        return numbers[8:]
+
+    @classmethod
+    def windows(cls, x: Array, numbers: Numbers, outside: float) -> Array:
         """The windows: [batch, height, width, channels, window height, window width]."""
-        top, right, bottom, left, height, width, tall_step, wide_step, tall_gap, wide_gap = numbers
+        top, right, bottom, left, height, width, tall_step, wide_step, *_ = numbers
+        tall_gap, wide_gap = cls.gaps(numbers)
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(outside))
         reach = (tall_gap * (height - 1) + 1, wide_gap * (width - 1) + 1)
         views = np.lib.stride_tricks.sliding_window_view(padded, reach, (1, 2))
@@ -64,7 +71,12 @@ class MaxPooling2dNodeOp(PoolingNodeOp):
 
 @xnnpack(f"avg_pooling2d{_POOL}")
 class AvgPooling2dNodeOp(PoolingNodeOp):
-    """The mean of the elements of each window that lie inside of the image."""
+    """The mean of the elements of each window that lie inside of the image; windows have no gaps, whatever the dilations say."""
+
+    @classmethod
+    def gaps(cls, numbers: Numbers) -> Numbers:
+        """The dilations: steps within a window."""
+        return (1, 1)
 
     @classmethod
     def numpy(cls, *arguments: Any) -> Array:

@@ -23,8 +23,13 @@ _CONVOLUTION = f"({_WINDOW}, Tensor input1, Tensor filter, Tensor? bias, int fla
 Numbers = tuple[int, ...]
 
 
+def widened_bias(bias: Array | None) -> Array | None:
+    """A bias, if there is one, of the type that is computed with."""
+    return bias if bias is None else widened(bias)
+
+
 class ConvolutionNodeOp(NodeOp):
-    """A convolution of images; the fifteen numbers before the tensors are those of the format."""
+    """A convolution of images; the fifteen numbers before the tensors are those of the format. Float16 may have float32 weights."""
 
     @classmethod
     def extent(cls, size: int, pads: int, kernel: int, step: int, gap: int, adjustment: int) -> int:
@@ -55,7 +60,7 @@ class ConvolutionNodeOp(NodeOp):
             raise ValueError(f"bias must have the shape {[groups * outputs]}, got {list(shape_of(bias))}")
         tall = cls.extent(shape[1], top + bottom, height, steps[0], steps[2], more_height)
         wide = cls.extent(shape[2], left + right, width, steps[1], steps[3], more_width)
-        return cls.typed([x, weight, bias], (shape[0], tall, wide, groups * outputs), flags, least, most)
+        return cls.typed([x], (shape[0], tall, wide, groups * outputs), flags, least, most)
 
     @classmethod
     def kernels(cls, weight: Array, groups: int) -> Array:
@@ -68,8 +73,9 @@ class ConvolutionNodeOp(NodeOp):
         x, weight, bias, _, least, most = arguments[15:]
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
         kernels, strides, dilations = cls.kernels(weight, groups), tuple(steps[:2]), tuple(steps[2:])
-        result = ConvolutionOp.numpy(padded.transpose(0, 3, 1, 2), kernels, bias, strides, (0, 0), dilations, False, (0, 0), groups)
-        return limited(result.transpose(0, 2, 3, 1), least, most)
+        image = widened(padded.transpose(0, 3, 1, 2))
+        result = ConvolutionOp.numpy(image, widened(kernels), widened_bias(bias), strides, (0, 0), dilations, False, (0, 0), groups)
+        return limited(result.transpose(0, 2, 3, 1).astype(x.dtype), least, most)
 
 
 @xnnpack(f"conv2d{_CONVOLUTION}")
@@ -113,15 +119,15 @@ class ConvTranspose2dNodeOp(ConvolutionNodeOp):
         kernels = weight.reshape(groups, outputs, height, width, inputs).transpose(0, 4, 1, 2, 3)
         kernels = kernels.reshape(groups * inputs, outputs, height, width)
         strides, dilations = tuple(steps[:2]), tuple(steps[2:])
-        image = x.transpose(0, 3, 1, 2)
-        whole = ConvolutionOp.numpy(image, kernels, bias, strides, (0, 0), dilations, True, (tall, wide), groups)
+        image = widened(x.transpose(0, 3, 1, 2))
+        whole = ConvolutionOp.numpy(image, widened(kernels), widened_bias(bias), strides, (0, 0), dilations, True, (tall, wide), groups)
         result = whole[:, :, top : whole.shape[2] - bottom, left : whole.shape[3] - right]
-        return limited(result.transpose(0, 2, 3, 1), least, most)
+        return limited(result.transpose(0, 2, 3, 1).astype(x.dtype), least, most)
 
 
 @xnnpack(f"fully_connected(Tensor input1, Tensor filter, Tensor? bias, int flags=0, {LIMITS}) -> Tensor")
 class FullyConnectedNodeOp(NodeOp):
-    """input1 @ filter.T + bias over the last dimension. Flag 1: the filter is [inputs, outputs]."""
+    """input1 @ filter.T + bias over the last dimension. Flag 1: the filter is [inputs, outputs]. Float16 may have float32 weights."""
 
     known_flags = TRANSPOSE_WEIGHTS
 
@@ -137,7 +143,7 @@ class FullyConnectedNodeOp(NodeOp):
             raise ValueError(f"input {list(shape)} and filter {list(sizes)} do not fit each other")
         if bias is not None and shape_of(bias) != (outputs,):
             raise ValueError(f"bias must have the shape {[outputs]}, got {list(shape_of(bias))}")
-        return cls.typed([x, weight, bias], (*shape[:-1], outputs), flags, output_min, output_max)
+        return cls.typed([x], (*shape[:-1], outputs), flags, output_min, output_max)
 
     @staticmethod
     def numpy(x: Array, weight: Array, bias: Array | None, /, flags: int, output_min: float | None, output_max: float | None) -> Array:

@@ -16,9 +16,12 @@ from memory import free_memory
 
 from flambeau.backends.xnnpack.test.xnnpack_models import CASES, Case, Tensors
 from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import run_payload
-from flambeau.runtime import Runtime
+from flambeau.passes.manager import Pipeline
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import DelegateCall, read_program
@@ -93,6 +96,44 @@ def test_what_stays_has_a_reason(journey: Journey):
     assert set(journey.edge.survey("xnnpack").refused) == journey.case.left
 
 
-def test_it_takes_no_more_calls_than_executorch_makes_of_it(journey: Journey):
+@pytest.fixture(scope="module")
+def stock(journey: Journey) -> bytes:
+    """The program that ExecuTorch's own flow makes of the model."""
     lowered: Any = to_edge_transform_and_lower(journey.case.export(), partitioner=[XnnpackPartitioner()])
-    assert 1 <= calls(journey.program) <= calls(bytes(lowered.to_executorch().buffer))
+    return bytes(lowered.to_executorch().buffer)
+
+
+def test_it_takes_no_more_calls_than_executorch_makes_of_it(journey: Journey, stock: bytes):
+    assert 1 <= calls(journey.program) <= calls(stock)
+
+
+def check_stock(journey: Journey, stock: bytes, run: Callable[[Tensors], Any]) -> None:
+    """As `check`, of ExecuTorch's program, unless ExecuTorch cannot run it either."""
+    if journey.case.is_dynamic_in_executorch:
+        check(journey, run)
+        return
+    method = peer.Runtime.get().load_program(stock).load_method("forward")
+    with pytest.raises(RuntimeError):
+        method.execute(list(journey.case.calls[-1]))
+    with pytest.raises((ValueError, FlambeauError), match=r"shape|dimension 0 is 9"):
+        run(journey.case.calls[-1])
+
+
+def test_numpy_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
+    context = FlambeauContext()
+    interpreted = interpret(read_pte(stock, context), context, run_payload)
+    check_stock(journey, stock, lambda call: interpreted.run("forward", arrays(call)))
+
+
+def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: bytes):
+    context = FlambeauContext()
+    module = read_pte(stock, context)
+    Pipeline.parse("disassemble-payloads").run(module, context)
+    partitions = {op.sym_name.data: len(op.body.block.args) for op in module.walk() if isinstance(op, PartitionOp)}
+    found = [op for op in module.walk() if isinstance(op, DelegateCallOp)]
+    assert [partitions[op.delegate.string_value()] for op in found] == [len(op.ins) for op in found] != []
+
+
+def test_the_c_runtime_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
+    method = Runtime.get().load_program(stock).load_method("forward")
+    check_stock(journey, stock, lambda call: method.execute(arrays(call)))
