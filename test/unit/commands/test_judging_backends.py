@@ -1,0 +1,84 @@
+"""`flambeau test-backend`: what is right passes, and each planted mistake is found, and told with its seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from flambeau.backends.elementwise import BACKEND
+from flambeau.backends.elementwise.payload import COMPUTATIONS, read_payload
+from flambeau.backends.elementwise.program import encode
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.passes.analysis.operator_table import OperatorTable, Rule
+from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.tables import declared_by
+from flambeau.tools.main import main
+
+Plant: TypeAlias = Callable[..., None]
+GOOD = find_choice("elementwise").table
+
+
+@pytest.fixture
+def plant() -> Generator[Plant]:
+    """Registers a backend like `elementwise`, but for some fields; it is gone after the test."""
+    with declared_by("a test") as registered:
+
+        def register(**fields: Any) -> None:
+            register_backend(replace(BACKEND, name="planted", identifier="PlantedBackend", **fields))
+
+        yield register
+    for registration in reversed(registered):
+        registration.undo()
+
+
+def judged(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    status = main(["test-backend", *arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_backend_that_is_right(capsys: pytest.CaptureFixture[str]):
+    status, report = judged(capsys, "elementwise", "--graphs", "20")
+    assert status == 0 and report["failures"] == [] and report["graphs"] == 20
+    assert report["operators"].keys() == GOOD.rules.keys()
+    assert sum(item["ok"] for item in report["operators"].values()) > 20
+
+
+def wrong_sub(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+    """Adds where it should subtract."""
+    payload = read_payload(encode(partition, constants, options).data)
+    code, other = COMPUTATIONS["sub.Tensor"], COMPUTATIONS["add.Tensor"]
+    steps = tuple(replace(step, code=other) if step.code == code else step for step in payload.instructions)
+    return Encoded(replace(payload, instructions=steps).encode())
+
+
+def test_a_wrong_payload_is_blamed_on_its_operator(plant: Plant, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    plant(encode=one_by_one(wrong_sub))
+    status, report = judged(capsys, "planted", "--graphs", "20", "--keep", str(tmp_path))
+    assert status == 1 and report["failures"]
+    for failure in report["failures"]:
+        assert failure["check"] == "numpy of what is decoded" and "max |Δ|" in failure["details"]
+        assert set(failure["operators"]) <= {"sub.Tensor", "sub.Scalar"}
+        assert "edge.sub" in (tmp_path / f"planted-{failure['seed']}.mlir").read_text()
+        assert judged(capsys, "planted", "--graphs", "1", "--seed", str(failure["seed"]))[1]["failures"] == [failure]
+    assert report["operators"]["tanh"]["failed"] == 0 < report["operators"]["sub.Tensor"]["failed"]
+
+
+def test_what_the_table_takes_and_nothing_encodes(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    plant(table=OperatorTable({**GOOD.rules, "cos": Rule()}, GOOD.tensors, GOOD.absorbs, GOOD.most))
+    assert main(["test-backend", "planted", "--graphs", "21"]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1].split()[0] == "cos" and [line.split()[3] for line in shown[2:5]] == ["0"] * 3
+    place = next(index for index, line in enumerate(shown) if "cos: encode: lower-partitions: " in line)
+    assert shown[place + 1].strip().startswith("flambeau test-backend planted --seed ")
+
+
+def test_names_that_nothing_has(capsys: pytest.CaptureFixture[str]):
+    assert main(["test-backend", "elementwize"]) == 1
+    assert "there is no backend 'elementwize'" in capsys.readouterr().err
