@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
+from flambeau.tools.commands.engines import EngineError
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
-from flambeau.tools.conformance.conformance import GRAPHS, ConformanceOptions, judge
+from flambeau.tools.conformance.conformance import ENGINES, GRAPHS, ConformanceOptions, judge
 from flambeau.tools.conformance.conformance_report import Report
 
 
@@ -24,6 +25,14 @@ def test_backend_command(
         int | None, typer.Option(metavar="N", min=1, help="the most operators of a graph; by default, of several sizes")
     ] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="write graphs that fail into this folder, as .mlir files")] = None,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PLACE",
+            help="run programs there too: PLACE, package.module:name or file.py:name, is a function that takes the bytes of a program and"
+            " gives a function from arrays to arrays; may be given again",
+        ),
+    ] = None,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
@@ -34,7 +43,7 @@ def test_backend_command(
     console = stderr_console()
     with working(console, f"testing {backend}") as status:
         progress = ProgressLine(console, status, f"testing {backend}")
-        options = ConformanceOptions(seed, graphs, size, keep)
+        options = ConformanceOptions(seed, graphs, size, keep, ENGINES | dict(map(_engine, engine or ())))
         report = judge(backend, options, lambda found: progress(f"{found.graphs} of {graphs} graphs, {len(found.failures)} failures"))
     if json:
         print_json(report.data())
@@ -42,6 +51,13 @@ def test_backend_command(
         _print(report)
     if report.failures:
         raise typer.Exit(1)
+
+
+def _engine(text: str) -> tuple[str, str]:
+    name, _, place = text.partition("=")
+    if not (name and ":" in place):
+        raise EngineError(f"--engine is NAME=PLACE, as in npu=npu.py:load; not {text!r}")
+    return name, place
 
 
 def _print(report: Report) -> None:

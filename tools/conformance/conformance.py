@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.manager.grammar import Element, parse
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
+from flambeau.tools.conformance.engine_process import EngineProcess
 from flambeau.tools.conformance.graph_drawing import draw_graph
 from flambeau.tools.conformance.graph_trial import Outcome, Trial
-from flambeau.tools.conformance.operator_choices import operators_of
+from flambeau.tools.conformance.operator_choices import Operator, operators_of
 
 GRAPHS = 200
+ENGINES = {"C runtime": "flambeau.tools.conformance.c_engine:load"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class ConformanceOptions:
     """The most operators of a graph; None: of several sizes."""
     keep: Path | None = None
     """The folder for graphs that fail."""
+    engines: Mapping[str, str] = field(default_factory=lambda: ENGINES)
+    """What runs programs: for each name, the place of a function that loads one."""
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
@@ -37,17 +42,26 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
     operators, untried = operators_of(choice.table)
     report.operators = {name: OperatorResult(untried=why) for name, why in untried.items()}
     report.operators |= {operator.name: OperatorResult() for operator in operators}
-    trial = Trial(given, choice)
+    with ExitStack() as stack:
+        engines = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
+        trial = Trial(given, choice, engines)
+        report.absent = trial.absent
+        _try_graphs(trial, operators, options, report, tell)
+    return report
+
+
+def _try_graphs(
+    trial: Trial, operators: Sequence[Operator], options: ConformanceOptions, report: Report, tell: Callable[[Report], None]
+) -> None:
     for seed in range(options.seed, options.seed + options.graphs) if operators else ():
-        graph = draw_graph(choice.table, operators, seed, options.size)
+        graph = draw_graph(trial.choice.table, operators, seed, options.size)
         if graph is None:
             continue
         outcome = trial.run(graph)
         report.add(outcome)
         if outcome.failure is not None and options.keep is not None:
-            _keep(outcome, options.keep / f"{choice.backend.name}-{seed}.mlir")
+            _keep(outcome, options.keep / f"{trial.choice.backend.name}-{seed}.mlir")
         tell(report)
-    return report
 
 
 def _from_one_operator_on(backend: str) -> str:

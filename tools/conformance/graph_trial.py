@@ -16,8 +16,10 @@ from flambeau.passes.manager import PassError
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
+from flambeau.tools.conformance.engine_process import EngineProcess
+from flambeau.tools.conformance.engine_requests import Request
 from flambeau.tools.conformance.graph_drawing import STAYS, Graph
-from flambeau.tools.conformance.graph_forms import Forms, Payload
+from flambeau.tools.conformance.graph_forms import Forms, Payload, whole_program
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
 
@@ -42,12 +44,27 @@ class Outcome:
     partitions: int = 0
     payloads: Sequence[Payload] = ()
     failure: Failure | None = None
+    program: bytes | None = None
     engines: list[str] = field(default_factory=list[str])
     """What computed the same as the graph."""
 
 
 class _Wrong(Exception):
     """A form that computes something else."""
+
+
+def _stored(results: Sequence[Sequence[Array]]) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """A function that gives results that are there, call by call."""
+    left = iter(results)
+    return lambda inputs: next(left)
+
+
+def _whole_program(graph: Graph) -> bytes | None:
+    """The program of a graph that only the CPU runs; None where it has no kernels for all of it."""
+    try:
+        return whole_program(graph.module, graph.context)
+    except PassError:
+        return None
 
 
 def in_words(error: Exception) -> str:
@@ -59,9 +76,12 @@ def in_words(error: Exception) -> str:
 class Trial:
     """Tries graphs on a backend."""
 
-    def __init__(self, backend: str, choice: Choice):
+    def __init__(self, backend: str, choice: Choice, engines: Sequence[EngineProcess]):
         self.backend = backend
         self.choice = choice
+        self.engines = list(engines)
+        self.absent: dict[str, str] = {}
+        """The engines that cannot run such programs here, and why."""
 
     def run(self, graph: Graph) -> Outcome:
         """Tries a graph. If it fails, finds the operators that fail alone."""
@@ -85,6 +105,12 @@ class Trial:
             if self.choice.backend.decode is not None:
                 step = "numpy of what is decoded"
                 self._compare(outcome, step, lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+            step = "compile"
+            if outcome.payloads and self.engines and (whole := _whole_program(graph)) is not None:
+                outcome.program = forms.emit()
+                for engine in list(self.engines):
+                    step = engine.name
+                    self._run(outcome, engine, whole, outcome.program)
         except Exception as error:
             outcome.failure = Failure(step, in_words(error))
         return outcome
@@ -92,10 +118,27 @@ class Trial:
     def _compare(self, outcome: Outcome, engine: str, run: Callable[[Sequence[Array]], Sequence[Any]]) -> None:
         for call, (inputs, expected) in enumerate(zip(outcome.graph.calls, outcome.graph.expected, strict=True)):
             found = [np.asarray(value) for value in run(inputs)]
+            if len(found) != len(expected):
+                raise _Wrong(f"{len(found)} outputs instead of {len(expected)}")
             for place, (a, b) in enumerate(zip(expected, found, strict=True)):
                 if (details := difference_of(a, b, SemanticsOptions())) is not None:
                     raise _Wrong(f"output {place}{' of the second call' if call else ''}: {details}")
         outcome.engines.append(engine)
+
+    def _run(self, outcome: Outcome, engine: EngineProcess, whole: bytes, program: bytes) -> None:
+        """Compares the whole graph on an engine, if it runs it, and the partitioned one."""
+        calls = outcome.graph.calls
+        reply = engine.ask(Request(whole, calls))
+        if reply.results:
+            self._compare(outcome, f"{engine.name}, whole", _stored(reply.results[0]))
+        reply = engine.ask(Request(program, calls))
+        if reply.absent is not None:
+            self.absent[engine.name] = reply.absent
+            self.engines.remove(engine)
+        elif (wrong := reply.crash or reply.error) is not None:
+            raise _Wrong(wrong)
+        else:
+            self._compare(outcome, engine.name, _stored(reply.results[0]))
 
     def _alone(self, graph: Graph) -> list[tuple[str, Graph]]:
         """The graph with each operator of it that the backend takes as the only one that it may take."""

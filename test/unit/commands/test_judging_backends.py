@@ -82,3 +82,27 @@ def test_what_the_table_takes_and_nothing_encodes(plant: Plant, capsys: pytest.C
 def test_names_that_nothing_has(capsys: pytest.CaptureFixture[str]):
     assert main(["test-backend", "elementwize"]) == 1
     assert "there is no backend 'elementwize'" in capsys.readouterr().err
+
+
+ENGINES = {
+    "crashes": ("import os\n\n\ndef load(program):\n    os.abort()\n", "its process ends with SIGABRT"),
+    "refuses": ("def load(program):\n    raise ValueError('it has no memory')\n", "it has no memory"),
+    "differs": ("def load(program):\n    return lambda arrays: [arrays[0] * 0] * 9\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str):
+    code, details = ENGINES[name]
+    (tmp_path / "engine.py").write_text(code)
+    status, report = judged(capsys, "elementwise", "--graphs", "2", "--engine", f"other={tmp_path}/engine.py:load")
+    assert status == 1 and "other" not in report["engines"] and report["engines"]["C runtime"] == 2
+    assert all(failure["check"].startswith("other") and details in failure["details"] for failure in report["failures"])
+
+
+def test_an_engine_that_is_absent(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    (tmp_path / "engine.py").write_text("def load(program):\n    raise NotImplementedError('it has no device')\n")
+    status, report = judged(capsys, "elementwise", "--graphs", "2", "--engine", f"other={tmp_path}/engine.py:load")
+    assert status == 0 and report["absent"] == {"other": "it has no device"}
+    assert main(["test-backend", "elementwise", "--engine", "other"]) == 1
+    assert "--engine is NAME=PLACE" in capsys.readouterr().err
