@@ -13,7 +13,7 @@ from rich.console import Console
 from flambeau.tools.commands.console import ProgressLine, print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
-from flambeau.tools.conformance.conformance import ENGINES, GRAPHS, ConformanceOptions, judge
+from flambeau.tools.conformance.conformance import GRAPHS, ConformanceOptions, judge
 from flambeau.tools.conformance.conformance_report import Report
 
 
@@ -43,7 +43,7 @@ def test_backend_command(
     console = stderr_console()
     with working(console, f"testing {backend}") as status:
         progress = ProgressLine(console, status, f"testing {backend}")
-        options = ConformanceOptions(seed, graphs, size, keep, ENGINES | dict(map(_engine, engine or ())))
+        options = ConformanceOptions(seed, graphs, size, keep, dict(map(_engine, engine or ())))
         report = judge(backend, options, lambda found: progress(f"{found.graphs} of {graphs} graphs, {len(found.failures)} failures"))
     if json:
         print_json(report.data())
@@ -67,8 +67,8 @@ def _print(report: Report) -> None:
         print(f"failed: {where}{failure.check}: {failure.details}")
         if failure.seed is not None:
             print(f"  flambeau test-backend {report.backend} --seed {failure.seed} --graphs 1")
-    for engine, count in report.engines.items():
-        print(f"{engine}: {count} of {report.graphs} graphs")
+    for check, count in report.passed.items():
+        print(f"{check}: {count} of {report.graphs} graphs")
     for engine, why in report.absent.items():
         print(f"{engine}: not here: {why}")
 

@@ -17,7 +17,9 @@ from flambeau.tools.conformance.graph_trial import Outcome, Trial
 from flambeau.tools.conformance.operator_choices import Operator, operators_of
 
 GRAPHS = 200
-ENGINES = {"C runtime": "flambeau.tools.conformance.c_engine:load"}
+RUNTIME = "C runtime"
+MEMORY = 8 << 30
+"""The bytes that the process of our runtime may have: bad payloads may ask for any number."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class ConformanceOptions:
     """The most operators of a graph; None: of several sizes."""
     keep: Path | None = None
     """The folder for graphs that fail."""
-    engines: Mapping[str, str] = field(default_factory=lambda: ENGINES)
-    """What runs programs: for each name, the place of a function that loads one."""
+    engines: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What else runs programs: for each name, the place of a function that loads one."""
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
@@ -43,8 +45,9 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
     report.operators = {name: OperatorResult(untried=why) for name, why in untried.items()}
     report.operators |= {operator.name: OperatorResult() for operator in operators}
     with ExitStack() as stack:
-        engines = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
-        trial = Trial(given, choice, engines)
+        runtime = stack.enter_context(EngineProcess(RUNTIME, "flambeau.tools.conformance.c_engine:load", MEMORY))
+        others = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
+        trial = Trial(given, choice, runtime, others)
         report.absent = trial.absent
         _try_graphs(trial, operators, options, report, tell)
     return report

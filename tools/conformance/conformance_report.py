@@ -35,8 +35,8 @@ class Report:
     seed: int
     graphs: int = 0
     """The graphs that were tried."""
-    engines: Counter[str] = field(default_factory=Counter[str])
-    """The graphs of which each computed what it should."""
+    passed: Counter[str] = field(default_factory=Counter[str])
+    """The number of graphs that passed a check, by what was done."""
     absent: dict[str, str] = field(default_factory=dict[str, str])
     """The engines that are not here, and why."""
     partitions: int = 0
@@ -53,7 +53,7 @@ class Report:
         for name in outcome.graph.operators:
             self.operators[name].ok += failure is None
             self.operators[name].failed += failure is not None and name in failure.operators
-        self.engines.update(outcome.engines)
+        self.passed.update(outcome.passed)
         if failure is not None:
             self.failures.append(failure)
 

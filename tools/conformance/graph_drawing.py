@@ -26,6 +26,7 @@ from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array
+from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.conformance.operator_choices import Operator, element_names
 from flambeau.tools.samples.sample_generators import FLOATS
 from flambeau.tools.samples.sample_operations import converted
@@ -33,6 +34,8 @@ from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, noi
 
 STAYS = "conformance.stays"
 """The attribute of operators that are kept from the backend, so that what it takes is cut into several partitions."""
+RAISES = "the table raises "
+"""How the reason begins where the table raises an error."""
 MOST_ELEMENTS = 4096
 """Of one tensor of a graph."""
 _NOISY = 2
@@ -74,6 +77,14 @@ class _New:
 
     values: list[_Value] = field(default_factory=list[_Value])
     loads: dict[GlobalLoadConstantOp, Array] = field(default_factory=dict[GlobalLoadConstantOp, Array])
+
+
+def why_not(table: OperatorTable, op: Operation) -> str | None:
+    """Why a table does not take an operation: also where it fails, which is no reason in words."""
+    try:
+        return table.why_not(op)
+    except Exception as error:
+        return f"{RAISES}{in_one_line(error)}"
 
 
 class _Drawing:
@@ -147,11 +158,11 @@ class _Drawing:
         except _REFUSED:
             self.forget(op, new)
             return False
-        stays = (reason := self.table.why_not(op)) is not None
+        stays = (reason := why_not(self.table, op)) is not None
         if reason is not None:
             self.refused[operator.name, reason] += 1
         read = (value.owner for value in op.operands)
-        spoils = any(isinstance(item, Operation) and item in self.taken_ops and self.table.why_not(item) is not None for item in read)
+        spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
         if results is None or spoils or (stays and self.chosen.random() < 0.9):
             self.forget(op, new)
             return False
@@ -227,7 +238,7 @@ class _Drawing:
     def accepts_return_of(self, op: SchemaOp, result: SSAValue) -> bool:
         """Whether the table takes an operation also if a result of it is returned."""
         probe = ReturnOp(result)
-        reason = self.table.why_not(op)
+        reason = why_not(self.table, op)
         probe.drop_all_references()
         return reason is None
 
@@ -264,7 +275,7 @@ class _Drawing:
     def returned(self) -> Iterator[SSAValue]:
         """What the function gives back."""
         for op in list(self.block.ops):
-            is_taken = isinstance(op, SchemaOp) and self.table.why_not(op) is None
+            is_taken = isinstance(op, SchemaOp) and why_not(self.table, op) is None
             for place, result in enumerate(op.results if isinstance(op, SchemaOp) else ()):
                 if is_taken and not self.accepts_return_of(cast(SchemaOp, op), result) and (place or result.uses):
                     continue
@@ -281,7 +292,7 @@ class _Drawing:
         if not values:
             return None
         self.block.add_op(ReturnOp(*values))
-        taken = [(operator, op) for operator, op in self.taken if self.table.why_not(op) is None]
+        taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
         if len(taken) > 1 and self.chosen.random() < 0.3:
             for _, op in self.chosen.sample(taken, self.chosen.choice((1, 1, 2))):
                 op.attributes[STAYS] = UnitAttr()

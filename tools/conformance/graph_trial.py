@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +18,12 @@ from flambeau.passes.manager import PassError
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
+from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.engine_process import EngineProcess
-from flambeau.tools.conformance.engine_requests import Request
-from flambeau.tools.conformance.graph_drawing import STAYS, Graph
+from flambeau.tools.conformance.engine_requests import Reply, Request
+from flambeau.tools.conformance.graph_drawing import RAISES, STAYS, Graph, why_not
 from flambeau.tools.conformance.graph_forms import Forms, Payload, whole_program
+from flambeau.tools.conformance.payload_corruption import check_decode, check_engine
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
 
@@ -28,7 +32,7 @@ class Failure:
     """What is wrong, in one line."""
 
     check: str
-    """What was done: `convert`, `encode`, `decode`, or the engine that ran it."""
+    """What was done."""
     details: str
     seed: int | None = None
     kind: str = ""
@@ -44,19 +48,118 @@ class Outcome:
     partitions: int = 0
     payloads: Sequence[Payload] = ()
     failure: Failure | None = None
-    program: bytes | None = None
-    engines: list[str] = field(default_factory=list[str])
-    """What computed the same as the graph."""
+    passed: list[str] = field(default_factory=list[str])
+    """The checks that it passed, by what was done."""
 
 
-class _Wrong(Exception):
-    """A form that computes something else."""
+class _Attempt:
+    """The steps of one graph."""
+
+    def __init__(self, trial: Trial, graph: Graph):
+        self.trial = trial
+        self.graph = graph
+        self.outcome = Outcome(graph)
+        self.forms = Forms(trial.backend, graph.module, graph.context)
+        self.at = ""
+
+    def run(self) -> Outcome:
+        """What becomes of it."""
+        if (found := wrong_reason(self.graph)) is not None:
+            self.outcome.failure = found
+            return self.outcome
+        try:
+            self.compile()
+            if self.outcome.payloads:
+                self.execute()
+        except Exception as error:
+            self.outcome.failure = Failure(self.at, in_words(error))
+        return self.outcome
+
+    @contextmanager
+    def step(self, name: str) -> Generator[None]:
+        """A check, which is passed if the block ends."""
+        self.at = name
+        yield
+        self.outcome.passed.append(name)
+
+    def compile(self) -> None:
+        """To payloads and back; numpy runs each form."""
+        backend, forms, graph = self.trial.choice.backend, self.forms, self.graph
+        with self.step("convert"):
+            self.outcome.partitions = forms.convert()
+        with self.step("numpy of what is converted"):
+            self.compare(lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
+        if (missing := backend.missing()) is not None:
+            self.trial.absent["encode"] = missing
+            return
+        with self.step("encode"):
+            self.outcome.payloads = forms.lower()
+        if backend.decode is None:
+            return
+        with self.step("numpy of what is decoded"):
+            self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+        with self.step("decode of bad payloads"):
+            check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
+
+    def execute(self) -> None:
+        """The program on each engine, beside that of the whole graph."""
+        if not self.trial.engines or (whole := _whole_program(self.graph)) is None:
+            return
+        with self.step("compile"):
+            program = self.forms.emit()
+        for engine in list(self.trial.engines):
+            self.execute_on(engine, whole, program)
+        runtime, calls = self.trial.runtime, self.graph.calls
+        if runtime in self.trial.engines:
+            with self.step(f"{runtime.name}, two instances"):
+                self.compare_all(runtime.ask(Request(program, calls, instances=2)))
+            with self.step(f"{runtime.name}, two threads"):
+                self.compare_all(runtime.ask(Request(program, calls, instances=2, threads=True)))
+            with self.step(f"{runtime.name}, bad payloads"):
+                check_engine(runtime, program, calls, random.Random(self.graph.seed))
+
+    def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> None:
+        """Compares the whole graph on an engine, if it runs it, and the partitioned one."""
+        reply = engine.ask(Request(whole, self.graph.calls))
+        if reply.results:
+            with self.step(f"{engine.name}, whole"):
+                self.compare_all(reply)
+        reply = engine.ask(Request(program, self.graph.calls))
+        if reply.absent is not None:
+            self.trial.absent[engine.name] = reply.absent
+            self.trial.engines.remove(engine)
+            return
+        with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
+            self.compare_all(reply)
+
+    def compare_all(self, reply: Reply) -> None:
+        """Compares the results of every call of every instance. Raises Disagreement."""
+        if (wrong := reply.crash or reply.error or reply.absent) is not None:
+            raise Disagreement(wrong)
+        for results in reply.results:
+            left = iter(results)
+            self.compare(lambda inputs, left=left: next(left))
+
+    def compare(self, run: Callable[[Sequence[Array]], Sequence[Any]]) -> None:
+        """Compares the results of every call. Raises Disagreement."""
+        for call, (inputs, expected) in enumerate(zip(self.graph.calls, self.graph.expected, strict=True)):
+            found = [np.asarray(value) for value in run(inputs)]
+            if len(found) != len(expected):
+                raise Disagreement(f"{len(found)} outputs instead of {len(expected)}")
+            for place, (a, b) in enumerate(zip(expected, found, strict=True)):
+                if (details := difference_of(a, b, SemanticsOptions())) is not None:
+                    raise Disagreement(f"output {place}{' of the second call' if call else ''}: {details}")
 
 
-def _stored(results: Sequence[Sequence[Array]]) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """A function that gives results that are there, call by call."""
-    left = iter(results)
-    return lambda inputs: next(left)
+def wrong_reason(graph: Graph) -> Failure | None:
+    """A refusal of the table without a reason in words."""
+    for name, reason in graph.refused:
+        words = reason.split()
+        if reason.startswith(RAISES) or len(words) < 3 or "\n" in reason or "object at 0x" in reason:
+            return Failure(
+                "reasons for refusals", reason if reason.startswith(RAISES) else f"no reason in words: {reason!r}", operators=(name,)
+            )
+    return None
 
 
 def _whole_program(graph: Graph) -> bytes | None:
@@ -70,75 +173,28 @@ def _whole_program(graph: Graph) -> bytes | None:
 def in_words(error: Exception) -> str:
     """An error in one line, with its class where it is not one for people."""
     words = " ".join(str(error).split())
-    return words if isinstance(error, _Wrong | PassError | BackendError | InterpreterError) and words else in_one_line(error)
+    return words if isinstance(error, Disagreement | PassError | BackendError | InterpreterError) and words else in_one_line(error)
 
 
 class Trial:
     """Tries graphs on a backend."""
 
-    def __init__(self, backend: str, choice: Choice, engines: Sequence[EngineProcess]):
+    def __init__(self, backend: str, choice: Choice, runtime: EngineProcess, others: Sequence[EngineProcess]):
         self.backend = backend
         self.choice = choice
-        self.engines = list(engines)
+        self.runtime = runtime
+        self.engines = [runtime, *others]
         self.absent: dict[str, str] = {}
-        """The engines that cannot run such programs here, and why."""
+        """What is not here, and why: engines, or what compiles payloads."""
 
     def run(self, graph: Graph) -> Outcome:
         """Tries a graph. If it fails, finds the operators that fail alone."""
-        outcome = self._try(graph)
-        if outcome.failure is not None:
-            found = outcome.failure
-            guilty = tuple(dict.fromkeys(name for name, alone in self._alone(graph) if self._try(alone).failure is not None))
-            outcome.failure = Failure(found.check, found.details, graph.seed, graph.kind, guilty or tuple(sorted(graph.operators)))
+        outcome = _Attempt(self, graph).run()
+        if (found := outcome.failure) is not None:
+            guilty = tuple(dict.fromkeys(name for name, alone in self._alone(graph) if _Attempt(self, alone).run().failure is not None))
+            operators = found.operators or guilty or tuple(sorted(graph.operators))
+            outcome.failure = Failure(found.check, found.details, graph.seed, graph.kind, operators)
         return outcome
-
-    def _try(self, graph: Graph) -> Outcome:
-        outcome = Outcome(graph)
-        step = "convert"
-        try:
-            forms = Forms(self.backend, graph.module, graph.context)
-            outcome.partitions = forms.convert()
-            step = "numpy of what is converted"
-            self._compare(outcome, step, lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
-            step = "encode"
-            outcome.payloads = forms.lower()
-            if self.choice.backend.decode is not None:
-                step = "numpy of what is decoded"
-                self._compare(outcome, step, lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
-            step = "compile"
-            if outcome.payloads and self.engines and (whole := _whole_program(graph)) is not None:
-                outcome.program = forms.emit()
-                for engine in list(self.engines):
-                    step = engine.name
-                    self._run(outcome, engine, whole, outcome.program)
-        except Exception as error:
-            outcome.failure = Failure(step, in_words(error))
-        return outcome
-
-    def _compare(self, outcome: Outcome, engine: str, run: Callable[[Sequence[Array]], Sequence[Any]]) -> None:
-        for call, (inputs, expected) in enumerate(zip(outcome.graph.calls, outcome.graph.expected, strict=True)):
-            found = [np.asarray(value) for value in run(inputs)]
-            if len(found) != len(expected):
-                raise _Wrong(f"{len(found)} outputs instead of {len(expected)}")
-            for place, (a, b) in enumerate(zip(expected, found, strict=True)):
-                if (details := difference_of(a, b, SemanticsOptions())) is not None:
-                    raise _Wrong(f"output {place}{' of the second call' if call else ''}: {details}")
-        outcome.engines.append(engine)
-
-    def _run(self, outcome: Outcome, engine: EngineProcess, whole: bytes, program: bytes) -> None:
-        """Compares the whole graph on an engine, if it runs it, and the partitioned one."""
-        calls = outcome.graph.calls
-        reply = engine.ask(Request(whole, calls))
-        if reply.results:
-            self._compare(outcome, f"{engine.name}, whole", _stored(reply.results[0]))
-        reply = engine.ask(Request(program, calls))
-        if reply.absent is not None:
-            self.absent[engine.name] = reply.absent
-            self.engines.remove(engine)
-        elif (wrong := reply.crash or reply.error) is not None:
-            raise _Wrong(wrong)
-        else:
-            self._compare(outcome, engine.name, _stored(reply.results[0]))
 
     def _alone(self, graph: Graph) -> list[tuple[str, Graph]]:
         """The graph with each operator of it that the backend takes as the only one that it may take."""
@@ -159,4 +215,4 @@ class Trial:
         return found
 
     def _takes(self, op: SchemaOp) -> bool:
-        return STAYS not in op.attributes and self.choice.table.why_not(op) is None
+        return STAYS not in op.attributes and why_not(self.choice.table, op) is None

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+import struct
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.backends.elementwise import BACKEND
 from flambeau.backends.elementwise.payload import COMPUTATIONS, read_payload
-from flambeau.backends.elementwise.program import encode
+from flambeau.backends.elementwise.program import decode, encode
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.passes.analysis.operator_table import OperatorTable, Rule
+from flambeau.dialects.ir.extents import UndecidedError
+from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Check, OperatorTable, Rule
 from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -96,7 +101,7 @@ def test_an_engine_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: P
     code, details = ENGINES[name]
     (tmp_path / "engine.py").write_text(code)
     status, report = judged(capsys, "elementwise", "--graphs", "2", "--engine", f"other={tmp_path}/engine.py:load")
-    assert status == 1 and "other" not in report["engines"] and report["engines"]["C runtime"] == 2
+    assert status == 1 and not any(check.startswith("other") for check in report["passed"])
     assert all(failure["check"].startswith("other") and details in failure["details"] for failure in report["failures"])
 
 
@@ -106,3 +111,33 @@ def test_an_engine_that_is_absent(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert status == 0 and report["absent"] == {"other": "it has no device"}
     assert main(["test-backend", "elementwise", "--engine", "other"]) == 1
     assert "--engine is NAME=PLACE" in capsys.readouterr().err
+
+
+def undecided(op: SchemaOp) -> str | None:
+    raise UndecidedError("only the run knows")
+
+
+def wordless(op: SchemaOp) -> str | None:
+    return "no"
+
+
+@pytest.mark.parametrize(
+    ("check", "details"),
+    [(undecided, "the table raises UndecidedError: only the run knows"), (wordless, "no reason in words: 'no'")],
+)
+def test_refusals_need_reasons(plant: Plant, capsys: pytest.CaptureFixture[str], check: Check, details: str):
+    plant(table=OperatorTable({**GOOD.rules, "tanh": Rule(checks=(check,))}, GOOD.tensors, GOOD.absorbs, GOOD.most))
+    status, report = judged(capsys, "planted", "--graphs", "20")
+    assert status == 1 and {failure["details"] for failure in report["failures"]} == {details}
+    assert {(failure["check"], *failure["operators"]) for failure in report["failures"]} == {("reasons for refusals", "tanh")}
+
+
+def test_bad_payloads_must_be_refused(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    def struct_error(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
+        struct.unpack_from("<7I", data)
+        return decode(data, named_data, blobs)
+
+    plant(decode=struct_error)
+    status, report = judged(capsys, "planted", "--graphs", "20")
+    assert status == 1 and {failure["check"] for failure in report["failures"]} == {"decode of bad payloads"}
+    assert all("is not refused with a BackendError, but raises error: unpack_from" in failure["details"] for failure in report["failures"])
