@@ -69,6 +69,10 @@ def _print(report: Report) -> None:
             print(f"  flambeau test-backend {report.backend} --seed {failure.seed} --graphs 1")
     for check, count in report.passed.items():
         print(f"{check}: {count} of {report.graphs} graphs")
+    for check in report.checks:
+        print(f"{check}: passed")
+    for note in report.notes:
+        print(f"note: {note}")
     for engine, why in report.absent.items():
         print(f"{engine}: not here: {why}")
 

@@ -11,10 +11,12 @@ from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.manager.grammar import Element, parse
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
+from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.engine_process import EngineProcess
 from flambeau.tools.conformance.graph_drawing import draw_graph
-from flambeau.tools.conformance.graph_trial import Outcome, Trial
+from flambeau.tools.conformance.graph_trial import Failure, Outcome, Trial
 from flambeau.tools.conformance.operator_choices import Operator, operators_of
+from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
 
 GRAPHS = 200
 RUNTIME = "C runtime"
@@ -50,6 +52,12 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
         trial = Trial(given, choice, runtime, others)
         report.absent = trial.absent
         _try_graphs(trial, operators, options, report, tell)
+        for name, check in SINGLE_CHECKS.items():
+            try:
+                report.notes += check(trial)
+                report.checks.append(name)
+            except Disagreement as error:
+                report.failures.append(Failure(name, str(error)))
     return report
 
 

@@ -37,11 +37,15 @@ class Report:
     """The graphs that were tried."""
     passed: Counter[str] = field(default_factory=Counter[str])
     """The number of graphs that passed a check, by what was done."""
+    checks: list[str] = field(default_factory=list[str])
+    """The checks that are made once, and that it passed."""
     absent: dict[str, str] = field(default_factory=dict[str, str])
     """The engines that are not here, and why."""
     partitions: int = 0
     operators: dict[str, OperatorResult] = field(default_factory=dict[str, OperatorResult])
     failures: list[Failure] = field(default_factory=list[Failure])
+    notes: list[str] = field(default_factory=list[str])
+    """What may be better, and what was not checked."""
 
     def add(self, outcome: Outcome) -> None:
         """Adds what became of a graph."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flambeau.runtime.binding.libraries import add_backend, add_kernels
@@ -40,6 +40,8 @@ class Request:
     """How often the program is loaded."""
     threads: bool = False
     """Whether each instance runs in a thread of its own; otherwise they take turns."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the backends of its delegates, for our runtime."""
 
 
 @dataclass(frozen=True)

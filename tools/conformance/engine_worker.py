@@ -16,7 +16,7 @@ import numpy as np
 from flambeau.support.lazy import Array
 from flambeau.tools.conformance.engine_requests import Reply, Request, Start
 
-Load = Callable[[bytes], Callable[[Sequence[Array]], Sequence[object]]]
+Load = Callable[..., Callable[[Sequence[Array]], Sequence[object]]]
 _ROUNDS = 3
 
 
@@ -44,7 +44,7 @@ def _answer(load: Load, request: Request) -> Reply:
 
 def _results(load: Load, request: Request) -> list[list[list[Array]]]:
     """The results of the calls, of each instance."""
-    instances = [load(request.program) for _ in range(request.instances)]
+    instances = [load(request.program, *([request.options] if request.options else [])) for _ in range(request.instances)]
 
     def run(execute: Callable[[Sequence[Array]], Sequence[object]]) -> list[list[Array]]:
         return [[np.array(value) for value in execute(inputs)] for inputs in request.calls]

@@ -42,7 +42,8 @@ _NOISY = 2
 """The number of computations in which each number is moved as far as rounding may move it."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
-_REFUSED = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
+REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
+"""What rows raise for samples that do not fit: such as those of the edge level, which takes fewer."""
 
 
 @dataclass
@@ -155,7 +156,7 @@ class _Drawing:
             op = self.operation(operator, sample, new, existing, is_static, first)
             op.verify_()
             results = self.computed(op, new)
-        except _REFUSED:
+        except REFUSED_SAMPLES:
             self.forget(op, new)
             return False
         stays = (reason := why_not(self.table, op)) is not None

@@ -10,7 +10,9 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import Backend
 from flambeau.passes.delegation.lower_partitions import LowerPartitionsPass
 from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.manager import Pipeline
@@ -29,7 +31,13 @@ class Payload:
 
     identifier: str
     data: bytes
-    named_data: Mapping[str, memoryview]
+    named_data: Mapping[str, bytes]
+
+    def decoded(self, backend: Backend, data: bytes | None = None) -> ModuleOp:
+        """What the payload, or other bytes in its place, computes. Raises what the backend's `decode` does, which there must be."""
+        assert backend.decode is not None
+        named = {key: memoryview(value) for key, value in self.named_data.items()}
+        return backend.decode(memoryview(self.data if data is None else data), named, BlobStore())
 
 
 class Forms:
@@ -53,7 +61,7 @@ class Forms:
         """Compiles the partitions to payloads."""
         self._after.run(self.module, self._context)
         ops = list(self.module.body.block.ops)
-        named_data = {op.key.data: self._context.blobs.get(op.value) for op in ops if isinstance(op, NamedDataOp)}
+        named_data = {op.key.data: bytes(self._context.blobs.get(op.value)) for op in ops if isinstance(op, NamedDataOp)}
         return [Payload(op.backend.data, bytes(self._context.blobs.get(op.data)), named_data) for op in ops if isinstance(op, PayloadOp)]
 
     def emit(self) -> bytes:

@@ -107,6 +107,8 @@ class _Attempt:
             return
         with self.step("compile"):
             program = self.forms.emit()
+        if self.trial.example is None:
+            self.trial.example = self.graph, self.outcome.payloads, Request(program, self.graph.calls)
         for engine in list(self.trial.engines):
             self.execute_on(engine, whole, program)
         runtime, calls = self.trial.runtime, self.graph.calls
@@ -186,6 +188,8 @@ class Trial:
         self.engines = [runtime, *others]
         self.absent: dict[str, str] = {}
         """What is not here, and why: engines, or what compiles payloads."""
+        self.example: tuple[Graph, Sequence[Payload], Request] | None = None
+        """The first graph that was compiled to payloads, and its program."""
 
     def run(self, graph: Graph) -> Outcome:
         """Tries a graph. If it fails, finds the operators that fail alone."""

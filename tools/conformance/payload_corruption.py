@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.passes.delegation.interface import Backend, BackendError
 from flambeau.runtime.pte import read_program, write_program
 from flambeau.support.lazy import Array
@@ -50,11 +49,10 @@ def bad_payloads(data: bytes, chosen: random.Random) -> list[tuple[bytes, bool]]
 
 def check_decode(backend: Backend, payloads: Sequence[Payload], chosen: random.Random) -> None:
     """Decodes bad payloads. Raises Disagreement for one that is not refused as it should be."""
-    assert backend.decode is not None
     for payload in payloads:
         for data, is_refused in bad_payloads(payload.data, chosen):
             try:
-                backend.decode(memoryview(data), payload.named_data, BlobStore()).verify()
+                payload.decoded(backend, data).verify()
             except BackendError as error:
                 _check_line(str(error))
                 continue
