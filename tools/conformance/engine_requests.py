@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from flambeau.runtime.binding.libraries import add_backend, add_kernels
 from flambeau.support.lazy import Array
@@ -42,6 +45,21 @@ class Request:
     """Whether each instance runs in a thread of its own; otherwise they take turns."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of the backends of its delegates, for our runtime."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, in which arrays keep their layout: pickled as they are, they would be row-major."""
+        calls = [[(array.transpose(order), order) for array in call for order in [_order(array)]] for call in self.calls]
+        return {**vars(self), "calls": calls}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes the fields."""
+        calls = [[array.transpose(np.argsort(order)) for array, order in call] for call in state["calls"]]
+        vars(self).update({**state, "calls": calls})
+
+
+def _order(array: Array) -> list[int]:
+    """The dimensions of an array as they lie in memory, outermost first."""
+    return sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
 
 
 @dataclass(frozen=True)

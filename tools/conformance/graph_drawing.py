@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.edge.stored_arrays import stored_array
 from flambeau.dialects.ir.expressions import Symbol, of_symbol
@@ -77,7 +78,8 @@ class _New:
     """What an operation under construction adds to the graph."""
 
     values: list[_Value] = field(default_factory=list[_Value])
-    loads: dict[GlobalLoadConstantOp, Array] = field(default_factory=dict[GlobalLoadConstantOp, Array])
+    before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
+    """What gives some of them."""
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:
@@ -136,8 +138,8 @@ class _Drawing:
             same = [value for value in alike if value.array.shape == array.shape]
             return self.chosen.choice((same if same and self.chosen.random() < 0.7 else alike)[-5:]).ssa
         if is_constant or self.chosen.random() < 0.1:
-            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.loads)}"), self.input_type(array, True))
-            new.loads[load] = array
+            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), self.input_type(array, True))
+            new.before.append(load)
             new.values.append(self.noisy(load.result, array))
         else:
             argument = self.block.insert_arg(self.input_type(array, is_static), len(self.block.args))
@@ -167,8 +169,10 @@ class _Drawing:
         if results is None or spoils or (stays and self.chosen.random() < 0.9):
             self.forget(op, new)
             return False
-        for load, array in new.loads.items():
-            self.keep(load, array)
+        for item in new.before:
+            if isinstance(item, GlobalLoadConstantOp):
+                self.keep(item, next(value.array for value in new.values if value.ssa is item.result))
+            self.block.add_op(item)
         self.block.add_op(op)
         self.inputs += [value for value in new.values if value.ssa.owner is self.block]
         self.values += [*new.values, *results]
@@ -187,15 +191,29 @@ class _Drawing:
             is_constant = is_folded or argument.name in operator.rule.constants
             if isinstance(item, np.ndarray):
                 given, first = first, None
-                arguments.append(given or self.value_for(cast(Array, item), new, is_constant, existing, is_static))
+                value = given or self.value_for(cast(Array, item), new, is_constant, existing, is_static)
+                arguments.append(self.in_layout_for(operator, value, new))
             elif argument.type.is_tensor and isinstance(item, list):
-                parts = cast("list[Any]", item)
-                arguments.append([part if part is None else self.value_for(part, new, is_constant, existing, is_static) for part in parts])
+                values = (
+                    None if part is None else self.value_for(part, new, is_constant, existing, is_static)
+                    for part in cast("list[Any]", item)
+                )
+                arguments.append([None if value is None else self.in_layout_for(operator, value, new) for value in values])
             elif isinstance(item, tuple) and "size" in argument.name and argument.type.base == "int":
                 arguments.append(self.opened(cast("tuple[int, ...]", item)))
             else:
                 arguments.append(item)
         return operator.kind(*arguments)
+
+    def in_layout_for(self, operator: Operator, value: SSAValue, new: _New) -> SSAValue:
+        """A value as an operator may read it: only elementwise ones take other layouts than row-major ones."""
+        if is_row_major(value) or (operator.kind.elementwise and self.chosen.random() < 0.5):
+            return value
+        copy = ToDimOrderCopyOp(value, dim_order=tuple(range(len(shape_of(value)))))
+        new.before.append(copy)
+        known = next(item for item in (*new.values, *self.values) if item.ssa is value)
+        new.values.append(_Value(copy.result, known.array, known.noisy))
+        return copy.result
 
     def opened(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Some sizes as the symbols that stand for them."""
@@ -223,15 +241,14 @@ class _Drawing:
             return [np.asarray(result) for result in flat_results(op.call("numpy", arguments))]
 
     def keep(self, load: GlobalLoadConstantOp, array: Array) -> None:
-        """Puts a constant into the graph."""
+        """Puts a constant into the module."""
         name, kind = load.global_attr.string_value(), cast(Tensor, load.result.type)
         data = stored_array(array, kind).reshape(-1).view(np.uint8).data
         self.module.body.block.add_op(GlobalOp(name, kind, self.context.blobs.add(name, data)))
-        self.block.add_op(load)
 
     def forget(self, op: SchemaOp | None, new: _New) -> None:
-        if op is not None:
-            op.drop_all_references()
+        for item in (*new.before, *([op] if op is not None else [])):
+            item.drop_all_references()
         for value in reversed(new.values):
             if value.ssa.owner is self.block:
                 self.block.erase_arg(cast(Any, value.ssa))
