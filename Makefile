@@ -47,8 +47,8 @@ $(RUNTIME): $(C_SOURCES) $(INSTALLED)
 	@$(BIN)/python -m compileall -q $(FOLDERS) src
 	@touch $@
 
-$(SEEDS): test/make_seeds.py $(wildcard test/helpers/op_samples*.py runtime/c/kernels/*.def) $(RUNTIME)
-	PYTHONPATH=src:test/helpers $(BIN)/python test/make_seeds.py $(dir $@)
+$(SEEDS): test/make_seeds.py $(wildcard tools/samples/*.py runtime/c/kernels/*.def) $(RUNTIME)
+	PYTHONPATH=src $(BIN)/python test/make_seeds.py $(dir $@)
 	@touch $@
 
 demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="…"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from row_harness import ROWS, arrays_of, assert_close, meaning, operation, samples_of
+from row_harness import ROWS, assert_close, samples_of
 from row_walk import UNINITIALIZED
 from xdsl.dialects.builtin import ComplexType, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -36,6 +36,7 @@ from flambeau.passes.targets.interface import target_names
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 UNDECIDED = frozenset(
     f"aten.{name}"

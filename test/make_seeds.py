@@ -1,4 +1,4 @@
-"""Writes the seeds of the C fuzz test, a program per file: `PYTHONPATH=src:test/helpers python test/make_seeds.py FOLDER`.
+"""Writes the seeds of the C fuzz test, a program per file: `PYTHONPATH=src python test/make_seeds.py FOLDER`.
 
 Each kernel of the runtime is called with some samples of its operator: planned, with bounds instead of sizes, in memory of the caller and
 with constants, and among branches, moves and views. Seeds share no table and no list and leave no field at its default, so that the fuzz
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from op_samples import all_samples
 from xdsl.ir import Attribute, Block
 
 from flambeau.backends.elementwise.payload import COMPUTATIONS, CONSTANT, LOAD, STORE, Instruction, Payload
@@ -33,6 +32,7 @@ from flambeau.runtime.manifest import kernel_names
 from flambeau.runtime.pte import writer
 from flambeau.runtime.pte.records import EMPTY
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_table import all_samples
 
 SAMPLES_PER_KERNEL = 3
 UNUSED_OPERATORS = 10

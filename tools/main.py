@@ -22,6 +22,7 @@ from flambeau.tools.commands.new import new_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.shared_options import takes_options
+from flambeau.tools.commands.test_backend import test_backend_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
@@ -59,6 +60,7 @@ app.command("inspect")(inspect_command)
 app.command("bisect", cls=PredicateCommand)(takes_options(bisect_command))
 app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))
 app.command("new")(new_command)
+app.command("test-backend")(test_backend_command)
 app.command("lsp")(lsp_command)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
+from flambeau.backends.xnnpack.open_sizes import numbers_are_known, sizes_fit
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
@@ -250,7 +251,11 @@ OPERATORS: dict[str, Rule] = {
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
 
-_TABLE = OperatorTable(OPERATORS, Limit(dtypes=(f32, f16), rank=(1, MOST_DIMENSIONS), row_major=True, filled=True, bounded=True))
+_TABLE = OperatorTable(
+    OPERATORS,
+    Limit(dtypes=(f32, f16), rank=(1, MOST_DIMENSIONS), row_major=True, filled=True, bounded=True),
+    checks=(numbers_are_known, sizes_fit),
+)
 
 
 def table(options: BackendOptions) -> OperatorTable:

@@ -164,6 +164,8 @@ class OperatorTable:
     """Whether a constant operand goes into the payload: all do, unless it says which."""
     most: int = 1_000_000
     """The most operations of one delegate."""
+    checks: tuple[Check, ...] = ()
+    """What holds of every operation and limits cannot say. They are asked before those of its rule."""
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
         """Whether an operator that is not Core ATen is to stay whole until partitions are cut."""
@@ -171,7 +173,7 @@ class OperatorTable:
 
     def keeps_whole(self, op: SchemaOp) -> bool:
         """Whether an operation of an earlier level is to stay whole until partitions are cut."""
-        return self.keeps(type(op)) and self.tensors.why_not(op) is None and self.rules[op.schema.name].why_not(op) is None
+        return self.keeps(type(op)) and self._why_not(op, self.rules[op.schema.name]) is None
 
     def why_not(self, op: Operation) -> str | None:
         """Why an operation is not taken; None when it is."""
@@ -180,6 +182,10 @@ class OperatorTable:
         rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
         if rule is None:
             return "the backend has no such operator"
+        return self._why_not(op, rule)
+
+    def _why_not(self, op: SchemaOp, rule: Rule) -> str | None:
         arguments = [op.argument(name) for name in rule.folded]
         folded = [cast("SSAValue", value) for value in arguments if isinstance(value, SSAValue) and is_constant(cast("SSAValue", value))]
-        return self.tensors.why_not(op, folded) or rule.why_not(op)
+        reason = self.tensors.why_not(op, folded) or next((reason for check in self.checks if (reason := check(op)) is not None), None)
+        return reason or rule.why_not(op)

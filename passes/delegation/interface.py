@@ -127,10 +127,12 @@ def partition_module(
         with ImplicitBuilder(block):
             results = build(*block.args)
             ReturnOp(results)
+        kind = FunctionType.from_lists(inputs, [value.type for value in results])
+        module = ModuleOp([*constants, PartitionOp("partition", identifier, kind, Region(block))])
+        module.verify()
     except VerifyException as error:
         raise BackendError(f"a payload of {identifier!r} is damaged: {error}") from error
-    kind = FunctionType.from_lists(inputs, [value.type for value in results])
-    return ModuleOp([*constants, PartitionOp("partition", identifier, kind, Region(block))])
+    return module
 
 
 ABSENT_ADVICE = "load its plug-in with --load-plugin; if there is none, export the program without a partitioner for this backend"

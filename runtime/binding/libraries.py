@@ -44,6 +44,11 @@ def remove_kernels(name: str) -> None:
     _KERNELS.pop(name, None)
 
 
+def added_libraries() -> tuple[Mapping[str, Path], Mapping[str, Path]]:
+    """The libraries of the backends and of the kernels that were added, by name."""
+    return dict(_BACKENDS), dict(_KERNELS)
+
+
 def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     """The options of backends as texts, for `registry`.
 

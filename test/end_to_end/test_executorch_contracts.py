@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from executorch import runtime as executorch_runtime
-from row_harness import ROWS, assert_close, from_torch, meaning, to_torch
+from row_harness import ROWS, assert_close, from_torch, to_torch
 from row_programs import OverOldBytes, kept_samples, refused_samples
 
 from flambeau.passes.targets.interface import find_target
+from flambeau.tools.samples.sample_operations import meaning
 
 import_module("executorch.kernels.quantized")  # adds them to stock ExecuTorch's
 peer: Any = executorch_runtime

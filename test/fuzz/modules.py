@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-import sys
 from functools import cache
 from typing import Any, cast
 
@@ -21,9 +19,8 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.interpreter.inputs import DYNAMIC_EXTENT
-from fuzz.mutation import ROOT
+from flambeau.tools.samples.sample_table import all_samples, bound_samples
 
-_SAMPLES = ROOT / "test" / "helpers"
 _SIMPLE = (
     "add.Tensor",
     "mul.Tensor",
@@ -45,15 +42,11 @@ _SIMPLE = (
 @cache
 def samples_of(level: str) -> dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]]:
     """The operators of a dialect with all their samples, in the order of their names."""
-    if str(_SAMPLES) not in sys.path:
-        sys.path.append(str(_SAMPLES))
-    made: dict[str, Any] = importlib.import_module("op_samples").all_samples()
+    made = all_samples()
     found: dict[str, tuple[type[SchemaOp], list[tuple[Any, ...]]]] = {}
     for name, kind in sorted(load_rows()[level].items()):
         if (generate := made.get(kind.name) or made.get(kind.name.replace(f"{level}.", "aten.", 1))) is not None and not kind.random:
-            defaults = [argument.default for argument in kind.schema.arguments]
-            samples = [(*sample, *defaults[len(sample) :]) for sample in generate(np.random.default_rng(0))]
-            found[name] = kind, samples
+            found[name] = kind, bound_samples(generate, kind)
     return found
 
 

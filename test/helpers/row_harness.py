@@ -3,81 +3,43 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 import torch
-from op_samples import all_samples
 from vector_choices import aligned
 from xdsl.dialects import scf
 from xdsl.dialects.tensor import ExtractOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.edge.layout import with_dim_order
 from flambeau.dialects.ir.detached_operations import detached_ops
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, from_numpy_name, may_equal, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import dtype_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import meaning
+from flambeau.tools.samples.sample_table import all_samples, bound_samples
 
 TOLERANCES = {"float64": 1e-9, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2, "complex64": 3e-5, "complex128": 1e-9}
 
 
-SAMPLES = all_samples()
+SAMPLES = all_samples() | {
+    name: samples
+    for path in sorted(Path(__file__).parents[2].glob("backends/*/test/op_samples*.py"))
+    for name, samples in runpy.run_path(str(path))["SAMPLES"].items()
+}
+"""Those of the dialects of backends too."""
 ROWS: dict[str, type[SchemaOp]] = {op.name: op for dialect in load_rows().values() for op in dialect.values()}
 
 
 def samples_of(op: type[SchemaOp]) -> list[tuple[Any, ...]]:
     """The operator's samples, with defaults for the arguments that they leave out."""
-    samples = SAMPLES[op.name](np.random.default_rng(0))
-    defaults = [argument.default for argument in op.schema.arguments]
-    return [(*sample, *defaults[len(sample) :]) for sample in samples]
-
-
-def type_of(array: Any) -> Tensor:
-    """The tensor type of an array, with its dim order if that is not row-major."""
-    row = from_numpy_name(array.dtype.name)
-    assert row is not None, array.dtype
-    kind = tensor(row.element, array.shape)
-    order = sorted(range(array.ndim), key=lambda dim: (-array.strides[dim], dim))
-    return kind if array.flags.c_contiguous or not array.transpose(order).flags.c_contiguous else with_dim_order(kind, order)
-
-
-def arrays_of(sample: Sequence[Any]) -> list[Array]:
-    """The tensors of a sample in the order of an operation's operands."""
-    flat: list[Any] = []
-    for value in sample:
-        flat += value if isinstance(value, list) else [value]
-    return [value for value in flat if isinstance(value, np.ndarray)]
-
-
-def operation(op: type[SchemaOp], sample: Sequence[Any]) -> tuple[SchemaOp, Block]:
-    """The operation on a sample, and a block whose arguments are its operands."""
-    block = Block(arg_types=[type_of(array) for array in arrays_of(sample)])
-    arguments = iter(block.args)
-
-    def value(item: Any) -> Any:
-        if isinstance(item, np.ndarray):
-            return next(arguments)
-        return [value(part) for part in cast("list[Any]", item)] if isinstance(item, list) else item
-
-    return op(*(value(item) for item in sample)), block
-
-
-def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
-    """The results of an operation's numpy meaning, which must be of its inferred types."""
-    with np.errstate(all="ignore"):
-        found = op.call("numpy", op.bind(arrays, op.properties))
-    results = [np.asarray(result) for result in (cast("Sequence[Array]", found) if isinstance(found, tuple | list) else (found,))]
-    for result, kind in zip(results, op.result_types, strict=True):
-        inferred = shape_of(kind)
-        fits = may_equal(inferred, result.shape)
-        assert fits, f"numpy gives shape {result.shape}, the row infers {kind}"
-        assert result.dtype == numpy_dtype(element_of(kind)), f"numpy gives {result.dtype}, the row infers {kind}"
-    return results
+    return bound_samples(SAMPLES[op.name], op)
 
 
 def values_of(decomposed: Any) -> list[SSAValue]:

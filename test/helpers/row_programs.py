@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from row_harness import ROWS, arrays_of, meaning, operation, samples_of
+from row_harness import ROWS, samples_of
 from xdsl.dialects.builtin import FunctionType, ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
@@ -21,6 +21,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 
 def module_of(op: SchemaOp, block: Block) -> ModuleOp:

@@ -9,17 +9,17 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
-from row_harness import arrays_of
 
 from flambeau.dialects.ir.tensor_types import DTYPES, from_numpy_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import FLOATS
+from flambeau.tools.samples.sample_operations import arrays_of, converted, numpy_type, permuted, with_tensors
 
 Sample = tuple[Any, ...]
 Change = Callable[[int, Array], Array]
 """Of a tensor and its number."""
-FLOATS = ("float32", "float64", "float16", "bfloat16")
 NAMES = (*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool")
 NUMBERS = (2, -1, 0, 0.5, -1.5, True, math.inf, math.nan, 1e10)
 """What an argument that is a number becomes."""
@@ -38,21 +38,6 @@ SWITCHES_OF_DEVICES = {"non_blocking", "copy", "pin_memory", "cudnn_enable", "cu
 """Booleans that say how torch computes, not what."""
 
 
-def numpy_type(name: str) -> np.dtype[Any]:
-    """The numpy type with this name."""
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
-
-
-def converted(array: Array, name: str) -> Array:
-    """The values in another element type; those that it does not hold become small ones."""
-    if name == "bool":
-        return np.asarray(array.astype(np.float64) > 0)
-    if name in FLOATS:
-        return np.asarray(array.astype(numpy_type(name)))
-    values = np.nan_to_num(array.astype(np.float64), posinf=9, neginf=-9).clip(-100, 100)
-    return np.asarray((np.abs(values) if name == "uint8" else values).astype(name))
-
-
 def special(array: Array, shift: int, limits: bool) -> Array:
     """The array with NaN, infinities and a negative zero among its elements; with `limits` also the extremes of its type."""
     kind = array.dtype
@@ -67,18 +52,6 @@ def special(array: Array, shift: int, limits: bool) -> Array:
     for place, value in enumerate(values[: flat.size]):
         flat[(place * 7 + shift * 3) % flat.size] = value
     return flat.reshape(array.shape)
-
-
-def changed(sample: Sample, change: Change) -> Sample:
-    """The sample with each tensor, of which the function also gets the number, changed."""
-    number = iter(range(1 << 20))
-
-    def value(item: Any) -> Any:
-        if isinstance(item, np.ndarray):
-            return change(next(number), cast(Array, item))
-        return [value(part) for part in cast("list[Any]", item)] if isinstance(item, list) else item
-
-    return tuple(value(item) for item in sample)
 
 
 def only(tensor: int, change: Callable[[Array], Array]) -> Change:
@@ -118,14 +91,9 @@ def resized(extent: int, other: int) -> Change:
     return change
 
 
-def permuted(order: Callable[[int], tuple[int, ...]]) -> Change:
+def in_order(order: Callable[[int], tuple[int, ...]]) -> Change:
     """Each tensor with its elements in another dim order, outermost dimension first, for its rank."""
-
-    def change(_: int, array: Array) -> Array:
-        axes = order(array.ndim)
-        return np.asarray(np.ascontiguousarray(array.transpose(axes)).transpose(np.argsort(axes))) if array.ndim > 1 else array
-
-    return change
+    return lambda _, array: permuted(array, order(array.ndim)) if array.ndim > 1 else array
 
 
 def variations(op: type[SchemaOp], sample: Sample, longer: bool = False) -> Iterator[tuple[str, Sample]]:
@@ -134,7 +102,7 @@ def variations(op: type[SchemaOp], sample: Sample, longer: bool = False) -> Iter
     yield from of_shapes(sample, longer)
     if op.elementwise and (longer or len(arrays_of(sample)) == 1):
         # Longer than the vectors and the blocks in which kernels compute.
-        yield "long", changed(sample, lambda _, array: np.resize(array, (1031,)) if array.size and array.ndim else array)
+        yield "long", with_tensors(sample, lambda _, array: np.resize(array, (1031,)) if array.size and array.ndim else array)
     for place, argument in enumerate(op.schema.arguments):
         for value in other_values(argument, sample[place]):
             # A number may be an extent where there is no tensor.
@@ -150,13 +118,13 @@ def of_values(op: type[SchemaOp], sample: Sample) -> Iterator[tuple[str, Sample]
         # The first tensor's type is that of what is computed; others are indices and masks.
         main = arrays[0].dtype
         if numpy_type(name) != main:
-            yield f"in {name}", changed(sample, in_type(name, main))
+            yield f"in {name}", with_tensors(sample, in_type(name, main))
         if name != "bool":
             # Whether a sum of extremes overflows depends on its order.
-            yield f"special {name}", changed(sample, special_in_type(name, main, op.elementwise or op.moves))
+            yield f"special {name}", with_tensors(sample, special_in_type(name, main, op.elementwise or op.moves))
         for number, array in enumerate(arrays if len(arrays) > 1 else ()):
             if numpy_type(name) != array.dtype:
-                yield f"tensor {number} in {name}", changed(sample, one_in_type(number, name))
+                yield f"tensor {number} in {name}", with_tensors(sample, one_in_type(number, name))
 
 
 def of_shapes(sample: Sample, longer: bool = False) -> Iterator[tuple[str, Sample]]:
@@ -165,16 +133,16 @@ def of_shapes(sample: Sample, longer: bool = False) -> Iterator[tuple[str, Sampl
     for extent in sorted({extent for array in arrays for extent in array.shape} - {0, 1}):
         elements = sum(math.prod(LONG if size == extent else size for size in array.shape) for array in arrays)
         for other in (0, 1, LONG) if longer and elements < MOST else (0, 1):
-            yield f"extent {extent} is {other}", changed(sample, resized(extent, other))
+            yield f"extent {extent} is {other}", with_tensors(sample, resized(extent, other))
     for number, array in enumerate(arrays):
         if array.ndim:
-            yield f"tensor {number} without dimensions", changed(sample, only(number, first))
-            yield f"tensor {number} broadcast", changed(sample, only(number, lambda array: array[:1]))
-            yield f"tensor {number} empty", changed(sample, only(number, lambda array: array[:0]))
+            yield f"tensor {number} without dimensions", with_tensors(sample, only(number, first))
+            yield f"tensor {number} broadcast", with_tensors(sample, only(number, lambda array: array[:1]))
+            yield f"tensor {number} empty", with_tensors(sample, only(number, lambda array: array[:0]))
     if len(arrays) > 1:
-        yield "all without dimensions", changed(sample, lambda _, array: first(array))
+        yield "all without dimensions", with_tensors(sample, lambda _, array: first(array))
     for name, order in LAYOUTS.items():
-        yield name, changed(sample, permuted(order))
+        yield name, with_tensors(sample, in_order(order))
 
 
 def other_values(argument: SchemaArgument, value: Any) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from row_exceptions import KNOWN
-from row_harness import ROWS, arrays_of, assert_close, call_torch, meaning, operation, samples_of, torch_operator
+from row_harness import ROWS, assert_close, call_torch, samples_of, torch_operator
 from row_variations import LAYOUTS, of_values, variations
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -38,6 +38,7 @@ from flambeau.passes.targets.interface import target_names
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 ALIAS_ROWS = frozenset(f"aten.{schema.partition('(')[0]}" for schema, _ in ALIASES)
 UNINITIALIZED = frozenset(f"aten.{name}" for name in ("empty.memory_format", "empty_strided", "empty_permuted", "empty_like", "new_empty"))

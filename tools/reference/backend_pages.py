@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.passes.analysis.operator_table import Limit, Rule
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.options import find_choice
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, summary, table
 
@@ -12,7 +12,16 @@ def backend_page(name: str) -> str:
     taken = find_choice(name).table
     rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in sorted(taken.rules.items())]
     title = f"# Operators that the backend `{name}` takes"
-    return "\n".join([WRITTEN_BY, "", title, "", _tensors(taken.tensors), "", *table(("Operator", "What is taken"), rows)])
+    return "\n".join([WRITTEN_BY, "", title, "", *_general(taken), "", *table(("Operator", "What is taken"), rows)])
+
+
+def _general(taken: OperatorTable) -> list[str]:
+    """What holds of each operator, in words."""
+    checks = [summary(check).removesuffix(".") for check in taken.checks]
+    return [
+        _tensors(taken.tensors),
+        *([f"Of every operator: {'; '.join(check[0].lower() + check[1:] for check in checks)}."] if checks else []),
+    ]
 
 
 def _tensors(limit: Limit) -> str:

@@ -113,7 +113,10 @@ static const char *read_program(const fl_payload *payload, program *p) {
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
   program p;
-  (void)self;
+  if (self->option_count != 0) {
+    *message = "it has no options";
+    return FL_INVALID_ARGUMENT;
+  }
   *message = read_program(payload, &p);
   if (*message != NULL) {
     return FL_DELEGATE_INCOMPATIBLE;

@@ -108,6 +108,11 @@ def test_a_call_that_does_not_fit_its_payload_is_refused():
         run_numpy(one)
 
 
+def test_sizes_that_no_tensor_has_are_refused():
+    with pytest.raises(BackendError, match=r"a payload of 'FlambeauElementwise' is damaged: .* more than the 2\^63 - 1"):
+        run_numpy(Payload(2, 1, 3, (2**40, 2**40), GOOD.instructions).encode())
+
+
 def test_damaged_payloads_are_refused_or_mean_the_same_to_both_readers():
     chance = random.Random(7)
     good = GOOD.encode()

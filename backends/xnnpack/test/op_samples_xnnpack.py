@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from op_samples import Samples
-from sample_tensors import Sample, f32
 
 from flambeau.dialects.ir.tensor_types import f16
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_tensors import Sample, f32
 
 UNARY = ("abs", "ceiling", "copy", "cos", "exp", "floor", "gelu", "hardswish", "negate", "sigmoid", "sin", "softmax", "square", "tanh")
 POSITIVE = ("log", "reciprocal_square_root", "square_root")

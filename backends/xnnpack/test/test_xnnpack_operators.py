@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from executorch import runtime as executorch_runtime
-from row_harness import arrays_of, meaning, operation, samples_of
+from row_harness import samples_of
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Region
@@ -28,6 +28,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 peer: Any = executorch_runtime
 IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)

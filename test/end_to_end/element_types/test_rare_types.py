@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from all_engines import disagreement, peer
-from row_harness import ROWS, arrays_of, from_torch, operation, samples_of, to_torch
+from row_harness import ROWS, from_torch, samples_of, to_torch
 from row_programs import module_of
 from torch import nn
 from torch_programs import Function
@@ -31,6 +31,7 @@ from flambeau.passes.targets.interface import find_target, register_target
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.support.lazy import Array
 from flambeau.support.tables import declared_by
+from flambeau.tools.samples.sample_operations import arrays_of, operation
 
 import_module("executorch.kernels.quantized")  # adds them to stock ExecuTorch's
 KINDS = ("uint16", "uint32", "uint64", *(row.numpy for row in DTYPES if is_float8(row.element)))

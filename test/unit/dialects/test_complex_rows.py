@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from row_harness import ROWS, arrays_of, samples_of
-from row_variations import changed, only
+from row_harness import ROWS, samples_of
+from row_variations import only
 from row_walk import Case, walk_cases
 
 from flambeau.dialects.schema.complex_parts import complex_rules
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, with_tensors
 
 OF_REAL = ("complex", "view_as_complex")
 """Operators whose operands are real."""
@@ -41,9 +42,9 @@ def cases_of(name: str) -> list[Case]:
         def all_of(number: int, array: Array, places: list[int] = places) -> Array:
             return imaginary(array) if number in places else array
 
-        cases.append(Case(ROWS[f"aten.{name}"], "complex", changed(sample, all_of)))
+        cases.append(Case(ROWS[f"aten.{name}"], "complex", with_tensors(sample, all_of)))
         if len(places) > 1:
-            cases.append(Case(ROWS[f"aten.{name}"], "first complex", changed(sample, only(places[0], imaginary))))
+            cases.append(Case(ROWS[f"aten.{name}"], "first complex", with_tensors(sample, only(places[0], imaginary))))
     return [*cases[:2], *(case for case in cases[2:] if case.what != cases[0].what)][:3]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from models import digits_cnn
-from row_harness import ROWS, operation, samples_of
+from row_harness import ROWS, samples_of
 from torch_programs import export, imported
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -35,6 +35,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime.emit import emit_pte
 from flambeau.tools.opt import main
+from flambeau.tools.samples.sample_operations import operation
 
 TOOLS = [name for name in ("mlir-opt", *(f"mlir-opt-{version}" for version in range(19, 40))) if shutil.which(name)]
 FILECHECK = Path(__file__).resolve().parents[2] / "filecheck"

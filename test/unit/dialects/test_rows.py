@@ -9,19 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from row_harness import (
-    ROWS,
-    SAMPLES,
-    arrays_of,
-    assert_close,
-    call_torch,
-    evaluate,
-    meaning,
-    operation,
-    samples_of,
-    torch_operator,
-    values_of,
-)
+from row_harness import ROWS, SAMPLES, assert_close, call_torch, evaluate, samples_of, torch_operator, values_of
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -42,6 +30,7 @@ from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
@@ -78,7 +67,7 @@ def test_a_row_has_documentation_meaning_and_samples(name: str):
     op = ROWS[name]
     assert "__doc__" in vars(op) and op.__doc__ and op.__doc__.strip().endswith("."), "the row needs a docstring"
     assert op.has("infer") and op.has("numpy"), "the row needs infer and numpy"
-    assert name in SAMPLES, f"{name} needs samples in test/helpers/op_samples*.py"
+    assert name in SAMPLES, f"{name} needs samples in tools/samples"
     assert samples_of(op)
     if op.level() == "aten" and not op.core:
         assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"

@@ -9,13 +9,14 @@ import pytest
 import torch
 from kernel_harness import KernelError, Out, dim_order, kernels, run, schema_of
 from row_exceptions import KNOWN, NOT_A_NUMBER, OVERFLOW, OWN_STEPS, Known
-from row_harness import arrays_of, assert_close, from_torch, meaning, operation, to_torch
+from row_harness import assert_close, from_torch, to_torch
 from row_walk import UNINITIALIZED, Case, cases_of
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, shape_of
 from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 SHARE = 0.1
 """Of the variations of a row."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from kernel_harness import KernelError, Out, run
-from row_harness import arrays_of, assert_close, call_torch, from_torch, meaning, operation
+from row_harness import assert_close, call_torch, from_torch
 from row_programs import module_of
 from torch_programs import seed
 
@@ -17,6 +17,7 @@ from flambeau.dialects.aten.backward import ConvolutionBackwardOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
 # channels and their results, groups, kernel, stride, padding, dilation, output padding of a transposed one
 CONVOLUTIONS: dict[str, tuple[Any, ...]] = {

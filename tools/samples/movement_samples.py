@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from op_samples import Samples
-from sample_tensors import Sample, f32, floats, i64, lists, mask, shapes
+
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_tensors import Sample, f32, floats, i64, lists, mask, shapes
 
 VIEW: dict[str, Samples] = {
     "view": shapes(((2, 3, 4), (4, 6)), ((2, 3, 4), (-1, 2)), ((), (1, 1)), ((0, 3), (3, 0))),
@@ -386,6 +387,7 @@ def recurrent_cell(states: int, gates: int) -> Samples:
 
 
 def projected_lstm(rng: np.random.Generator) -> list[Sample]:
+    """An LSTM whose hidden states are projected."""
     params = [f32(rng, 16, 3), f32(rng, 16, 2), f32(rng, 16), f32(rng, 16), f32(rng, 2, 4)]
     return [(f32(rng, 5, 2, 3), [f32(rng, 1, 2, 2), f32(rng, 1, 2, 4)], params, True, 1, 0.0, False, False, False)]
 

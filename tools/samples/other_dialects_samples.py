@@ -6,17 +6,18 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from op_samples import Samples
-from sample_tensors import Sample, f32, mask
 from xdsl.dialects.builtin import f16, f64, i8
 
 from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.dialects.ir.tensor_types import ui8
 from flambeau.runtime.manifest import activation_names
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_tensors import Sample, f32, mask
 
 
 def linear(rng: np.random.Generator) -> list[Sample]:
+    """Products with packed weights, for each activation."""
     samples: list[Sample] = [
         (f32(rng, 2, 5, 7), pack_linear_weight(f32(rng, 20, 7)), f32(rng, 20), f32(rng, 2, 5, 20), 20, activation)
         for activation in activation_names()
@@ -25,6 +26,8 @@ def linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def convolution(rng: np.random.Generator) -> list[Sample]:
+    """Convolutions with packed weights, dense and depthwise."""
+
     def sample(weight: Any, groups: int, channels: int, addend: Any, *window: tuple[int, int]) -> Sample:
         out_channels = weight.shape[0]
         packed, kernel = pack_conv_weight(weight, groups), weight.shape[2:]
@@ -61,15 +64,18 @@ FUSED: dict[str, Samples] = {
 
 
 def bytes_of(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
+    """A tensor of any numbers of an integer type."""
     low = 0 if dtype == "uint8" else -128
     return rng.integers(low, low + 256, shape).astype(dtype)
 
 
 def scales(rng: np.random.Generator, *shape: int) -> Any:
+    """Positive scales."""
     return rng.uniform(0.01, 0.1, shape).astype(np.float32)
 
 
 def points(rng: np.random.Generator, *shape: int) -> Any:
+    """Zero points."""
     return rng.integers(-10, 10, shape)
 
 
@@ -164,11 +170,13 @@ QUANT: dict[str, Samples] = {
 
 
 def boxes(rng: np.random.Generator, count: int) -> Any:
+    """Boxes with their corners in order."""
     corners = rng.uniform(0, 8, (count, 2))
     return np.concatenate([corners, corners + rng.uniform(0.5, 8, (count, 2))], 1).astype(np.float32)
 
 
 def regions(rng: np.random.Generator, images: int, count: int) -> Any:
+    """Boxes, each with the number of its image."""
     return np.concatenate([rng.integers(0, images, (count, 1)), boxes(rng, count)], 1).astype(np.float32)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_samples import Samples, make
 
 from flambeau.dialects.aten.factorization import GeqrfOp, LinalgCholeskyExOp, LinalgLuFactorExOp
 from flambeau.dialects.aten.indefinite import LinalgLdlFactorExOp
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import Samples, make
 
 SQUARES = ((3, 3), (2, 4, 4), (2, 2, 2), (2, 1, 1, 1), (5, 5))
 RECTANGLES = (*SQUARES, (4, 2), (2, 3, 5), (1, 4))

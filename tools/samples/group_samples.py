@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from op_samples import Samples, make
+
+from flambeau.tools.samples.sample_generators import Samples, make
 
 X = np.array([[3.0, 1.0, 3.0, -2.0, np.nan, 5.0], [0.0, 1.5, 7.5, 7.5, 7.5, -np.inf]], "float32")
 RUNS = np.array([3, 3, 1, 1, 1, 3, 2, 2])

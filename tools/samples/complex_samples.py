@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from op_samples import ALL, Samples, make, unary
 
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import ALL, Samples, make, unary
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "complex64") -> Array:

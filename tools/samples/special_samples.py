@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_samples import Samples, make, tensors, unary
 
 from flambeau.dialects.aten.polynomials import POLYNOMIALS
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import Samples, make, tensors, unary
 
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 7.5, 12.0, 60.0)
 
@@ -65,10 +65,12 @@ def lines(*tails: tuple[object, ...], bools: bool = True, nan: bool = True) -> S
 
 
 def runs(dim: int) -> Samples:
+    """Tensors to be scanned along a dimension."""
     return lines((dim,), (0,))
 
 
 def index_reductions(rng: np.random.Generator) -> list[tuple[object, ...]]:
+    """Tensors into whose rows others are reduced."""
     x, source = make(rng, (3, 4)), make(rng, (3, 5))
     index = np.array([0, 3, 3, 1, 0])
     found: list[tuple[object, ...]] = [

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-from op_samples import Samples
+
+from flambeau.tools.samples.sample_generators import Samples
 
 Sample = tuple[Any, ...]
 
 
 def f32(rng: np.random.Generator, *shape: int) -> Any:
+    """A float32 tensor of normally distributed numbers."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
 def i64(rng: np.random.Generator, *shape: int, low: int = -9, high: int = 10) -> Any:
+    """An int64 tensor of numbers in [low, high)."""
     return rng.integers(low, high, shape)
 
 
 def mask(rng: np.random.Generator, *shape: int) -> Any:
+    """A bool tensor."""
     return rng.integers(0, 2, shape).astype(bool)
 
 

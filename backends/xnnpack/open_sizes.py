@@ -1,0 +1,59 @@
+"""What must be known before the run of sizes that it decides: the numbers of nodes, and whether shapes fit.
+
+A payload says the greatest sizes, and a node of it is checked with these: sizes that only happen to be equal in a run have other ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import cast
+
+from flambeau.dialects.ir.extents import is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+
+_SHAPES = ("view_copy", "expand_copy")
+"""Operators whose numbers are the shape of the result."""
+
+
+def numbers_are_known(op: SchemaOp) -> str | None:
+    """No number in it that only the run knows, but for those of a shape."""
+    values = [] if op.schema.base in _SHAPES else [op.argument(name) for name in op.schema.attributes]
+    numbers = [number for value in values for number in (cast("tuple[int, ...]", value) if isinstance(value, tuple) else (value,))]
+    return None if all(map(is_known, numbers)) else "a number in it is known when it runs only"
+
+
+def sizes_fit(op: SchemaOp) -> str | None:
+    """Sizes of operands that fit in every run, as is known before."""
+    wrong = next(((a, b) for a, b in _equal(op) if not provably_equal(a, b)), None)
+    return None if wrong is None else f"whether {wrong[0]} is {wrong[1]} is known when it runs only"
+
+
+def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
+    """The sizes that must be equal."""
+    shapes = [shape_of(value) for value in op.operands]
+    match op.schema.base:
+        case "linear":
+            yield shapes[0][-1], shapes[1][-1]
+        case "mm" | "addmm":
+            yield shapes[-2][1], shapes[-1][0]
+        case "bmm":
+            yield from ((shapes[0][0], shapes[1][0]), (shapes[0][2], shapes[1][1]))
+        case "convolution":
+            yield shapes[0][1], shapes[1][0] if op.argument("transposed") else shapes[1][1] * op.argument("groups")
+        case "cat" | "stack":
+            along = normalize_dim(op.argument("dim"), len(shapes[0])) if op.schema.base == "cat" else None
+            yield from ((shape[dim], size) for shape in shapes for dim, size in enumerate(shapes[0]) if dim != along)
+        case "native_layer_norm":
+            sizes = op.argument("normalized_shape")
+            yield from ((a, b) for shape in shapes for a, b in zip(shape[-len(sizes) :], sizes, strict=True))
+        case "view_copy":
+            yield prod(shapes[0]), prod(shape_of(op.result))
+        case base if op.elementwise or base in ("where", "expand_copy"):
+            result = shape_of(op.results[0])
+            yield from (
+                (a, b) for shape in shapes for a, b in zip(reversed(shape), reversed(result), strict=False) if not provably_equal(a, 1)
+            )
+        case _:
+            return

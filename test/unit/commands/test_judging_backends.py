@@ -1,0 +1,191 @@
+"""`flambeau test-backend`: what is right passes, and each planted mistake is found, and told with its seed."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.backends.elementwise import BACKEND
+from flambeau.backends.elementwise.payload import COMPUTATIONS, read_payload
+from flambeau.backends.elementwise.program import decode, encode
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.extents import UndecidedError
+from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Check, OperatorTable, Rule
+from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.tables import declared_by
+from flambeau.tools.conformance.readme_check import SECTIONS, missing_sections
+from flambeau.tools.main import main
+
+Plant: TypeAlias = Callable[..., None]
+GOOD = find_choice("elementwise").table
+
+
+@pytest.fixture
+def plant() -> Generator[Plant]:
+    """Registers a backend like `elementwise`, but for some fields; it is gone after the test."""
+    with declared_by("a test") as registered:
+
+        def register(**fields: Any) -> None:
+            register_backend(replace(BACKEND, name="planted", identifier="PlantedBackend", **fields))
+
+        yield register
+    for registration in reversed(registered):
+        registration.undo()
+
+
+def judged(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    status = main(["test-backend", *arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_backend_that_is_right(capsys: pytest.CaptureFixture[str]):
+    status, report = judged(capsys, "elementwise", "--graphs", "20")
+    assert status == 0 and report["failures"] == [] and report["graphs"] == 20
+    assert report["operators"].keys() == GOOD.rules.keys()
+    assert sum(item["ok"] for item in report["operators"].values()) > 20
+
+
+def wrong_sub(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+    """Adds where it should subtract."""
+    payload = read_payload(encode(partition, constants, options).data)
+    code, other = COMPUTATIONS["sub.Tensor"], COMPUTATIONS["add.Tensor"]
+    steps = tuple(replace(step, code=other) if step.code == code else step for step in payload.instructions)
+    return Encoded(replace(payload, instructions=steps).encode())
+
+
+def test_a_wrong_payload_is_blamed_on_its_operator(plant: Plant, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    plant(encode=one_by_one(wrong_sub))
+    status, report = judged(capsys, "planted", "--graphs", "20", "--keep", str(tmp_path))
+    assert status == 1 and report["failures"]
+    for failure in report["failures"]:
+        assert failure["check"] == "numpy of what is decoded" and "max |Δ|" in failure["details"]
+        assert set(failure["operators"]) <= {"sub.Tensor", "sub.Scalar"}
+        assert "edge.sub" in (tmp_path / f"planted-{failure['seed']}.mlir").read_text()
+    again = judged(capsys, "planted", "--graphs", "1", "--seed", str(report["failures"][0]["seed"]))
+    assert again[1]["failures"] == report["failures"][:1]
+    assert report["operators"]["tanh"]["failed"] == 0 < report["operators"]["sub.Tensor"]["failed"]
+
+
+def test_what_the_table_takes_and_nothing_encodes(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    plant(table=OperatorTable({**GOOD.rules, "cos": Rule()}, GOOD.tensors, GOOD.absorbs, GOOD.most))
+    assert main(["test-backend", "planted", "--graphs", "21"]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1].split()[0] == "cos" and [line.split()[3] for line in shown[2:5]] == ["0"] * 3
+    place = next(index for index, line in enumerate(shown) if "cos: encode: lower-partitions: " in line)
+    assert shown[place + 1].strip().startswith("flambeau test-backend planted --seed ")
+
+
+def test_names_that_nothing_has(capsys: pytest.CaptureFixture[str]):
+    assert main(["test-backend", "elementwize"]) == 1
+    assert "there is no backend 'elementwize'" in capsys.readouterr().err
+
+
+ENGINES = {
+    "crashes": ("import os\n\n\ndef load(program):\n    os.abort()\n", "its process ends with SIGABRT"),
+    "refuses": ("def load(program):\n    raise ValueError('it has no memory')\n", "it has no memory"),
+    "differs": ("def load(program):\n    return lambda arrays: [arrays[0] * 0] * 9\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str):
+    code, details = ENGINES[name]
+    (tmp_path / "engine.py").write_text(code)
+    status, report = judged(capsys, "elementwise", "--graphs", "1", "--engine", f"other={tmp_path}/engine.py:load")
+    assert status == 1 and report["failures"] and not any(check.startswith("other") for check in report["passed"])
+    assert all(failure["check"].startswith("other") and details in failure["details"] for failure in report["failures"])
+
+
+def test_an_engine_that_is_absent(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    (tmp_path / "engine.py").write_text("def load(program):\n    raise NotImplementedError('it has no device')\n")
+    status, report = judged(capsys, "elementwise", "--graphs", "2", "--engine", f"other={tmp_path}/engine.py:load")
+    assert status == 0 and report["absent"] == {"other": "it has no device"}
+    assert main(["test-backend", "elementwise", "--engine", "other"]) == 1
+    assert "--engine is NAME=PLACE" in capsys.readouterr().err
+
+
+def undecided(op: SchemaOp) -> str | None:
+    raise UndecidedError("only the run knows")
+
+
+def wordless(op: SchemaOp) -> str | None:
+    return "no"
+
+
+@pytest.mark.parametrize(
+    ("check", "details"),
+    [(undecided, "the table raises UndecidedError: only the run knows"), (wordless, "no reason in words: 'no'")],
+)
+def test_refusals_need_reasons(plant: Plant, capsys: pytest.CaptureFixture[str], check: Check, details: str):
+    plant(table=OperatorTable({**GOOD.rules, "tanh": Rule(checks=(check,))}, GOOD.tensors, GOOD.absorbs, GOOD.most))
+    status, report = judged(capsys, "planted", "--graphs", "20")
+    assert status == 1 and {failure["details"] for failure in report["failures"]} == {details}
+    assert {(failure["check"], *failure["operators"]) for failure in report["failures"]} == {("reasons for refusals", "tanh")}
+
+
+def test_bad_payloads_must_be_refused(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    def struct_error(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
+        struct.unpack_from("<7I", data)
+        return decode(data, named_data, blobs)
+
+    plant(decode=struct_error)
+    status, report = judged(capsys, "planted", "--graphs", "20")
+    assert status == 1 and {failure["check"] for failure in report["failures"]} == {"decode of bad payloads"}
+    assert all("is not refused with a BackendError, but raises error: unpack_from" in failure["details"] for failure in report["failures"])
+
+
+NEEDY = """
+from dataclasses import replace
+
+from flambeau.backends.elementwise import BACKEND
+from flambeau.passes.delegation.interface import one_by_one
+{top}
+
+def encode(partition, constants, options):
+    from flambeau.backends.elementwise.program import encode
+
+    import {module}
+
+    return encode(partition, constants, options)
+
+
+NEEDY = replace(BACKEND, name="needy", identifier="NeedyBackend", encode=one_by_one(encode), requires=("{module}",))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "top", "details"),
+    [
+        ("safetensors", "", None),
+        ("no_such_sdk", "", None),
+        ("safetensors", "import safetensors", "without safetensors: .*import of safetensors halted"),
+    ],
+)
+def test_what_a_backend_requires_may_be_absent(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, module: str, top: str, details: str | None
+):
+    (tmp_path / "needy.py").write_text(NEEDY.format(module=module, top=top))
+    status, report = judged(capsys, "needy", "--load-plugin", f"{tmp_path}/needy.py", "--graphs", "3")
+    assert status == (details is not None) and ("absent modules" in report["checks"]) == (details is None)
+    absent = "backend 'needy' needs no_such_sdk, which is not installed here" if module == "no_such_sdk" else None
+    assert report["absent"].get("encode") == absent
+    for failure in report["failures"]:
+        assert failure["check"] == "absent modules" and re.search(details or "^$", failure["details"]), failure["details"]
+
+
+def test_a_readme_has_sections(tmp_path: Path):
+    assert missing_sections(tmp_path) == [f"there is no README.md in {tmp_path.name}"]
+    (tmp_path / "README.md").write_text("".join(f"## {title}\n\nText.\n\n" for title in SECTIONS if title != "Debug") + "## Debug\n")
+    assert missing_sections(tmp_path) == [f"README.md has nothing under '## Debug': {SECTIONS['Debug']}"]

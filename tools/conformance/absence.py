@@ -1,0 +1,63 @@
+"""What a backend does without the modules that it requires: everything but encoding works, and one line says what is missing."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import cast
+
+from flambeau.passes.delegation.interface import Backend
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.manager import PassError
+from flambeau.plugins.loader import load_plugin, loaded_plugins
+from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.graph_drawing import draw_graph
+from flambeau.tools.conformance.graph_forms import Forms, Payload
+from flambeau.tools.conformance.operator_choices import operators_of
+
+
+@dataclass(frozen=True)
+class _Request:
+    backend: str
+    hidden: Sequence[str]
+    plugins: Sequence[str]
+    seed: int
+    payloads: Sequence[Payload]
+
+
+def check_modules(text: str, backend: Backend, payloads: Sequence[Payload], seed: int) -> None:
+    """Runs a backend, on a graph and its payloads, in a process without the modules that it requires. Raises Disagreement."""
+    plugins = [str(plugin.path) for plugin in loaded_plugins() if plugin.path is not None]
+    request = pickle.dumps(_Request(text, backend.requires, plugins, seed, payloads))
+    code = "from flambeau.tools.conformance.absence import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], input=request, capture_output=True, check=False)
+    without = f"without {', '.join(backend.requires)}"
+    if done.returncode:
+        raise Disagreement(f"{without}: {(done.stderr.decode(errors='replace').strip().splitlines() or ['it fails'])[-1]}")
+    said = done.stdout.decode(errors="replace").strip().splitlines()
+    if len(said) != 1 or not any(name in said[0] for name in backend.requires):
+        raise Disagreement(f"{without}, compiling does not say in one line what to install, but {' '.join(said)!r}")
+
+
+def main() -> None:
+    """Does what needs none of the hidden modules; prints what compiling says."""
+    request: _Request = pickle.load(sys.stdin.buffer)
+    modules: dict[str, ModuleType | None] = dict.fromkeys(request.hidden)
+    cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # an import of what is None fails
+    for plugin in request.plugins:
+        load_plugin(plugin)
+    choice = find_choice(request.backend)
+    for payload in request.payloads if choice.backend.decode is not None else ():
+        payload.decoded(choice.backend)
+    graph = draw_graph(choice.table, operators_of(choice.table)[0], request.seed)
+    assert graph is not None
+    forms = Forms(request.backend, graph.module, graph.context)
+    forms.convert()
+    try:
+        forms.lower()
+    except PassError as error:
+        print(error)

@@ -1,0 +1,88 @@
+"""The suite: judges a backend by its table, its passes and its payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flambeau.dialects.text.module_text import write_module
+from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.manager.grammar import Element, parse
+from flambeau.tools.conformance.conformance_report import OperatorResult, Report
+from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.engine_process import EngineProcess
+from flambeau.tools.conformance.graph_drawing import draw_graph
+from flambeau.tools.conformance.graph_trial import Failure, Outcome, Trial
+from flambeau.tools.conformance.operator_choices import Operator, operators_of
+from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
+
+GRAPHS = 200
+RUNTIME = "C runtime"
+MEMORY = 8 << 30
+"""The bytes that the process of our runtime may have: bad payloads may ask for any number."""
+
+
+@dataclass(frozen=True)
+class ConformanceOptions:
+    """What the suite tries."""
+
+    seed: int = 0
+    """That of the first graph; each other one has the next."""
+    graphs: int = GRAPHS
+    size: int | None = None
+    """The most operators of a graph; None: of several sizes."""
+    keep: Path | None = None
+    """The folder for graphs that fail."""
+    engines: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What else runs programs: for each name, the place of a function that loads one."""
+
+
+def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
+    """Judges a backend, named as on command lines. Raises BackendError when there is none. `tell` gets what was found so far."""
+    given, choice = _from_one_operator_on(backend), find_choice(_from_one_operator_on(backend))
+    report = Report(backend, options.seed)
+    operators, untried = operators_of(choice.table)
+    report.operators = {name: OperatorResult(untried=why) for name, why in untried.items()}
+    report.operators |= {operator.name: OperatorResult() for operator in operators}
+    with ExitStack() as stack:
+        runtime = stack.enter_context(EngineProcess(RUNTIME, "flambeau.tools.conformance.c_engine:load", MEMORY))
+        others = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
+        trial = Trial(given, choice, runtime, others)
+        report.absent = trial.absent
+        _try_graphs(trial, operators, options, report, tell)
+        for name, check in SINGLE_CHECKS.items():
+            try:
+                report.notes += check(trial)
+                report.checks.append(name)
+            except Disagreement as error:
+                report.failures.append(Failure(name, str(error)))
+    return report
+
+
+def _try_graphs(
+    trial: Trial, operators: Sequence[Operator], options: ConformanceOptions, report: Report, tell: Callable[[Report], None]
+) -> None:
+    for seed in range(options.seed, options.seed + options.graphs) if operators else ():
+        graph = draw_graph(trial.choice.table, operators, seed, options.size)
+        if graph is None:
+            continue
+        outcome = trial.run(graph)
+        report.add(outcome)
+        if outcome.failure is not None and options.keep is not None:
+            _keep(outcome, options.keep / f"{trial.choice.backend.name}-{seed}.mlir")
+        tell(report)
+
+
+def _from_one_operator_on(backend: str) -> str:
+    """The backend with the option that it takes single operators too, unless the user says how many."""
+    name, brace, options = backend.partition("{")
+    if any(option.key == "least" for element in parse(backend).elements if isinstance(element, Element) for option in element.options):
+        return backend
+    return f"{name}{{least=1,{options}" if brace else f"{name}{{least=1}}"
+
+
+def _keep(outcome: Outcome, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_module(outcome.graph.module, outcome.graph.context, path)

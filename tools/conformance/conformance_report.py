@@ -1,0 +1,76 @@
+"""What the suite found: a table of operators and results, and the failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from flambeau.tools.conformance.graph_trial import Failure, Outcome
+
+_MOST_REASONS = 3
+"""The number of reasons of one operator that the table shows."""
+
+
+@dataclass
+class OperatorResult:
+    """What became of an operator of the table."""
+
+    ok: int = 0
+    """The graphs with it in which everything agreed."""
+    failed: int = 0
+    refused: Counter[str] = field(default_factory=Counter[str])
+    """The reasons of the table, with the number of times that it was drawn and refused."""
+    untried: str | None = None
+    """Why no sample of it was tried."""
+
+
+@dataclass
+class Report:
+    """What the suite found of a backend."""
+
+    backend: str
+    seed: int
+    graphs: int = 0
+    """The graphs that were tried."""
+    passed: Counter[str] = field(default_factory=Counter[str])
+    """The number of graphs that passed a check, by what was done."""
+    checks: list[str] = field(default_factory=list[str])
+    """The checks that are made once, and that it passed."""
+    absent: dict[str, str] = field(default_factory=dict[str, str])
+    """The engines that are not here, and why."""
+    partitions: int = 0
+    operators: dict[str, OperatorResult] = field(default_factory=dict[str, OperatorResult])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    notes: list[str] = field(default_factory=list[str])
+    """What may be better, and what was not checked."""
+
+    def add(self, outcome: Outcome) -> None:
+        """Adds what became of a graph."""
+        self.graphs += 1
+        self.partitions += outcome.partitions
+        for (name, reason), count in outcome.graph.refused.items():
+            self.operators[name].refused[reason] += count
+        failure = outcome.failure
+        for name in outcome.graph.operators:
+            self.operators[name].ok += failure is None
+            self.operators[name].failed += failure is not None and name in failure.operators
+        self.passed.update(outcome.passed)
+        if failure is not None:
+            self.failures.append(failure)
+
+    def data(self) -> dict[str, Any]:
+        """The report, as JSON."""
+        operators = {name: vars(result) for name, result in self.operators.items()}
+        return {**vars(self), "operators": operators, "failures": [vars(failure) for failure in self.failures]}
+
+    def table(self) -> Table:
+        """The operators with their results, those that failed first."""
+        table = Table("operator", "ok", "refused", "failed", "why refused, why untried", box=None, header_style="bold")
+        for name, result in sorted(self.operators.items(), key=lambda item: (-item[1].failed, item[0])):
+            reasons = [reason for reason, _ in result.refused.most_common()]
+            why = "; ".join(reasons[:_MOST_REASONS]) + ("; …" if len(reasons) > _MOST_REASONS else "")
+            table.add_row(name, str(result.ok), str(result.refused.total()), str(result.failed), result.untried or why)
+        return table

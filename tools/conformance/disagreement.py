@@ -1,0 +1,5 @@
+"""What a check of the suite raises."""
+
+
+class Disagreement(Exception):
+    """Something is not as it should be. One line, for people."""

@@ -1,0 +1,74 @@
+"""What an engine is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flambeau.runtime.binding.libraries import add_backend, add_kernels
+from flambeau.support.lazy import Array
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the process of an engine is told first."""
+
+    engine: str
+    """The function that loads programs: `package.module:name` or `file.py:name`."""
+    path: Sequence[str]
+    backends: Mapping[str, Path]
+    kernels: Mapping[str, Path]
+    memory: int | None = None
+    """The most bytes that the process may have."""
+
+    def register(self) -> None:
+        """Makes the libraries of plug-ins known to our runtime in this process."""
+        for name, library in self.backends.items():
+            add_backend(name, library)
+        for name, library in self.kernels.items():
+            add_kernels(name, library)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A program, and the inputs of calls."""
+
+    program: bytes
+    calls: Sequence[Sequence[Array]]
+    instances: int = 1
+    """How often the program is loaded."""
+    threads: bool = False
+    """Whether each instance runs in a thread of its own; otherwise they take turns."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the backends of its delegates, for our runtime."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, in which arrays keep their layout: pickled as they are, they would be row-major."""
+        calls = [[(array.transpose(order), order) for array in call for order in [_order(array)]] for call in self.calls]
+        return {**vars(self), "calls": calls}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes the fields."""
+        calls = [[array.transpose(np.argsort(order)) for array, order in call] for call in state["calls"]]
+        vars(self).update({**state, "calls": calls})
+
+
+def _order(array: Array) -> list[int]:
+    """The dimensions of an array as they lie in memory, outermost first."""
+    return sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The results of each call of each instance; or why there are none."""
+
+    results: Sequence[Sequence[Sequence[Array]]] = ()
+    error: str | None = None
+    absent: str | None = None
+    """What is not here, so that the engine cannot run such programs."""
+    crash: str | None = None
+    """How the process ended instead of an answer."""

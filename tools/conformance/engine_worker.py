@@ -1,0 +1,82 @@
+"""The process of an engine: programs come on stdin, results go where stdout was. A crash ends this process only."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from flambeau.support.lazy import Array
+from flambeau.tools.conformance.engine_requests import Reply, Request, Start
+
+Load = Callable[..., Callable[[Sequence[Array]], Sequence[object]]]
+_ROUNDS = 3
+
+
+def find_function(place: str) -> Load:
+    """The function at `package.module:name` or `file.py:name`. Raises ImportError, AttributeError."""
+    module, _, name = place.rpartition(":")
+    if not module.endswith(".py"):
+        return getattr(importlib.import_module(module), name)
+    spec = importlib.util.spec_from_file_location(Path(module).stem, module)
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return getattr(found, name)
+
+
+def _answer(load: Load, request: Request) -> Reply:
+    try:
+        results = _results(load, request)
+    except NotImplementedError as error:
+        return Reply(absent=str(error))
+    except Exception as error:
+        return Reply(error=str(error))
+    return Reply(results=results)
+
+
+def _results(load: Load, request: Request) -> list[list[list[Array]]]:
+    """The results of the calls, of each instance."""
+    instances = [load(request.program, *([request.options] if request.options else [])) for _ in range(request.instances)]
+
+    def run(execute: Callable[[Sequence[Array]], Sequence[object]]) -> list[list[Array]]:
+        return [[np.array(value) for value in execute(inputs)] for inputs in request.calls]
+
+    if not request.threads:
+        # Each call of one instance between those of the others.
+        found = [[[np.array(value) for value in execute(inputs)] for execute in instances] for inputs in request.calls]
+        return [[call[index] for call in found] for index in range(len(instances))]
+    with ThreadPoolExecutor(len(instances)) as pool:
+        return [result for _ in range(_ROUNDS) for result in pool.map(run, instances)]
+
+
+def main() -> None:
+    """Answers requests until there are no more."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no reply
+    start: Start = pickle.load(sys.stdin.buffer)
+    sys.path[:] = start.path
+    if start.memory is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (start.memory, start.memory))
+    start.register()
+    load = find_function(start.engine)
+    while True:
+        try:
+            request: Request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(_answer(load, request), replies)
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()

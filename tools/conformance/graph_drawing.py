@@ -1,0 +1,388 @@
+"""Random graphs of what a backend takes: operators on their samples, each reading what others give, in float types, layouts and sizes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
+from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
+from flambeau.dialects.edge.stored_arrays import stored_array
+from flambeau.dialects.ir.expressions import Symbol, of_symbol
+from flambeau.dialects.ir.extents import Extent, extent, is_known
+from flambeau.dialects.ir.tensor_types import Tensor, from_numpy_name, shape_of, tensor
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import flat_results
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.support.lazy import Array
+from flambeau.support.tracebacks import in_one_line
+from flambeau.tools.conformance.operator_choices import Operator, element_names
+from flambeau.tools.samples.sample_generators import FLOATS
+from flambeau.tools.samples.sample_operations import converted
+from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, noise_of
+
+STAYS = "conformance.stays"
+"""The attribute of operators that are kept from the backend, so that what it takes is cut into several partitions."""
+RAISES = "the table raises "
+"""How the reason begins where the table raises an error."""
+MOST_ELEMENTS = 4096
+"""Of one tensor of a graph."""
+_NOISY = 2
+"""The number of computations in which each number is moved as far as rounding may move it."""
+_STEADY = 0.25
+"""How much of the tolerance may be lost to rounding."""
+REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
+"""What rows raise for samples that do not fit: such as those of the edge level, which takes fewer."""
+
+
+@dataclass
+class Graph:
+    """A function, and what it gives on some inputs."""
+
+    seed: int
+    kind: str
+    """Its element type, layout and sizes, in words."""
+    module: ModuleOp
+    context: FlambeauContext
+    calls: list[list[Array]]
+    expected: list[list[Array]]
+    operators: Counter[str]
+    """How often it has an operator of the table that the backend takes."""
+    refused: Counter[tuple[str, str]]
+    """The operators that were drawn and that the table refuses, with the reason."""
+
+
+@dataclass
+class _Value:
+    """A value of a graph, and what it is in the first call."""
+
+    ssa: SSAValue
+    array: Array
+    noisy: list[Array]
+
+
+@dataclass
+class _New:
+    """What an operation under construction adds to the graph."""
+
+    values: list[_Value] = field(default_factory=list[_Value])
+    before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
+    """What gives some of them."""
+
+
+def why_not(table: OperatorTable, op: Operation) -> str | None:
+    """Why a table does not take an operation: also where it fails, which is no reason in words."""
+    try:
+        return table.why_not(op)
+    except Exception as error:
+        return f"{RAISES}{in_one_line(error)}"
+
+
+class _Drawing:
+    def __init__(self, table: OperatorTable, operators: Sequence[Operator], seed: int):
+        self.table = table
+        self.operators = operators
+        self.chosen = random.Random(seed)
+        self.rounding = Rounding(seed)
+        self.context, self.block = FlambeauContext(), Block()
+        self.module = ModuleOp([])
+        self.values: list[_Value] = []
+        self.inputs: list[_Value] = []
+        self.taken: list[tuple[Operator, SchemaOp]] = []
+        self.taken_ops: set[Operation] = set()
+        self.refused: Counter[tuple[str, str]] = Counter()
+        elements = element_names(table)
+        self.element = elements[0] if self.chosen.random() < 0.5 else self.chosen.choice(elements)
+        self.is_channels_last = self.chosen.random() < 0.3
+        self.sizes = self.chosen.choice(("known", "known", "one", "all")) if not table.tensors.static else "known"
+        self.open: dict[int, Symbol] = {}
+        """The symbols that stand for sizes."""
+
+    # Values
+
+    def input_type(self, array: Array, is_static: bool) -> Tensor:
+        """The type of an input: of dynamic sizes where they are open in this graph."""
+        row = from_numpy_name(array.dtype.name)
+        assert row is not None
+        if not is_static:
+            self.open_sizes(array.shape)
+        sizes = [extent(of_symbol(self.open[size])) if size in self.open and not is_static else size for size in array.shape]
+        kind = tensor(row.element, sizes)
+        is_image = self.is_channels_last and array.ndim == 4 and self.chosen.random() < 0.7
+        return with_dim_order(kind, CHANNELS_LAST) if is_image else kind
+
+    def open_sizes(self, shape: Sequence[int]) -> None:
+        candidates = [size for size in shape if size > 1 and size not in self.open]
+        if self.sizes == "all" or (self.sizes == "one" and not self.open):
+            for size in candidates if self.sizes == "all" else candidates[:1]:
+                self.open[size] = Symbol(f"s{size}", self.chosen.choice((0, 1, 1, 1, 2)), 2 * size)
+
+    def value_for(self, array: Array, new: _New, is_constant: bool, existing: float, is_static: bool) -> SSAValue:
+        """A value like an array of a sample: one that is there, a constant, or a new input."""
+        if array.dtype.name in FLOATS:
+            array = converted(array, self.element)
+        alike = [value for value in self.values if value.array.dtype == array.dtype] if not is_constant else []
+        if alike and self.chosen.random() < existing:
+            same = [value for value in alike if value.array.shape == array.shape]
+            return self.chosen.choice((same if same and self.chosen.random() < 0.7 else alike)[-5:]).ssa
+        if is_constant or self.chosen.random() < 0.1:
+            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), self.input_type(array, True))
+            new.before.append(load)
+            new.values.append(self.noisy(load.result, array))
+        else:
+            argument = self.block.insert_arg(self.input_type(array, is_static), len(self.block.args))
+            new.values.append(self.noisy(argument, array))
+        return new.values[-1].ssa
+
+    def noisy(self, ssa: SSAValue, array: Array) -> _Value:
+        return _Value(ssa, array, [cast(Array, self.rounding.moved(array)) for _ in range(_NOISY)])
+
+    # Operations
+
+    def add(self, operator: Operator, sample: Sequence[Any], existing: float, is_static: bool, first: SSAValue | None = None) -> bool:
+        """Adds an operator on a sample, whose first tensor is perhaps given. Says whether the backend takes it."""
+        new, op = _New(), None
+        try:
+            op = self.operation(operator, sample, new, existing, is_static, first)
+            op.verify_()
+            results = self.computed(op, new)
+        except REFUSED_SAMPLES:
+            self.forget(op, new)
+            return False
+        stays = (reason := why_not(self.table, op)) is not None
+        if reason is not None:
+            self.refused[operator.name, reason] += 1
+        read = (value.owner for value in op.operands)
+        spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
+        if results is None or spoils or (stays and self.chosen.random() < 0.9):
+            self.forget(op, new)
+            return False
+        for item in new.before:
+            if isinstance(item, GlobalLoadConstantOp):
+                self.keep(item, next(value.array for value in new.values if value.ssa is item.result))
+            self.block.add_op(item)
+        self.block.add_op(op)
+        self.inputs += [value for value in new.values if value.ssa.owner is self.block]
+        self.values += [*new.values, *results]
+        if stays:
+            return False
+        self.taken.append((operator, op))
+        self.taken_ops.add(op)
+        return True
+
+    def operation(
+        self, operator: Operator, sample: Sequence[Any], new: _New, existing: float, is_static: bool, first: SSAValue | None
+    ) -> SchemaOp:
+        arguments: list[Any] = []
+        for argument, item in zip(operator.kind.schema.arguments, sample, strict=True):
+            is_folded = argument.name in operator.rule.folded and self.chosen.random() < 0.5
+            is_constant = is_folded or argument.name in operator.rule.constants
+            if isinstance(item, np.ndarray):
+                given, first = first, None
+                value = given or self.value_for(cast(Array, item), new, is_constant, existing, is_static)
+                arguments.append(self.in_layout_for(operator, value, new))
+            elif argument.type.is_tensor and isinstance(item, list):
+                values = (
+                    None if part is None else self.value_for(part, new, is_constant, existing, is_static)
+                    for part in cast("list[Any]", item)
+                )
+                arguments.append([None if value is None else self.in_layout_for(operator, value, new) for value in values])
+            elif isinstance(item, tuple) and "size" in argument.name and argument.type.base == "int":
+                arguments.append(self.opened(cast("tuple[int, ...]", item)))
+            else:
+                arguments.append(item)
+        return operator.kind(*arguments)
+
+    def in_layout_for(self, operator: Operator, value: SSAValue, new: _New) -> SSAValue:
+        """A value as an operator may read it: only elementwise ones take other layouts than row-major ones."""
+        if is_row_major(value) or (operator.kind.elementwise and self.chosen.random() < 0.5):
+            return value
+        copy = ToDimOrderCopyOp(value, dim_order=tuple(range(len(shape_of(value)))))
+        new.before.append(copy)
+        known = next(item for item in (*new.values, *self.values) if item.ssa is value)
+        new.values.append(_Value(copy.result, known.array, known.noisy))
+        return copy.result
+
+    def opened(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Some sizes as the symbols that stand for them."""
+        is_open = self.chosen.random() < 0.6
+        return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
+
+    def computed(self, op: SchemaOp, new: _New) -> list[_Value] | None:
+        """The results in the first call; None where they are too large, not finite, or more of them is rounding than can be compared."""
+        known = {value.ssa: value for value in (*self.values, *new.values)}
+        operands = [known[operand] for operand in op.operands]
+        runs = [self.meaning(op, [value.array for value in operands])]
+        runs += [self.meaning(op, [value.noisy[index] for value in operands]) for index in range(_NOISY)]
+        found: list[_Value] = []
+        for place, result in enumerate(op.results):
+            array = runs[0][place]
+            noisy = [cast(Array, self.rounding.moved(run[place])) for run in runs[1:]]
+            if array.size > MOST_ELEMENTS or not is_steady(array, noisy):
+                return None
+            found.append(_Value(result, array, noisy))
+        return found
+
+    def meaning(self, op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
+        arguments = [_known(argument) for argument in op.bind(arrays, op.properties)]
+        with np.errstate(all="ignore"):
+            return [np.asarray(result) for result in flat_results(op.call("numpy", arguments))]
+
+    def keep(self, load: GlobalLoadConstantOp, array: Array) -> None:
+        """Puts a constant into the module."""
+        name, kind = load.global_attr.string_value(), cast(Tensor, load.result.type)
+        data = stored_array(array, kind).reshape(-1).view(np.uint8).data
+        self.module.body.block.add_op(GlobalOp(name, kind, self.context.blobs.add(name, data)))
+
+    def forget(self, op: SchemaOp | None, new: _New) -> None:
+        for item in (*new.before, *([op] if op is not None else [])):
+            item.drop_all_references()
+        for value in reversed(new.values):
+            if value.ssa.owner is self.block:
+                self.block.erase_arg(cast(Any, value.ssa))
+
+    def accepts_return_of(self, op: SchemaOp, result: SSAValue) -> bool:
+        """Whether the table takes an operation also if a result of it is returned."""
+        probe = ReturnOp(result)
+        reason = why_not(self.table, op)
+        probe.drop_all_references()
+        return reason is None
+
+    def read(self, op: SchemaOp) -> None:
+        """Lets an operator of the table read a result that the backend does not give back."""
+        for _ in range(3 * len(self.operators)):
+            reader = self.chosen.choice(self.operators)
+            if not reader.samples:
+                continue
+            if self.add(reader, self.chosen.choice(reader.samples), 0.5, False, op.results[0]):
+                return
+
+    def draw(self, size: int, root: Operator) -> None:
+        """Adds operators, the first of which is `root` if the backend takes any of its samples."""
+        for sample in self.chosen.sample(root.samples, len(root.samples)):
+            if self.add_and_read(root, sample, ((0, False), (0, True))):
+                break
+        for _ in range(6 * size):
+            if len(self.taken) >= size:
+                break
+            operator = self.chosen.choice(self.operators)
+            if operator.samples:
+                self.add_and_read(operator, self.chosen.choice(operator.samples), ((1, False), (0.7, False), (0.5, True)))
+
+    def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
+        """Adds an operator in one of some ways. Says whether the backend takes it."""
+        if not any(self.add(operator, sample, existing, is_static) for existing, is_static in ways):
+            return False
+        _, op = self.taken[-1]
+        if not self.accepts_return_of(op, op.results[0]):
+            self.read(op)
+        return True
+
+    def returned(self) -> Iterator[SSAValue]:
+        """What the function gives back."""
+        for op in list(self.block.ops):
+            is_taken = isinstance(op, SchemaOp) and why_not(self.table, op) is None
+            for place, result in enumerate(op.results if isinstance(op, SchemaOp) else ()):
+                if is_taken and not self.accepts_return_of(cast(SchemaOp, op), result) and (place or result.uses):
+                    continue
+                if (not result.uses and (not place or self.chosen.random() < 0.5)) or self.chosen.random() < 0.1:
+                    yield result
+                    if self.chosen.random() < 0.05:
+                        yield result
+        if self.inputs and self.chosen.random() < 0.1:
+            yield self.chosen.choice(self.inputs).ssa
+
+    def finish(self, seed: int) -> Graph | None:
+        """The graph; None where nothing was drawn."""
+        values = list(self.returned())
+        if not values:
+            return None
+        self.block.add_op(ReturnOp(*values))
+        taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
+        if len(taken) > 1 and self.chosen.random() < 0.3:
+            for _, op in self.chosen.sample(taken, self.chosen.choice((1, 1, 2))):
+                op.attributes[STAYS] = UnitAttr()
+        function = FunctionType.from_lists(self.block.arg_types, [value.type for value in values])
+        self.module.body.block.add_op(FuncOp("forward", function, Region(self.block)))
+        layout = "channels last" if self.is_channels_last else "contiguous"
+        graph = Graph(seed, f"{self.element}, {layout}, sizes {self.sizes}", self.module, self.context, [], [], Counter(), self.refused)
+        graph.operators.update(operator.name for operator, op in taken if STAYS not in op.attributes)
+        for inputs in self.calls():
+            self.call(graph, inputs)
+        return graph if graph.calls else None
+
+    def calls(self) -> Iterator[list[Array]]:
+        """Inputs: those of the samples, and others where the run decides sizes."""
+        values = [next(value for value in self.inputs if value.ssa is argument) for argument in self.block.args]
+        yield [_in_layout(value.array, value.ssa) for value in values]
+        if self.open:
+            sizes = {symbol.name: self.chosen.randint(max(1, int(symbol.low)), int(symbol.high)) for symbol in self.open.values()}
+            yield [_in_layout(_resized(value.array, shape_of(value.ssa), sizes), value.ssa) for value in values]
+
+    def call(self, graph: Graph, inputs: list[Array]) -> None:
+        """Adds a call, unless what it gives cannot be compared."""
+        try:
+            program = interpret(graph.module, graph.context)
+            found = cast("list[Array]", program.run("forward", inputs))
+            moved = [[self.rounding.moved(array) for array in inputs] for _ in range(_NOISY)]
+            noisy = [cast("list[Array]", program.run("forward", given, self.rounding.observe)) for given in moved]
+        except InterpreterError:
+            return  # such as an index that is out of range in fewer rows
+        if all(is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):
+            graph.calls.append(inputs)
+            graph.expected.append(found)
+
+
+def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
+    """Whether an array is finite, and rounding changes less of it than a comparison allows."""
+    if (tolerance := TOLERANCES.get(array.dtype.name)) is None:
+        return all(np.array_equal(array, other) for other in noisy)
+    noise = noise_of(array, noisy)
+    wide = array.astype(np.float64)
+    return bool(np.isfinite(wide).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
+
+
+def _known(argument: Any) -> Any:
+    """An argument with the numbers that its extents are in the first call, where the symbol `s3` is 3."""
+    if isinstance(argument, tuple):
+        return tuple(_known(item) for item in cast("tuple[Any, ...]", argument))
+    if type(argument) is not Extent:
+        return argument
+    assert argument.expression is not None
+    return argument.expression.evaluate({symbol.name: int(symbol.name[1:]) for symbol in argument.expression.symbols})
+
+
+def _resized(array: Array, shape: Sequence[int], sizes: dict[str, int]) -> Array:
+    """The array with other sizes where the run decides them; entries are repeated where they are too few."""
+    for axis, size in enumerate(shape):
+        if not is_known(size):
+            wanted = cast(Extent, size).expression
+            assert wanted is not None
+            array = array.take([place % array.shape[axis] for place in range(wanted.evaluate(sizes))], axis)
+    return array
+
+
+def _in_layout(array: Array, value: SSAValue) -> Array:
+    """The array in memory as its type says."""
+    if is_row_major(value):
+        return np.ascontiguousarray(array) if array.ndim else array
+    return np.ascontiguousarray(array.transpose(CHANNELS_LAST)).transpose(np.argsort(CHANNELS_LAST))
+
+
+def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
+    """A graph of up to `size` operators that a table takes; the seed alone decides it. None where nothing fits."""
+    drawing = _Drawing(table, operators, seed)
+    drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])
+    return drawing.finish(seed)

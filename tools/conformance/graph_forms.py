@@ -1,0 +1,81 @@
+"""The forms of a graph on its way to a program: whole, partitioned and converted, lowered, and as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import Backend
+from flambeau.passes.delegation.lower_partitions import LowerPartitionsPass
+from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.pipelines import delegate
+from flambeau.runtime.emit import emit_pte
+from flambeau.tools.conformance.graph_drawing import STAYS
+
+_TO_PROGRAM = Pipeline.parse("edge-to-exec,plan")
+_WHOLE = Pipeline.parse("decompose-aten,convert-aten-to-core,canonicalize,core-to-edge,edge-to-exec,plan")
+
+
+@dataclass
+class Payload:
+    """The bytes that a backend made of a partition, and what it finds by name in the program."""
+
+    identifier: str
+    data: bytes
+    named_data: Mapping[str, bytes]
+
+    def decoded(self, backend: Backend, data: bytes | None = None) -> ModuleOp:
+        """What the payload, or other bytes in its place, computes. Raises what the backend's `decode` does, which there must be."""
+        assert backend.decode is not None
+        named = {key: memoryview(value) for key, value in self.named_data.items()}
+        return backend.decode(memoryview(self.data if data is None else data), named, BlobStore())
+
+
+class Forms:
+    """The forms of a module for one backend, each made from the one before. Each raises PassError where a pass cannot do its work."""
+
+    def __init__(self, backend: str, module: ModuleOp, context: FlambeauContext):
+        passes = [
+            item.keeping(lambda op: STAYS in op.attributes) if isinstance(item, PartitionPass) else item for item in _delegation(backend)
+        ]
+        place = next(index for index, item in enumerate(passes) if isinstance(item, LowerPartitionsPass))
+        self._before, self._after = Pipeline.of(passes[:place]), Pipeline.of(passes[place:])
+        self._context = context
+        self.module = module.clone()
+
+    def convert(self) -> int:
+        """Cuts partitions and converts them; says how many there are."""
+        self._before.run(self.module, self._context)
+        return sum(isinstance(op, PartitionOp) for op in self.module.body.block.ops)
+
+    def lower(self) -> list[Payload]:
+        """Compiles the partitions to payloads."""
+        self._after.run(self.module, self._context)
+        ops = list(self.module.body.block.ops)
+        named_data = {op.key.data: bytes(self._context.blobs.get(op.value)) for op in ops if isinstance(op, NamedDataOp)}
+        return [Payload(op.backend.data, bytes(self._context.blobs.get(op.data)), named_data) for op in ops if isinstance(op, PayloadOp)]
+
+    def emit(self) -> bytes:
+        """Compiles what is left for the CPU, and gives the program."""
+        _TO_PROGRAM.run(self.module, self._context)
+        return b"".join(emit_pte(self.module, self._context))
+
+
+def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
+    """The program of a module that only the CPU runs."""
+    whole = module.clone()
+    _WHOLE.run(whole, context)
+    return b"".join(emit_pte(whole, context))
+
+
+def _delegation(backend: str) -> Sequence[ModulePass]:
+    return delegate(PipelineOptions(backends=(backend,)))

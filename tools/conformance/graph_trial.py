@@ -1,0 +1,222 @@
+"""One graph on trial: every form of it must give what the graph gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr
+
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.options import Choice
+from flambeau.passes.manager import PassError
+from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.support.lazy import Array
+from flambeau.support.tracebacks import in_one_line
+from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.engine_process import EngineProcess
+from flambeau.tools.conformance.engine_requests import Reply, Request
+from flambeau.tools.conformance.graph_drawing import RAISES, STAYS, Graph, why_not
+from flambeau.tools.conformance.graph_forms import Forms, Payload, whole_program
+from flambeau.tools.conformance.payload_corruption import check_decode, check_engine
+from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong, in one line."""
+
+    check: str
+    """What was done."""
+    details: str
+    seed: int | None = None
+    kind: str = ""
+    operators: tuple[str, ...] = ()
+    """Those that fail alone; all of the graph where none does."""
+
+
+@dataclass
+class Outcome:
+    """What became of a graph."""
+
+    graph: Graph
+    partitions: int = 0
+    payloads: Sequence[Payload] = ()
+    failure: Failure | None = None
+    passed: list[str] = field(default_factory=list[str])
+    """The checks that it passed, by what was done."""
+
+
+class _Attempt:
+    """The steps of one graph."""
+
+    def __init__(self, trial: Trial, graph: Graph):
+        self.trial = trial
+        self.graph = graph
+        self.outcome = Outcome(graph)
+        self.forms = Forms(trial.backend, graph.module, graph.context)
+        self.at = ""
+
+    def run(self) -> Outcome:
+        """What becomes of it."""
+        if (found := wrong_reason(self.graph)) is not None:
+            self.outcome.failure = found
+            return self.outcome
+        try:
+            self.compile()
+            if self.outcome.payloads:
+                self.execute()
+        except Exception as error:
+            self.outcome.failure = Failure(self.at, in_words(error))
+        return self.outcome
+
+    @contextmanager
+    def step(self, name: str) -> Generator[None]:
+        """A check, which is passed if the block ends."""
+        self.at = name
+        yield
+        self.outcome.passed.append(name)
+
+    def compile(self) -> None:
+        """To payloads and back; numpy runs each form."""
+        backend, forms, graph = self.trial.choice.backend, self.forms, self.graph
+        with self.step("convert"):
+            self.outcome.partitions = forms.convert()
+        with self.step("numpy of what is converted"):
+            self.compare(lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
+        if (missing := backend.missing()) is not None:
+            self.trial.absent["encode"] = missing
+            return
+        with self.step("encode"):
+            self.outcome.payloads = forms.lower()
+        if backend.decode is None:
+            return
+        with self.step("numpy of what is decoded"):
+            self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+        with self.step("decode of bad payloads"):
+            check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
+
+    def execute(self) -> None:
+        """The program on each engine, beside that of the whole graph."""
+        if not self.trial.engines or (whole := _whole_program(self.graph)) is None:
+            return
+        with self.step("compile"):
+            program = self.forms.emit()
+        if self.trial.example is None:
+            self.trial.example = self.graph, self.outcome.payloads, Request(program, self.graph.calls)
+        for engine in list(self.trial.engines):
+            self.execute_on(engine, whole, program)
+        runtime, calls = self.trial.runtime, self.graph.calls
+        if runtime in self.trial.engines:
+            with self.step(f"{runtime.name}, two instances"):
+                self.compare_all(runtime.ask(Request(program, calls, instances=2)))
+            with self.step(f"{runtime.name}, two threads"):
+                self.compare_all(runtime.ask(Request(program, calls, instances=2, threads=True)))
+            with self.step(f"{runtime.name}, bad payloads"):
+                check_engine(runtime, program, calls, random.Random(self.graph.seed))
+
+    def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> None:
+        """Compares the whole graph on an engine, if it runs it, and the partitioned one."""
+        reply = engine.ask(Request(whole, self.graph.calls))
+        if reply.results:
+            with self.step(f"{engine.name}, whole"):
+                self.compare_all(reply)
+        reply = engine.ask(Request(program, self.graph.calls))
+        if reply.absent is not None:
+            self.trial.absent[engine.name] = reply.absent
+            self.trial.engines.remove(engine)
+            return
+        with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
+            self.compare_all(reply)
+
+    def compare_all(self, reply: Reply) -> None:
+        """Compares the results of every call of every instance. Raises Disagreement."""
+        if (wrong := reply.crash or reply.error or reply.absent) is not None:
+            raise Disagreement(wrong)
+        for results in reply.results:
+            left = iter(results)
+            self.compare(lambda inputs, left=left: next(left))
+
+    def compare(self, run: Callable[[Sequence[Array]], Sequence[Any]]) -> None:
+        """Compares the results of every call. Raises Disagreement."""
+        for call, (inputs, expected) in enumerate(zip(self.graph.calls, self.graph.expected, strict=True)):
+            found = [np.asarray(value) for value in run(inputs)]
+            if len(found) != len(expected):
+                raise Disagreement(f"{len(found)} outputs instead of {len(expected)}")
+            for place, (a, b) in enumerate(zip(expected, found, strict=True)):
+                if (details := difference_of(a, b, SemanticsOptions())) is not None:
+                    raise Disagreement(f"output {place}{' of the second call' if call else ''}: {details}")
+
+
+def wrong_reason(graph: Graph) -> Failure | None:
+    """A refusal of the table without a reason in words."""
+    for name, reason in graph.refused:
+        words = reason.split()
+        if reason.startswith(RAISES) or len(words) < 3 or "\n" in reason or "object at 0x" in reason:
+            return Failure(
+                "reasons for refusals", reason if reason.startswith(RAISES) else f"no reason in words: {reason!r}", operators=(name,)
+            )
+    return None
+
+
+def _whole_program(graph: Graph) -> bytes | None:
+    """The program of a graph that only the CPU runs; None where it has no kernels for all of it."""
+    try:
+        return whole_program(graph.module, graph.context)
+    except PassError:
+        return None
+
+
+def in_words(error: Exception) -> str:
+    """An error in one line, with its class where it is not one for people."""
+    words = " ".join(str(error).split())
+    return words if isinstance(error, Disagreement | PassError | BackendError | InterpreterError) and words else in_one_line(error)
+
+
+class Trial:
+    """Tries graphs on a backend."""
+
+    def __init__(self, backend: str, choice: Choice, runtime: EngineProcess, others: Sequence[EngineProcess]):
+        self.backend = backend
+        self.choice = choice
+        self.runtime = runtime
+        self.engines = [runtime, *others]
+        self.absent: dict[str, str] = {}
+        """What is not here, and why: engines, or what compiles payloads."""
+        self.example: tuple[Graph, Sequence[Payload], Request] | None = None
+        """The first graph that was compiled to payloads, and its program."""
+
+    def run(self, graph: Graph) -> Outcome:
+        """Tries a graph. If it fails, finds the operators that fail alone."""
+        outcome = _Attempt(self, graph).run()
+        if (found := outcome.failure) is not None:
+            guilty = tuple(dict.fromkeys(name for name, alone in self._alone(graph) if _Attempt(self, alone).run().failure is not None))
+            operators = found.operators or guilty or tuple(sorted(graph.operators))
+            outcome.failure = Failure(found.check, found.details, graph.seed, graph.kind, operators)
+        return outcome
+
+    def _alone(self, graph: Graph) -> list[tuple[str, Graph]]:
+        """The graph with each operator of it that the backend takes as the only one that it may take."""
+        taken = [index for index, op in enumerate(graph.module.walk()) if isinstance(op, SchemaOp) and self._takes(op)]
+        found: list[tuple[str, Graph]] = []
+        for index in taken:
+            module = graph.module.clone()
+            ops = list(module.walk())
+            for other in taken:
+                if other != index:
+                    ops[other].attributes[STAYS] = UnitAttr()
+            op = ops[index]
+            assert isinstance(op, SchemaOp)
+            name = op.schema.name if op.level() == "edge" else op.name
+            found.append(
+                (name, Graph(graph.seed, graph.kind, module, graph.context, graph.calls, graph.expected, graph.operators, graph.refused))
+            )
+        return found
+
+    def _takes(self, op: SchemaOp) -> bool:
+        return STAYS not in op.attributes and why_not(self.choice.table, op) is None

@@ -1,0 +1,50 @@
+"""The operators of a backend's table, with the samples to draw them from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flambeau.dialects.ir.tensor_types import dtype_of, is_float
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import OperatorTable, Rule
+from flambeau.tools.samples.sample_generators import FLOATS
+from flambeau.tools.samples.sample_table import all_samples, bound_samples
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a table."""
+
+    name: str
+    """As the table calls it."""
+    kind: type[SchemaOp]
+    rule: Rule
+    samples: Sequence[tuple[Any, ...]]
+
+
+def operators_of(table: OperatorTable) -> tuple[list[Operator], dict[str, str]]:
+    """The operators of a table that can be tried, and why the others cannot."""
+    found: list[Operator] = []
+    others: dict[str, str] = {}
+    samples = all_samples()
+    for name, rule in sorted(table.rules.items()):
+        kind = find_op(f"edge.{name}") or find_op(name)
+        generate = None if kind is None else samples.get(kind.siblings["row"].name)
+        if kind is None:
+            others[name] = "the table names an operator that does not exist"
+        elif kind.random or generate is None:
+            others[name] = "it draws random numbers" if kind.random else "it has no samples"
+        else:
+            found.append(Operator(name, kind, rule, bound_samples(generate, kind)))
+    return found, others
+
+
+def element_names(table: OperatorTable) -> list[str]:
+    """The float types to try, by their numpy names: those that a table takes; if it takes none, all types that it does."""
+    taken = table.tensors.dtypes
+    return (
+        [dtype_of(element).numpy for element in taken if is_float(element)] or [dtype_of(element).numpy for element in taken] or [*FLOATS]
+    )

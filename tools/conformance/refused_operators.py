@@ -1,0 +1,69 @@
+"""What a backend computes right and its table refuses: the table may be too narrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Block, Region
+
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import level_ops
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.options import Choice
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array
+from flambeau.tools.conformance.graph_drawing import REFUSED_SAMPLES, is_steady, why_not
+from flambeau.tools.conformance.operator_choices import element_names
+from flambeau.tools.samples.sample_generators import FLOATS
+from flambeau.tools.samples.sample_operations import arrays_of, converted, meaning, operation, with_tensors
+from flambeau.tools.samples.sample_table import all_samples, bound_samples
+from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
+
+
+def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
+    """For each reason to refuse them, the operators that are compiled and right: one sample of each is tried."""
+    element, samples = element_names(choice.table)[0], all_samples()
+    found: dict[str, list[str]] = {}
+    for kind in level_ops("edge"):
+        generate = samples.get(kind.siblings["row"].name)
+        reasons: set[str] = set()
+        for sample in bound_samples(generate, kind) if generate is not None and not kind.random else ():
+            case = with_tensors(sample, lambda _, array: converted(array, element) if array.dtype.name in FLOATS else array)
+            try:
+                op, block = operation(kind, case)
+                reason = why_not(choice.table, op)
+                if reason is None or reason in reasons:
+                    continue
+                op.verify_()
+                expected = meaning(op, arrays_of(case))
+            except REFUSED_SAMPLES:
+                continue
+            if not all(is_steady(array, ()) for array in expected):
+                continue
+            reasons.add(reason)
+            if _computes(choice, op, block, arrays_of(case), expected):
+                found.setdefault(reason, []).append(op.name)
+    return found
+
+
+def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
+    """Whether a backend compiles an operation, whatever its table says, to what computes the same."""
+    backend, context, module = choice.backend, FlambeauContext(), ModuleOp([])
+    block.add_ops([op, ReturnOp(op.results)])
+    kind = FunctionType.from_lists(block.arg_types, op.result_types)
+    partition = PartitionOp("alone", backend.identifier, kind, Region(block))
+    module.body.block.add_op(partition)
+    constants = ModuleConstants(context, module)
+    try:
+        if backend.convert is not None:
+            backend.convert(partition, constants, choice.options)
+        (encoded,) = backend.encode([partition], constants, choice.options)
+        named = {key: memoryview(value).cast("B") for key, value in encoded.named_data.items()}
+        found: list[Any] = [np.asarray(value) for value in run_payload(backend.identifier, memoryview(encoded.data), named, inputs)]
+    except Exception:
+        return False  # the table is right: the backend does not compute it, in whatever words
+    return len(found) == len(expected) and not any(difference_of(a, b, SemanticsOptions()) for a, b in zip(expected, found, strict=True))

@@ -1,0 +1,37 @@
+"""What the part of a backend in the C runtime does with options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.engine_process import EngineProcess
+from flambeau.tools.conformance.engine_requests import Request
+
+UNKNOWN = "no_such_option"
+LIBRARY = "no_such_library.so"
+"""What a backend that takes the path of a library as the option `library` is given for it."""
+
+
+def check_unknown_option(engine: EngineProcess, request: Request) -> None:
+    """Gives an option that no backend has. Raises Disagreement if it is not refused."""
+    said = _refusal(engine, request, UNKNOWN, "1")
+    if not said or "\n" in said:
+        raise Disagreement(f"an option that it does not have is not refused in one line: {said!r}")
+
+
+def check_absent_library(engine: EngineProcess, request: Request) -> str | None:
+    """Names a library that does not exist. Raises Disagreement; says why nothing was checked, if nothing was."""
+    said = _refusal(engine, request, "library", LIBRARY)
+    if said is None or LIBRARY not in said:
+        return "its part of the C runtime loads no library that the option 'library' names"
+    if "\n" in said:
+        raise Disagreement(f"a library that is not there is not refused in one line that names it: {said!r}")
+    return None
+
+
+def _refusal(engine: EngineProcess, request: Request, option: str, value: str) -> str | None:
+    reply = engine.ask(replace(request, options={option: value}))
+    if reply.crash is not None:
+        raise Disagreement(reply.crash)
+    return reply.error or reply.absent

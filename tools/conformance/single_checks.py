@@ -1,0 +1,62 @@
+"""The checks of a backend that are made once: its README, what its table leaves, what it does without what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flambeau.tools.conformance.absence import check_modules
+from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.graph_trial import Trial
+from flambeau.tools.conformance.readme_check import folder_of, missing_sections
+from flambeau.tools.conformance.refused_operators import computed_and_refused
+from flambeau.tools.conformance.runtime_options import check_absent_library, check_unknown_option
+
+Check = Callable[[Trial], Sequence[str]]
+"""Gives notes; raises Disagreement."""
+
+
+def _readme(trial: Trial) -> Sequence[str]:
+    folder = folder_of(trial.choice.backend.name)
+    if folder is None:
+        return ["README: not looked for: the backend is no folder"]
+    if missing := missing_sections(folder):
+        raise Disagreement("; ".join(missing))
+    return []
+
+
+def _refused_operators(trial: Trial) -> Sequence[str]:
+    if trial.choice.backend.decode is None or trial.choice.backend.missing() is not None:
+        return []
+    found = computed_and_refused(trial.choice)
+    return [f"compiled, and right, where the table says that {why}: {', '.join(names)}" for why, names in found.items()]
+
+
+def _absent_modules(trial: Trial) -> Sequence[str]:
+    backend = trial.choice.backend
+    if backend.requires and trial.example is not None:
+        graph, payloads, _ = trial.example
+        check_modules(trial.backend, backend, payloads, graph.seed)
+    return []
+
+
+def _unknown_option(trial: Trial) -> Sequence[str]:
+    if trial.example is not None and trial.runtime in trial.engines:
+        check_unknown_option(trial.runtime, trial.example[2])
+    return []
+
+
+def _absent_library(trial: Trial) -> Sequence[str]:
+    if trial.example is None or trial.runtime not in trial.engines:
+        return []
+    why = check_absent_library(trial.runtime, trial.example[2])
+    return [] if why is None else [f"absent library: not checked: {why}"]
+
+
+SINGLE_CHECKS: dict[str, Check] = {
+    "README": _readme,
+    "refused operators": _refused_operators,
+    "absent modules": _absent_modules,
+    "unknown option": _unknown_option,
+    "absent library": _absent_library,
+}
+"""By what is looked at."""

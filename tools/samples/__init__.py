@@ -1,0 +1,1 @@
+"""Samples: for each operator, arguments with which to try it."""
