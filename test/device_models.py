@@ -21,8 +21,6 @@ class Case:
     module: nn.Module
     calls: list[Tensors]
     dynamic_shapes: Any = None
-    left: frozenset[tuple[str, str]] = frozenset()
-    """The operators that stay, with the reasons."""
 
     def export(self) -> torch.export.ExportedProgram:
         """The program."""
@@ -100,8 +98,8 @@ def ds_cnn() -> Case:
     return Case(nn.Sequential(*layers).eval(), [(torch.rand(1, 1, 49, 10),)])
 
 
-def _case(model: tuple[nn.Module, Tensors], left: Left = frozenset()) -> Case:
-    return Case(model[0], [model[1]], left=left)
+def _case(model: tuple[nn.Module, Tensors]) -> Case:
+    return Case(model[0], [model[1]])
 
 
 class Ids(nn.Module):
@@ -116,26 +114,10 @@ class Ids(nn.Module):
 
 
 def llama_of_any_length() -> Case:
-    """A block of Llama on 2 to 64 tokens. Its masks are computed on the CPU."""
+    """A block of Llama on 2 to 64 tokens."""
     model, (ids,) = llama(16, 1)
     calls = [(ids,), *((torch.randint(0, 4096, (1, length)),) for length in (5, 64, 2))]
-    integers = ("view_copy", "slice_copy.Tensor", "add.Scalar", "sub.Scalar", "sub.Tensor", "cat")
-    masks = (
-        "arange.start_step",
-        "ne.Scalar",
-        "cumsum",
-        "index.Tensor",
-        "eq.Tensor",
-        "bitwise_and.Tensor",
-        "le.Tensor",
-        "any.dim",
-        "logical_not",
-        "logical_or",
-        "_to_copy",
-    )
-    left = {(f"edge.{name}", INTEGER) for name in integers} | {(f"edge.{name}", NO_NODE) for name in masks}
-    left |= {LOOKUP, ("edge.where.self", MASK), ("edge.view_copy", "the run decides more than one of its sizes")}
-    return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},), frozenset(left))
+    return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},))
 
 
 def images_of_any_number() -> Case:
@@ -169,13 +151,6 @@ def rows_of_any_number() -> Case:
     return Case(Rows().eval(), calls, ({0: torch.export.Dim("planes", min=1, max=9)},))
 
 
-Left = frozenset[tuple[str, str]]
-NO_NODE = "the backend has no such operator"
-MASK = "a tensor is of i1, and its kernel takes f32"
-INTEGER = "a tensor is of i64, and its kernel takes f32"
-LOOKUP = ("edge.embedding", NO_NODE)
-MASKS = {(f"edge.{name}", NO_NODE) for name in ("_to_copy", "index.Tensor", "bitwise_and.Tensor", "any.dim", "logical_not", "logical_or")}
-
 CASES: dict[str, Callable[[], Case]] = {
     "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
     "mobilenet_v3": mobilenet_v3,
@@ -183,10 +158,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "resnet18": lambda: _case(resnet18(32)),
     "ds_cnn": ds_cnn,
     "deit_tiny": lambda: _case(deit_tiny(32, 1)),
-    "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256), frozenset({LOOKUP})),
-    "llama": lambda: _case(llama(16, 1), frozenset({LOOKUP})),
+    "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256)),
+    "llama": lambda: _case(llama(16, 1)),
     "llama of any length": llama_of_any_length,
     "rows of any number": rows_of_any_number,
-    "lstm_classifier": lambda: _case(lstm_classifier(8), frozenset({LOOKUP})),
-    "minilm": lambda: _case(minilm(16, 1), frozenset({LOOKUP, *MASKS, ("edge.where.self", MASK), ("edge.view_copy", INTEGER)})),
+    "lstm_classifier": lambda: _case(lstm_classifier(8)),
+    "minilm": lambda: _case(minilm(16, 1)),
 }
