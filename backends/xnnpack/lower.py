@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from xdsl.ir import SSAValue
 
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
-from flambeau.backends.xnnpack.legality import reduced_dims
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters, separate_outputs
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting import matching as m
@@ -48,10 +47,6 @@ def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
 def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
     """A node of images [N, H, W, C] on images [N, C, H, W]."""
     return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    return values[0], values[-1]
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
@@ -168,7 +163,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         shape = shape_of(x)
         x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
         stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
-    (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
+    (down, right), (tall, wide) = pair(padding), pair(output_padding)
     if transposed:
         # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
         kind, outputs = products.ConvTranspose2dNodeOp, array.shape[1]
@@ -180,7 +175,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         is_depthwise = inputs == 1 and groups > 1
         kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
         weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
-    numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
+    numbers = (down, right, down, right, *array.shape[2:], *pair(stride), *pair(dilation), inputs, outputs, groups, tall, wide)
     loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
     return reshaped(image, shape_of(op.result))
@@ -213,10 +208,10 @@ def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, kernel, stride, padding = op.arguments()[:4]
     is_max = len(op.results) > 1
-    dilation = _pair(op.argument("dilation")) if is_max else (1, 1)
+    dilation = pair(op.argument("dilation")) if is_max else (1, 1)
     kind = pooling.MaxPooling2dNodeOp if is_max else pooling.AvgPooling2dNodeOp
-    down, right = _pair(padding)
-    numbers = (down, right, down, right, *_pair(kernel), *_pair(stride or kernel), *dilation)
+    down, right = pair(padding)
+    numbers = (down, right, down, right, *pair(kernel), *pair(stride or kernel), *dilation)
     return _on_images(x, lambda image: kind(*numbers, image))
 
 
