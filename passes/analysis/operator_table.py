@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -171,7 +171,10 @@ class OperatorTable:
 
     def keeps_whole(self, op: SchemaOp) -> bool:
         """Whether an operation of an earlier level is to stay whole until partitions are cut."""
-        return self.keeps(type(op)) and self.tensors.why_not(op) is None and self.rules[op.schema.name].why_not(op) is None
+        if not self.keeps(type(op)):
+            return False
+        rule = self.rules[op.schema.name]
+        return self._why_not_tensors(op, rule) is None and rule.why_not(op) is None
 
     def why_not(self, op: Operation) -> str | None:
         """Why an operation is not taken; None when it is."""
@@ -180,6 +183,12 @@ class OperatorTable:
         rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
         if rule is None:
             return "the backend has no such operator"
-        arguments = [op.argument(name) for name in rule.folded]
-        folded = [cast("SSAValue", value) for value in arguments if isinstance(value, SSAValue) and is_constant(cast("SSAValue", value))]
-        return self.tensors.why_not(op, folded) or rule.why_not(op)
+        return self._why_not_tensors(op, rule) or rule.why_not(op)
+
+    def _why_not_tensors(self, op: SchemaOp, rule: Rule) -> str | None:
+        """Which tensor the backend does not take: not a folded constant. An argument whose dtypes the rule says has these instead."""
+        own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
+        constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
+        others: list[Any] = [*constants, *(op.argument(limit.argument) for limit in own)]
+        reasons = [replace(self.tensors, argument=limit.argument, dtypes=limit.dtypes).why_not(op, constants) for limit in own]
+        return next(filter(None, reasons), None) or self.tensors.why_not(op, others)
