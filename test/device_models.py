@@ -1,15 +1,23 @@
-"""Models that a device runs, small: what they consist of is what counts."""
+"""Models that a device runs, small: what they consist of is what counts. And their journey through a backend."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from models import deit_tiny, gpt2, llama, lstm_classifier, minilm, mobilenet_v2, resnet18
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.runtime.emit import read_pte
+from flambeau.runtime.interpreter import interpret
 
 Tensors = tuple[Tensor, ...]
 
@@ -165,3 +173,50 @@ CASES: dict[str, Callable[[], Case]] = {
     "lstm_classifier": lambda: _case(lstm_classifier(8)),
     "minilm": lambda: _case(minilm(16, 1)),
 }
+
+TOLERANCE = 1e-4
+"""The largest difference from PyTorch, in units of the largest value."""
+
+
+@dataclass
+class Journey:
+    """A model on its way through a backend, and what PyTorch makes of each call."""
+
+    name: str
+    backend: str
+    case: Case
+    expected: list[Any]
+    edge: EdgeProgramManager
+    program: bytes
+
+    def check(self, run: Callable[[Tensors], Any]) -> None:
+        """Compares what something makes of each call."""
+        for call, expected in zip(self.case.calls, self.expected, strict=True):
+            found = np.asarray(run(call)[0])
+            assert found.shape == expected.shape
+            assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
+
+    def check_by_numpy(self) -> None:
+        """Runs the converted partitions and the decoded payloads."""
+        converted = self.edge.transform(f"partition{{backends={self.backend}}},convert-partitions,cse")
+        interpreted = interpret(converted.module, converted.context)
+        self.check(lambda call: interpreted.run("forward", arrays(call)))
+        context = FlambeauContext()
+        decoded = interpret(read_pte(self.program, context), context, run_payload)
+        self.check(lambda call: decoded.run("forward", arrays(call)))
+
+
+def arrays(call: Tensors) -> list[Any]:
+    """The inputs of a call for engines without torch."""
+    return [tensor.numpy() for tensor in call]
+
+
+def start_journey(name: str, backend: str) -> Journey:
+    """Compiles a model for a backend."""
+    gc.collect()  # the IR of the one before refers to itself
+    cast(Any, torch).manual_seed(0)
+    case = CASES[name]()
+    with torch.no_grad():
+        expected = [case.module(*call).numpy() for call in case.calls]
+    edge = to_edge(case.export())
+    return Journey(name, backend, case, expected, edge, bytes(edge.to_backend(backend).to_executorch().buffer))

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from device_models import CASES, Case, Tensors
+from device_models import CASES, Journey, arrays, start_journey
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 
-from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
-from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import run_payload
 from flambeau.runtime import Runtime
-from flambeau.runtime.emit import read_pte
-from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import DelegateCall, read_program
 
 peer: Any = executorch_runtime
-TOLERANCE = 1e-4
-"""The largest difference, in units of the largest value."""
-
 NO_NODE = "the backend has no such operator"
 MASK = "a tensor is of i1, and its kernel takes f32"
 INTEGER = "a tensor is of i64, and its kernel takes f32"
@@ -51,65 +38,29 @@ LEFT: dict[str, set[tuple[str, str]]] = {
 """The operators that stay of a model, with the reasons."""
 
 
-@dataclass
-class Journey:
-    """A model on its way, and what PyTorch makes of each call."""
-
-    name: str
-    case: Case
-    expected: list[Any]
-    edge: EdgeProgramManager
-    program: bytes
-
-
 @pytest.fixture(scope="module", params=sorted(CASES))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
-    gc.collect()  # the IR of the one before refers to itself
-    cast(Any, torch).manual_seed(0)
-    case = CASES[request.param]()
-    with torch.no_grad():
-        expected = [case.module(*call).numpy() for call in case.calls]
-    edge = to_edge(case.export())
-    return Journey(request.param, case, expected, edge, bytes(edge.to_backend("xnnpack").to_executorch().buffer))
-
-
-def check(journey: Journey, run: Callable[[Tensors], Any]) -> None:
-    for call, expected in zip(journey.case.calls, journey.expected, strict=True):
-        found = np.asarray(run(call)[0])
-        assert found.shape == expected.shape
-        assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
-
-
-def arrays(call: Tensors) -> list[Any]:
-    return [tensor.numpy() for tensor in call]
+    return start_journey(request.param, "xnnpack")
 
 
 def calls(program: bytes) -> int:
     return sum(isinstance(item, DelegateCall) for item in read_program(program).execution_plan[0].chains[0].instructions)
 
 
-def test_the_converted_partitions_run_by_numpy(journey: Journey):
-    converted = journey.edge.transform("partition{backends=xnnpack},convert-partitions,cse")
-    interpreted = interpret(converted.module, converted.context)
-    check(journey, lambda call: interpreted.run("forward", arrays(call)))
-
-
-def test_the_decoded_payloads_run_by_numpy(journey: Journey):
-    context = FlambeauContext()
-    interpreted = interpret(read_pte(journey.program, context), context, run_payload)
-    check(journey, lambda call: interpreted.run("forward", arrays(call)))
+def test_numpy_runs_what_is_converted_and_what_is_decoded(journey: Journey):
+    journey.check_by_numpy()
 
 
 def test_the_c_runtime_runs_it(journey: Journey):
     method = Runtime.get().load_program(journey.program).load_method("forward")
-    check(journey, lambda call: method.execute(arrays(call)))
+    journey.check(lambda call: method.execute(arrays(call)))
 
 
 def test_stock_executorch_runs_it(journey: Journey):
     program = peer.Runtime.get().load_program(journey.program, verification=peer.Verification.InternalConsistency)
     method = program.load_method("forward")
-    check(journey, lambda call: method.execute(list(call)))
+    journey.check(lambda call: method.execute(list(call)))
 
 
 def test_what_stays_has_a_reason(journey: Journey):
