@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.openvino.dialect.layers import LayerOp
+from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
 from flambeau.backends.openvino.encode import PRECISIONS
 from flambeau.backends.openvino.payload import Payload, read_payload, refused
 from flambeau.backends.openvino.representation import OPEN, Layer, Port, read_model
@@ -138,7 +138,7 @@ class _Decoder:
         given: dict[str, Any] = {}
         for argument in row.schema.arguments:
             if argument.keyword_only:
-                given[argument.name] = self._attribute(argument, data.pop(row.attribute_name(argument.name), None))
+                given[argument.name] = self._attribute(argument, data.pop(attribute_name(argument.name), None))
             elif argument.type.is_list and argument.type.is_tensor:
                 given[argument.name], inputs = [self._value(source) for source in inputs], []
             elif not inputs:

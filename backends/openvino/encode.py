@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import SSAValue
 
-from flambeau.backends.openvino.dialect.layers import LayerOp
+from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
 from flambeau.backends.openvino.payload import aligned, write_payload
 from flambeau.backends.openvino.representation import OPEN, Layer, Port, write_model
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
@@ -100,7 +100,7 @@ class _Encoder:
         inputs: list[tuple[int, int]] = []
         for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
             if argument.keyword_only:
-                data[op.attribute_name(argument.name)] = _text(value)
+                data[attribute_name(argument.name)] = _text(value)
             elif argument.type.is_tensor:
                 items = cast("list[SSAValue]", value if isinstance(value, list) else [value])
                 inputs += [self.sources[item] for item in items]

@@ -46,7 +46,6 @@ typedef struct ov_library {
   ov_status (*inputs_size)(const ov_compiled_model *compiled, size_t *count);
   ov_status (*outputs_size)(const ov_compiled_model *compiled, size_t *count);
   ov_status (*input_by_index)(const ov_compiled_model *compiled, size_t index, ov_port **port);
-  ov_status (*output_by_index)(const ov_compiled_model *compiled, size_t index, ov_port **port);
   void (*port_free)(ov_port *port);
   ov_status (*port_element_type)(const ov_port *port, int *type);
   ov_status (*port_partial_shape)(const ov_port *port, ov_partial_shape *shape);
@@ -54,10 +53,10 @@ typedef struct ov_library {
   ov_status (*create_infer_request)(const ov_compiled_model *compiled, ov_infer_request **request);
   void (*infer_request_free)(ov_infer_request *request);
   ov_status (*set_input)(ov_infer_request *request, size_t index, const ov_tensor *tensor);
-  ov_status (*set_output)(ov_infer_request *request, size_t index, const ov_tensor *tensor);
   ov_status (*get_output)(const ov_infer_request *request, size_t index, ov_tensor **tensor);
   ov_status (*infer)(ov_infer_request *request);
   ov_status (*tensor_from_host)(int type, ov_shape shape, void *data, ov_tensor **tensor);
+  ov_status (*tensor_type)(const ov_tensor *tensor, int *type);
   ov_status (*tensor_shape)(const ov_tensor *tensor, ov_shape *shape);
   ov_status (*tensor_bytes)(const ov_tensor *tensor, size_t *bytes);
   ov_status (*tensor_data)(const ov_tensor *tensor, void **data);

@@ -91,14 +91,12 @@ static fl_status read_model(const fl_payload *payload, model *m) {
 
 /* ---- Init ---- */
 
-/* An input or an output. */
 typedef struct port {
   int type;
   int rank; /* -1: any */
   ov_range dims[MOST_RANK];
   void *data; /* the memory that OpenVINO knows, of a tensor of these sizes */
   int64_t sizes[MOST_RANK];
-  int is_open; /* the run decides its sizes */
 } port;
 
 typedef struct delegate {
@@ -106,9 +104,9 @@ typedef struct delegate {
   ov_core *core;
   ov_compiled_model *compiled;
   ov_infer_request *request;
-  port *ports; /* inputs, then outputs */
-  size_t inputs;
-  size_t count;
+  port *inputs;
+  size_t input_count;
+  size_t output_count;
 } delegate;
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
@@ -157,7 +155,7 @@ static fl_status compile(delegate *d, const model *m, const settings *set) {
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
 }
 
-/* What OpenVINO says of an input or an output. */
+/* What OpenVINO says of an input. */
 static ov_status describe(const ov_library *library, const ov_port *found, port *p) {
   ov_partial_shape shape;
   ov_status status = library->port_element_type(found, &p->type);
@@ -165,33 +163,29 @@ static ov_status describe(const ov_library *library, const ov_port *found, port 
     return status;
   }
   p->rank = shape.rank.least == shape.rank.most && shape.rank.most <= MOST_RANK ? (int)shape.rank.most : -1;
-  p->is_open = p->rank < 0;
   for (int i = 0; i < p->rank; ++i) {
     p->dims[i] = shape.dims[i];
-    p->is_open |= shape.dims[i].least != shape.dims[i].most;
   }
   library->partial_shape_free(&shape);
   return 0;
 }
 
-static fl_status describe_ports(delegate *d) {
-  size_t outputs = 0;
-  ov_status status = d->library.inputs_size(d->compiled, &d->inputs);
-  status = status != 0 ? status : d->library.outputs_size(d->compiled, &outputs);
-  d->count = d->inputs + outputs;
-  d->ports = (port *)calloc(d->count + 1, sizeof(port));
-  if (d->ports == NULL) {
-    return fl_ov_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its arguments");
+static fl_status describe_inputs(delegate *d) {
+  ov_status status = d->library.inputs_size(d->compiled, &d->input_count);
+  status = status != 0 ? status : d->library.outputs_size(d->compiled, &d->output_count);
+  d->inputs = (port *)calloc(d->input_count + 1, sizeof(port));
+  if (d->inputs == NULL) {
+    return fl_ov_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its inputs");
   }
-  for (size_t i = 0; status == 0 && i < d->count; ++i) {
+  for (size_t i = 0; status == 0 && i < d->input_count; ++i) {
     ov_port *found = NULL;
-    status = i < d->inputs ? d->library.input_by_index(d->compiled, i, &found) : d->library.output_by_index(d->compiled, i - d->inputs, &found);
+    status = d->library.input_by_index(d->compiled, i, &found);
     if (status == 0) {
-      status = describe(&d->library, found, &d->ports[i]);
+      status = describe(&d->library, found, &d->inputs[i]);
       d->library.port_free(found);
     }
   }
-  return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not describe its arguments");
+  return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not describe its inputs");
 }
 
 static void destroy(const fl_backend *self, void *handle) {
@@ -206,7 +200,7 @@ static void destroy(const fl_backend *self, void *handle) {
   if (d->core != NULL) {
     fl_ov_give_back_core(&d->library);
   }
-  free(d->ports);
+  free(d->inputs);
   fl_ov_unload(&d->library);
 }
 
@@ -222,9 +216,9 @@ static fl_status build(delegate *d, const fl_payload *payload, const settings *s
   }
   status = compile(d, &m, set);
   if (status == FL_OK) {
-    status = describe_ports(d);
+    status = describe_inputs(d);
   }
-  if (status == FL_OK && (d->inputs != m.inputs || d->count - d->inputs != m.outputs)) {
+  if (status == FL_OK && (d->input_count != m.inputs || d->output_count != m.outputs)) {
     status = DAMAGED("its text has other inputs and outputs than its header says");
   }
   if (status == FL_OK) {
@@ -268,18 +262,18 @@ static int element_type(int8_t dtype) {
   }
 }
 
-/* Whether a tensor is of the sizes that a port says; those of an output are known when it is computed. */
-static int fits(const port *p, const fl_tensor *t, int is_input) {
+/* Whether an input is what its port says. */
+static int fits(const port *p, const fl_tensor *t) {
   int fit = element_type(t->dtype) == p->type && (p->rank < 0 ? t->rank <= MOST_RANK : t->rank == p->rank) && fl_is_contiguous(t);
-  for (int i = 0; fit && i < p->rank && (is_input || !p->is_open); ++i) {
+  for (int i = 0; fit && i < p->rank; ++i) {
     fit = t->sizes[i] >= p->dims[i].least && (p->dims[i].most < 0 || t->sizes[i] <= p->dims[i].most);
   }
   return fit;
 }
 
-/* Tells OpenVINO where an argument lies, unless it knows. */
-static fl_status set_tensor(delegate *d, size_t index, const fl_tensor *t) {
-  port *p = &d->ports[index];
+/* Tells OpenVINO where an input lies, unless it knows. */
+static fl_status set_input(delegate *d, size_t index, const fl_tensor *t) {
+  port *p = &d->inputs[index];
   int is_known = p->data == t->data && t->data != NULL;
   for (uint8_t i = 0; i < t->rank; ++i) {
     is_known = is_known && p->sizes[i] == t->sizes[i];
@@ -292,7 +286,7 @@ static fl_status set_tensor(delegate *d, size_t index, const fl_tensor *t) {
   p->data = NULL;
   ov_status status = d->library.tensor_from_host(p->type, (ov_shape){t->rank, p->sizes}, t->data, &tensor);
   if (status == 0) {
-    status = index < d->inputs ? d->library.set_input(d->request, index, tensor) : d->library.set_output(d->request, index - d->inputs, tensor);
+    status = d->library.set_input(d->request, index, tensor);
     d->library.tensor_free(tensor);
   }
   if (status != 0) {
@@ -302,67 +296,71 @@ static fl_status set_tensor(delegate *d, size_t index, const fl_tensor *t) {
   return FL_OK;
 }
 
-/* Gives an output the sizes that the run has decided, and its elements. */
-static fl_status take_output(delegate *d, fl_context *context, size_t index, fl_tensor *t) {
-  ov_tensor *tensor = NULL;
+/* Copies an output. Where OpenVINO writes itself to the memory of an output, and what is computed turns out to be an input, it gives zeros. */
+static fl_status copy_output(fl_context *context, const ov_library *library, const ov_tensor *tensor, fl_tensor *t) {
   ov_shape shape = {0, NULL};
+  int32_t sizes[MOST_RANK];
+  int type = 0;
   size_t bytes = 0;
   void *data = NULL;
-  int32_t sizes[MOST_RANK];
-  ov_status status = d->library.get_output(d->request, index, &tensor);
-  status = status != 0 ? status : d->library.tensor_shape(tensor, &shape);
-  status = status != 0 ? status : d->library.tensor_bytes(tensor, &bytes);
-  status = status != 0 ? status : d->library.tensor_data(tensor, &data);
-  fl_status done = status == 0 ? FL_OK : FL_FAIL(context, fl_ov_refused(&d->library, status, "OpenVINO does not give an output"), fl_ov_message());
-  if (done == FL_OK && shape.rank != t->rank) {
-    done = FL_FAIL(context, FL_INVALID_ARGUMENT, "an output has another rank than its payload says");
-  }
-  for (uint8_t i = 0; done == FL_OK && i < t->rank; ++i) {
-    sizes[i] = (int32_t)shape.dims[i];
-  }
-  done = done != FL_OK ? done : fl_resize(context, t, sizes, t->rank);
-  if (done == FL_OK && fl_numel(t) * fl_dtype_size(t->dtype) != bytes) {
-    done = FL_FAIL(context, FL_INTERNAL, "OpenVINO gives an output of other sizes than it says");
-  }
-  if (done == FL_OK && bytes != 0) {
-    memcpy(t->data, data, bytes);
+  ov_status status = library->tensor_type(tensor, &type);
+  /* Its interface does not describe a shape without dimensions. */
+  status = status != 0 || t->rank == 0 ? status : library->tensor_shape(tensor, &shape);
+  status = status != 0 ? status : library->tensor_bytes(tensor, &bytes);
+  status = status != 0 ? status : library->tensor_data(tensor, &data);
+  const int fits = status == 0 && shape.rank == t->rank && t->rank <= MOST_RANK && type == element_type(t->dtype) && fl_is_contiguous(t);
+  for (uint8_t i = 0; fits && i < t->rank; ++i) {
+    sizes[i] = shape.dims[i] <= INT32_MAX ? (int32_t)shape.dims[i] : -1;
   }
   if (shape.dims != NULL) {
-    (void)d->library.shape_free(&shape);
+    (void)library->shape_free(&shape);
   }
-  if (tensor != NULL) {
-    d->library.tensor_free(tensor);
+  if (status != 0) {
+    return FL_FAIL(context, fl_ov_refused(library, status, "OpenVINO does not give an output"), fl_ov_message());
   }
+  FL_CHECK(context, fits, "an output is not the tensor that its payload says");
+  const fl_status resized = fl_resize(context, t, sizes, t->rank);
+  if (resized == FL_OK && bytes != 0) {
+    FL_CHECK(context, bytes == fl_numel(t) * fl_dtype_size(t->dtype), "an output has other bytes than its sizes say");
+    memcpy(t->data, data, bytes);
+  }
+  return resized;
+}
+
+static fl_status take_output(delegate *d, fl_context *context, size_t index, const fl_value *value) {
+  ov_tensor *tensor = NULL;
+  fl_tensor *const t = fl_get_tensor(value);
+  FL_CHECK(context, t != NULL, "an output is not a tensor");
+  const ov_status status = d->library.get_output(d->request, index, &tensor);
+  if (status != 0) {
+    return FL_FAIL(context, fl_ov_refused(&d->library, status, "OpenVINO does not give an output"), fl_ov_message());
+  }
+  const fl_status done = copy_output(context, &d->library, tensor, t);
+  d->library.tensor_free(tensor);
   return done;
 }
 
 static fl_status execute(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
   delegate *d = (delegate *)handle;
+  fl_status status = FL_OK;
   (void)self;
-  FL_CHECK(context, count == d->count, "the call has more or fewer arguments than its payload");
-  for (size_t i = 0; i < count; ++i) {
-    fl_tensor *t = fl_get_tensor(args[i]);
-    if (t == NULL || !fits(&d->ports[i], t, i < d->inputs)) {
-      return FL_FAIL(context, fl_ov_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i), fl_ov_message());
-    }
-    const fl_status status = i >= d->inputs && d->ports[i].is_open ? FL_OK : set_tensor(d, i, t);
-    if (status != FL_OK) {
-      return FL_FAIL(context, status, fl_ov_message());
-    }
+  FL_CHECK(context, count == d->input_count + d->output_count, "the call has more or fewer arguments than its payload");
+  for (size_t i = 0; status == FL_OK && i < d->input_count; ++i) {
+    const fl_tensor *t = fl_get_tensor(args[i]);
+    const int fit = t != NULL && fits(&d->inputs[i], t);
+    status = fit ? set_input(d, i, t) : fl_ov_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
   }
-  const ov_status done = d->library.infer(d->request);
-  if (done != 0) {
-    return FL_FAIL(context, fl_ov_refused(&d->library, done, "OpenVINO fails"), fl_ov_message());
+  if (status == FL_OK) {
+    const ov_status done = d->library.infer(d->request);
+    status = done == 0 ? FL_OK : fl_ov_refused(&d->library, done, "OpenVINO fails");
   }
-  for (size_t i = d->inputs; i < count; ++i) {
-    if (d->ports[i].is_open) {
-      const fl_status status = take_output(d, context, i - d->inputs, args[i]->as.tensor);
-      if (status != FL_OK) {
-        return status;
-      }
-    }
+  if (status != FL_OK) {
+    return FL_FAIL(context, status, fl_ov_message());
   }
-  return FL_OK;
+  for (size_t i = 0; status == FL_OK && i < d->output_count; ++i) {
+    status = take_output(d, context, i, args[d->input_count + i]);
+  }
+  return status;
 }
 
 extern const fl_backend fl_backend_openvino;
