@@ -34,13 +34,13 @@ ROWS = (
 
 
 def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """A model and its inputs: of the tests, or of those of the backend."""
-    sys.path[:0] = [str(ROOT / "test"), str(ROOT / "backends" / "xnnpack" / "test")]
+    """A model and its inputs: of the end-to-end tests, or of those of the backends."""
+    sys.path.insert(0, str(ROOT / "test"))
     from models import MODELS
 
     if name in MODELS:
         return MODELS[name]()
-    case = importlib.import_module("xnnpack_models").CASES[name]()
+    case = importlib.import_module("device_models").CASES[name]()
     return case.module, case.calls[0]
 
 

@@ -21,10 +21,10 @@ from flambeau.backends.xnnpack.dialect.movement import (
     StaticTransposeNodeOp,
 )
 from flambeau.backends.xnnpack.dialect.nodes import BinaryNodeOp, NodeOp, UnaryNodeOp
-from flambeau.backends.xnnpack.legality import open_extents
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, same_shape, shape_of, tensor
+from flambeau.passes.delegation.checks import open_extents
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values

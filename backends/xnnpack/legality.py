@@ -2,89 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.backends.xnnpack.open_sizes import numbers_are_known, sizes_fit
-from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
+from flambeau.passes.delegation.checks import (
+    dim_is_known,
+    growth_is_known,
+    image_is_known,
+    indices_are_unused,
+    limits_in_order,
+    only_grows,
+    open_extents,
+    output_padding_is_small,
+    pair,
+    parts_have_elements,
+    reduced_dims,
+    result_only,
+    scales_as_sizes,
+    windows_are_whole,
+)
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.support.lazy import np
 
 
-def _pair(values: tuple[int, ...]) -> tuple[int, int]:
-    return values[0], values[-1]
-
-
-def _output_padding(op: SchemaOp) -> str | None:
-    """An output padding that is less than the stride, of transposed convolutions only."""
-    more, step = _pair(op.argument("output_padding")), _pair(op.argument("stride"))
-    if not op.argument("transposed"):
-        return "an output padding has a meaning for transposed convolutions only" if any(more) else None
-    return f"its output padding {list(more)} is not less than its stride {list(step)}" if more[0] >= step[0] or more[1] >= step[1] else None
-
-
 def _windows_overlap(op: SchemaOp) -> str | None:
     """Strides no larger than the window."""
-    kernel = _pair(op.argument("kernel_size"))
-    step = _pair(op.argument("stride") or kernel)
+    kernel = pair(op.argument("kernel_size"))
+    step = pair(op.argument("stride") or kernel)
     return f"its stride {list(step)} is larger than its window {list(kernel)}" if step[0] > kernel[0] or step[1] > kernel[1] else None
-
-
-def _is_whole(op: SchemaOp) -> str | None:
-    """No `ceil_mode`."""
-    return "its windows reach beyond the padded image (ceil_mode)" if op.argument("ceil_mode") else None
-
-
-def _indices_are_unused(op: SchemaOp) -> str | None:
-    """Nothing reads the indices."""
-    return "the indices of the largest elements are read" if any(op.results[1].uses) else None
 
 
 def _mean_of_inside(op: SchemaOp) -> str | None:
     """No padding that counts, and no divisor but the size of the window."""
     if any(op.argument("padding")) and op.argument("count_include_pad"):
         return "its mean counts the padding (count_include_pad)"
-    divisor, kernel = op.argument("divisor_override"), _pair(op.argument("kernel_size"))
+    divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
     return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
-
-
-def reduced_dims(op: SchemaOp) -> list[int]:
-    """The dimensions that a reduction is over, in order: all when it names none."""
-    rank = len(shape_of(op.operands[0]))
-    return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
-
-
-def open_extents(shape: Sequence[int]) -> int:
-    """How many extents only the run knows."""
-    return sum(not is_known(extent) for extent in shape)
 
 
 def _one_open(op: SchemaOp) -> str | None:
     """At most one size that only the run knows."""
     shapes = [shape_of(value) for value in (*op.operands, *op.results[:1])]
     return "the run decides more than one of its sizes" if max(map(open_extents, shapes)) > 1 else None
-
-
-def _dim_is_known(op: SchemaOp) -> str | None:
-    """Along a dimension whose size is known before the run."""
-    shape = shape_of(op.operands[0])
-    is_whole = is_known(shape[normalize_dim(op.argument("dim"), len(shape))])
-    return None if is_whole else "the size that it divides is known when it runs only"
-
-
-def _growth_is_known(op: SchemaOp) -> str | None:
-    """To sizes that are known before the run."""
-    old, new = shape_of(op.operands[0]), shape_of(op.result)
-    grown = [b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True) if not provably_equal(a, b)]
-    return "it grows to a size that is known when it runs only" if open_extents(grown) else None
-
-
-def _image_is_known(op: SchemaOp) -> str | None:
-    """Height and width are known before the run."""
-    return "the size of the image is known when it runs only" if open_extents(shape_of(op.operands[0])[2:]) else None
 
 
 def _line_is_reshaped(op: SchemaOp) -> str | None:
@@ -112,11 +73,6 @@ def _neighbours(op: SchemaOp) -> str | None:
     return None if dims == [*range(dims[0], dims[-1] + 1)] else f"the dimensions that it reduces, {dims}, are not next to each other"
 
 
-def _result_only(op: SchemaOp) -> str | None:
-    """Nothing reads the mean and the deviation."""
-    return "its mean or its deviation is read" if any(value.uses for value in op.results[1:]) else None
-
-
 def _masks_scores(op: SchemaOp) -> str | None:
     """A constant mask of scores for a softmax: elsewhere, what is hidden may be NaN, which a minimum does not hide."""
     if not any(is_constant(value) for value in op.operands[1:]):
@@ -125,17 +81,12 @@ def _masks_scores(op: SchemaOp) -> str | None:
     return None if is_mask else "it does not hide scores from a softmax"
 
 
-def _parts_have_elements(op: SchemaOp) -> str | None:
-    """No empty part."""
-    return "a part has no elements" if any(0 in shape_of(part) for part in op.results) else None
-
-
 def _equal_windows(op: SchemaOp) -> str | None:
     """Windows of one size: the result's height and width divide the image's, which are known unless there is one window."""
     old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if new == (1, 1):
         return None
-    if (reason := _image_is_known(op)) is not None:
+    if (reason := image_is_known(op)) is not None:
         return reason
     return f"{list(old)} does not divide into {list(new)} equal windows" if any(a % b for a, b in zip(old, new, strict=True)) else None
 
@@ -146,11 +97,6 @@ def _last_dimension(op: SchemaOp) -> str | None:
     return None if normalize_dim(op.argument("dim"), rank) == rank - 1 else "it is along another dimension than the last"
 
 
-def _grows(op: SchemaOp) -> str | None:
-    """No negative pad."""
-    return "it cuts off elements (a negative pad)" if min(op.argument("pad"), default=0) < 0 else None
-
-
 def _small_power(op: SchemaOp) -> str | None:
     """An exponent of 2 or 3."""
     return None if op.argument("exponent") in (2, 3) else "only squares and cubes are computed"
@@ -159,22 +105,6 @@ def _small_power(op: SchemaOp) -> str | None:
 def _bias_is_row(op: SchemaOp) -> str | None:
     """One number per output is added."""
     return None if shape_of(op.argument("self")) == shape_of(op.argument("mat2"))[1:] else "what is added is not one number per output"
-
-
-def _limits_in_order(op: SchemaOp) -> str | None:
-    """Limits between which there is something."""
-    least, most = op.arguments()[1:]
-    given = [limit for limit in (least, most) if limit is not None]
-    return None if given == sorted(given) and all(limit == limit for limit in given) else f"nothing is within its limits {given}"
-
-
-def _scales_as_sizes(op: SchemaOp) -> str | None:
-    """Scale factors that are the quotients of the sizes, if there are any."""
-    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
-    factors = op.argument("scale_factors")
-    if not factors or op.argument("align_corners") or all(b == a * factor for a, b, factor in zip(old, new, factors, strict=True)):
-        return None
-    return f"its scale factors {list(factors)} are not the quotients of its sizes, {list(new)} and {list(old)}"
 
 
 def _number_fits(op: SchemaOp) -> str | None:
@@ -213,7 +143,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_number_fits,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),
     **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
-    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(_limits_in_order,))),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
     "_to_copy": Rule(checks=(_changes_type,)),
     "hardswish": Rule(whole=True),
     "prelu": Rule(constants=("weight",), checks=(_channels_are_second,), whole=True),
@@ -223,30 +153,30 @@ OPERATORS: dict[str, Rule] = {
     "where.self": Rule((), ("condition",), ("condition", "self", "other"), (_masks_scores,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(_output_padding, _line_is_reshaped)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(output_padding_is_small, _line_is_reshaped)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,
     # pools
-    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _indices_are_unused)),
-    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(_is_whole, _windows_overlap, _mean_of_inside)),
+    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _windows_overlap, indices_are_unused)),
+    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _windows_overlap, _mean_of_inside)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
     # reductions
     **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule((Limit("result", dtype_of="self"),), checks=(_neighbours, _rows_are_known))),
-    "native_layer_norm": Rule((_FLOAT32,), checks=(_result_only, _norm_is_of_rows)),
+    "native_layer_norm": Rule((_FLOAT32,), checks=(result_only, _norm_is_of_rows)),
     # movement
     "permute_copy": _PLAIN,
     **dict.fromkeys(
         ("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "stack", "pixel_shuffle"), Rule(checks=(_one_open,))
     ),
-    "select_copy.int": Rule(checks=(_dim_is_known, _one_open)),
-    "split_with_sizes_copy": Rule(checks=(_dim_is_known, _parts_have_elements)),
-    "expand_copy": Rule(checks=(_growth_is_known,)),
-    "constant_pad_nd": Rule(checks=(_grows,)),
+    "select_copy.int": Rule(checks=(dim_is_known, _one_open)),
+    "split_with_sizes_copy": Rule(checks=(dim_is_known, parts_have_elements)),
+    "expand_copy": Rule(checks=(growth_is_known,)),
+    "constant_pad_nd": Rule(checks=(only_grows,)),
     "cat": _PLAIN,
-    "slice_copy.Tensor": Rule((Limit("step", only=1),), checks=(_dim_is_known,)),
-    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(_image_is_known, _scales_as_sizes)),
+    "slice_copy.Tensor": Rule((Limit("step", only=1),), checks=(dim_is_known,)),
+    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
 }
 """What XNNPACK takes, by the names of the operators of the edge level."""
 

@@ -4,83 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, TypeAlias
 
-from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import SSAValue
 
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
-from flambeau.backends.xnnpack.legality import reduced_dims
-from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.checks import pair, reduced_dims
+from flambeau.passes.delegation.converters import Converters, separate_outputs
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.legality import ConversionTarget
-from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
 from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import Array, np
 
 CHANNELS_FIRST = (0, 3, 1, 2)
 """The order that makes [N, C, H, W] of [N, H, W, C]."""
 
-Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue]]"
-
-CONVERTERS: dict[str, Converter] = {}
-"""What the result, or the list of results, of an operator becomes, by its name: one for each operator of the legality table."""
+CONVERTERS = Converters("xnnpack")
+"""One for each operator of the legality table."""
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `xnnpack` operators. Raises ConversionError that lists what has no form there."""
-    target = ConversionTarget("the xnnpack dialect").legal("xnnpack", "ml_program", ReturnOp)
-    target.illegal("edge", because="XNNPACK computes nodes of its own")
     apply_patterns(partition, [_hardswish])
-    apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in CONVERTERS.items()])
+    CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
-    _separate_outputs(partition)
-
-
-def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:
-    kind = find_op(f"edge.{name}")
-    assert kind is not None, f"there is no operator edge.{name}"
-
-    def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
-        if isinstance(op, SchemaOp) and op.name == f"edge.{name}":
-            found = converter(op, constants)
-            # Where a converter gives the first result only, nothing reads the others.
-            replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
-
-    return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
-
-
-def _separate_outputs(partition: PartitionOp) -> None:
-    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
-    terminator = partition.body.block.last_op
-    assert terminator is not None
-    seen: set[SSAValue] = set()
-    for index, value in enumerate(terminator.operands):
-        if value in seen or not isinstance(value.owner, SchemaOp):
-            copy = e.CopyNodeOp(value)
-            copy.location = terminator.location
-            partition.body.block.insert_op_before(copy, terminator)
-            terminator.operands[index] = value = copy.result
-        seen.add(value)
-
-
-def _converts(*names: str) -> Callable[[Converter], Converter]:
-    def declare(converter: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(names, converter))
-        return converter
-
-    return declare
+    separate_outputs(partition, e.CopyNodeOp)
 
 
 def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
@@ -90,10 +47,6 @@ def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
 def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
     """A node of images [N, H, W, C] on images [N, C, H, W]."""
     return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    return values[0], values[-1]
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
@@ -109,7 +62,7 @@ def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAVal
 # Elementwise
 
 
-@_converts("hardswish")
+@CONVERTERS("hardswish")
 def _whole_hardswish(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.HardswishNodeOp(op.operands[0]).result
 
@@ -140,7 +93,7 @@ for _name, _node in {
     "sqrt": e.SquareRootNodeOp,
     "tanh": e.TanhNodeOp,
 }.items():
-    CONVERTERS[_name] = lambda op, constants, node=_node: node(op.operands[0]).result
+    CONVERTERS(_name)(lambda op, constants, node=_node: node(op.operands[0]).result)
 
 for _name, _node in {
     "add": e.AddNodeOp,
@@ -148,27 +101,27 @@ for _name, _node in {
     "mul": e.MultiplyNodeOp,
     "div": e.DivNodeOp,
 }.items():
-    CONVERTERS[f"{_name}.Tensor"] = lambda op, constants, node=_node: node(*op.operands).result
-    CONVERTERS[f"{_name}.Scalar"] = lambda op, constants, node=_node: (
-        node(op.operands[0], _number(constants, op.argument("other"), op.result)).result
+    CONVERTERS(f"{_name}.Tensor")(lambda op, constants, node=_node: node(*op.operands).result)
+    CONVERTERS(f"{_name}.Scalar")(
+        lambda op, constants, node=_node: node(op.operands[0], _number(constants, op.argument("other"), op.result)).result
     )
 
 for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
-    CONVERTERS[_name] = lambda op, constants, node=_node: node(*op.operands).result
+    CONVERTERS(_name)(lambda op, constants, node=_node: node(*op.operands).result)
 
 
-@_converts("pow.Tensor_Scalar")
+@CONVERTERS("pow.Tensor_Scalar")
 def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     square = e.SquareNodeOp(op.operands[0]).result
     return square if op.argument("exponent") == 2 else e.MultiplyNodeOp(square, op.operands[0]).result
 
 
-@_converts("reciprocal")
+@CONVERTERS("reciprocal")
 def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.DivNodeOp(_number(constants, 1, op.result), op.operands[0]).result
 
 
-@_converts("where.self")
+@CONVERTERS("where.self")
 def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """A choice between x and numbers: x between limits, which meet in the number where that is chosen."""
     chosen, x, other = (constants.array(value) for value in op.operands)
@@ -183,28 +136,28 @@ def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.MinimumNodeOp(value, _constant(constants, "limit", most, value)).result
 
 
-@_converts("relu", "clamp", "hardtanh")
+@CONVERTERS("relu", "clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = (0, None) if len(op.arguments()) == 1 else op.arguments()[1:]
     return e.ClampNodeOp(op.operands[0], output_min=least, output_max=most).result
 
 
-@_converts("_to_copy")
+@CONVERTERS("_to_copy")
 def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.ConvertNodeOp(element_of(op.result), op.operands[0]).result
 
 
-@_converts("elu")
+@CONVERTERS("elu")
 def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.EluNodeOp(op.argument("alpha"), op.operands[0]).result
 
 
-@_converts("leaky_relu")
+@CONVERTERS("leaky_relu")
 def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.LeakyReluNodeOp(op.argument("negative_slope"), op.operands[0]).result
 
 
-@_converts("prelu")
+@CONVERTERS("prelu")
 def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, slope = op.operands[0], reshaped(op.operands[1], (prod(shape_of(op.operands[1])),))
     *batch, channels, length = shape_of(x) if len(shape_of(x)) == 3 else (0, 0, 0)
@@ -218,7 +171,7 @@ def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Products
 
 
-@_converts("convolution")
+@CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
     array = constants.array(weight)
@@ -229,7 +182,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         shape = shape_of(x)
         x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
         stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
-    (down, right), (tall, wide) = _pair(padding), _pair(output_padding)
+    (down, right), (tall, wide) = pair(padding), pair(output_padding)
     if transposed:
         # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
         kind, outputs = products.ConvTranspose2dNodeOp, array.shape[1]
@@ -241,18 +194,18 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         is_depthwise = inputs == 1 and groups > 1
         kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
         weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
-    numbers = (down, right, down, right, *array.shape[2:], *_pair(stride), *_pair(dilation), inputs, outputs, groups, tall, wide)
+    numbers = (down, right, down, right, *array.shape[2:], *pair(stride), *pair(dilation), inputs, outputs, groups, tall, wide)
     loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights, weight)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
     return reshaped(image, shape_of(op.result))
 
 
-@_converts("linear")
+@CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return products.FullyConnectedNodeOp(*op.arguments()).result
 
 
-@_converts("mm", "addmm")
+@CONVERTERS("mm", "addmm")
 def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight = (op.operands[-2], op.operands[-1])
     array = constants.array(weight)
@@ -262,7 +215,7 @@ def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return products.FullyConnectedNodeOp(x, loaded, op.operands[0] if len(op.operands) == 3 else None).result
 
 
-@_converts("bmm")
+@CONVERTERS("bmm")
 def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return products.BatchMatrixMultiplyNodeOp(*op.operands).result
 
@@ -270,18 +223,18 @@ def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Pools
 
 
-@_converts("max_pool2d_with_indices", "avg_pool2d")
+@CONVERTERS("max_pool2d_with_indices", "avg_pool2d")
 def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, kernel, stride, padding = op.arguments()[:4]
     is_max = len(op.results) > 1
-    dilation = _pair(op.argument("dilation")) if is_max else (1, 1)
+    dilation = pair(op.argument("dilation")) if is_max else (1, 1)
     kind = pooling.MaxPooling2dNodeOp if is_max else pooling.AvgPooling2dNodeOp
-    down, right = _pair(padding)
-    numbers = (down, right, down, right, *_pair(kernel), *_pair(stride or kernel), *dilation)
+    down, right = pair(padding)
+    numbers = (down, right, down, right, *pair(kernel), *pair(stride or kernel), *dilation)
     return _on_images(x, lambda image: kind(*numbers, image))
 
 
-@_converts("_adaptive_avg_pool2d")
+@CONVERTERS("_adaptive_avg_pool2d")
 def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if shape_of(op.result)[2:] == (1, 1):
         return _on_images(op.operands[0], _mean_of_image)
@@ -298,7 +251,7 @@ def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: 
     return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias, x)).result
 
 
-@_converts("mean.dim", "sum.dim_IntList")
+@CONVERTERS("mean.dim", "sum.dim_IntList")
 def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, dims, is_mean = op.operands[0], reduced_dims(op), op.schema.base == "mean"
     shape, count = shape_of(x), prod(shape_of(x)[dim] for dim in dims)
@@ -319,7 +272,7 @@ def _mean_of_image(image: SSAValue) -> SchemaOp:
     return pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS)
 
 
-@_converts("native_layer_norm")
+@CONVERTERS("native_layer_norm")
 def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, sizes, weight, bias, eps = op.arguments()
     shape, count = shape_of(x), prod(sizes)
@@ -337,18 +290,18 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Movement
 
 
-@_converts("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
+@CONVERTERS("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
 def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return reshaped(op.operands[0], shape_of(op.results[0]))
 
 
-@_converts("permute_copy")
+@CONVERTERS("permute_copy")
 def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     rank = len(shape_of(op.operands[0]))
     return _transposed(op.operands[0], [normalize_dim(dim, rank) for dim in op.argument("dims")])
 
 
-@_converts("constant_pad_nd")
+@CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
     missing = (0,) * (rank - len(pads) // 2)
@@ -356,12 +309,12 @@ def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return movement.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
 
 
-@_converts("cat")
+@CONVERTERS("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return _joined(list(op.operands), normalize_dim(op.argument("dim"), len(shape_of(op.result))))
 
 
-@_converts("stack")
+@CONVERTERS("stack")
 def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     shape = list(shape_of(op.result))
     axis = normalize_dim(op.argument("dim"), len(shape))
@@ -383,7 +336,7 @@ def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
     return movement.StaticSliceNodeOp(tuple(offsets), tuple(largest(size) or 1 for size in sizes), x).result
 
 
-@_converts("slice_copy.Tensor")
+@CONVERTERS("slice_copy.Tensor")
 def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     shape, result = shape_of(op.operands[0]), shape_of(op.result)
     dim = normalize_dim(op.argument("dim"), len(shape))
@@ -393,7 +346,7 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return _part(op.operands[0], offsets, result)
 
 
-@_converts("select_copy.int")
+@CONVERTERS("select_copy.int")
 def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, dim, index = op.arguments()
     shape = shape_of(x)
@@ -403,7 +356,7 @@ def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return reshaped(_part(x, offsets, sizes), shape_of(op.result))
 
 
-@_converts("split_with_sizes_copy")
+@CONVERTERS("split_with_sizes_copy")
 def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
     x, sizes, dim = op.arguments()
     offsets = [0] * len(shape_of(x))
@@ -415,7 +368,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
     return parts
 
 
-@_converts("expand_copy")
+@CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """A product with ones, which have the dimensions that grow."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
@@ -423,7 +376,7 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
 
 
-@_converts("pixel_shuffle")
+@CONVERTERS("pixel_shuffle")
 def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, factor = op.arguments()
     *batch, channels, height, width = shape_of(x)
@@ -431,7 +384,7 @@ def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return reshaped(_transposed(image, (0, 1, 4, 2, 5, 3)), shape_of(op.result))
 
 
-@_converts("upsample_bilinear2d.vec")
+@CONVERTERS("upsample_bilinear2d.vec")
 def _resize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     height, width = shape_of(op.result)[2:]
     flags = movement.ALIGN_CORNERS if op.argument("align_corners") else 0

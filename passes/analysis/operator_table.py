@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -185,7 +185,13 @@ class OperatorTable:
         return self._why_not(op, rule)
 
     def _why_not(self, op: SchemaOp, rule: Rule) -> str | None:
-        arguments = [op.argument(name) for name in rule.folded]
-        folded = [cast("SSAValue", value) for value in arguments if isinstance(value, SSAValue) and is_constant(cast("SSAValue", value))]
-        reason = self.tensors.why_not(op, folded) or next((reason for check in self.checks if (reason := check(op)) is not None), None)
+        reason = self._why_not_tensors(op, rule) or next((reason for check in self.checks if (reason := check(op)) is not None), None)
         return reason or rule.why_not(op)
+
+    def _why_not_tensors(self, op: SchemaOp, rule: Rule) -> str | None:
+        """Which tensor the backend does not take: not a folded constant. An argument whose dtypes the rule says has these instead."""
+        own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
+        constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
+        others: list[Any] = [*constants, *(op.argument(limit.argument) for limit in own)]
+        reasons = [replace(self.tensors, argument=limit.argument, dtypes=limit.dtypes).why_not(op, constants) for limit in own]
+        return next(filter(None, reasons), None) or self.tensors.why_not(op, others)

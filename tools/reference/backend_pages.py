@@ -48,4 +48,6 @@ def _limit(limit: Limit) -> str:
     if limit.rank is not None:
         least, most = limit.rank
         return f"`{limit.argument}` has {least if least == most else f'{least} to {most}'} dimensions"
+    if limit.dtypes:
+        return f"`{limit.argument}` is of {', '.join(map(str, limit.dtypes))}"
     return f"`{limit.argument}` is `{limit.only}`"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pytest
-import torch
+from device_models import CASES, Journey, Tensors, arrays, start_journey
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
-from memory import free_memory
 
-from flambeau.backends.xnnpack.test.xnnpack_models import CASES, Case, Tensors
-from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -27,73 +22,65 @@ from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import DelegateCall, read_program
 
 peer: Any = executorch_runtime
-TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float16): 4e-3}
-"""The largest difference, in units of the largest value: in float16, some steps of its precision."""
+NO_NODE = "the backend has no such operator"
+MASK = "a tensor is of i1, and its kernel takes f32, f16"
+INTEGER = "a tensor is of i64, and its kernel takes f32, f16"
+LOOKUP = ("edge.embedding", NO_NODE)
+CONVERSIONS = {("edge._to_copy", MASK), ("edge._to_copy", INTEGER)}
+MASKS = ("index.Tensor", "bitwise_and.Tensor", "any.dim", "logical_not", "logical_or")
+COMPUTED_MASKS = (*MASKS, "arange.start_step", "ne.Scalar", "cumsum", "eq.Tensor", "le.Tensor")
+INDICES = ("view_copy", "slice_copy.Tensor", "add.Scalar", "sub.Scalar", "sub.Tensor", "cat")
 
-
-@dataclass
-class Journey:
-    """A model on its way, and what PyTorch makes of each call."""
-
-    case: Case
-    expected: list[Any]
-    edge: EdgeProgramManager
-    program: bytes
+LEFT: dict[str, set[tuple[str, str]]] = {
+    "gpt2": {LOOKUP},
+    "llama": {LOOKUP},
+    "lstm_classifier": {LOOKUP},
+    "minilm": {
+        LOOKUP,
+        *CONVERSIONS,
+        *((f"edge.{name}", NO_NODE) for name in MASKS),
+        ("edge.where.self", MASK),
+        ("edge.view_copy", INTEGER),
+    },
+    "llama of any length": {
+        LOOKUP,
+        *CONVERSIONS,
+        ("edge.where.self", MASK),
+        ("edge.view_copy", "the run decides more than one of its sizes"),
+        *((f"edge.{name}", INTEGER) for name in INDICES),
+        *((f"edge.{name}", NO_NODE) for name in COMPUTED_MASKS),
+    },
+}
+"""The operators that stay of a model, with the reasons."""
 
 
 @pytest.fixture(scope="module", params=sorted(CASES))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
-    free_memory()
-    cast(Any, torch).manual_seed(0)
-    case = CASES[request.param]()
-    with torch.no_grad():
-        expected = [case.module(*call).numpy() for call in case.calls]
-    edge = to_edge(case.export())
-    return Journey(case, expected, edge, bytes(edge.to_backend("xnnpack").to_executorch().buffer))
-
-
-def check(journey: Journey, run: Callable[[Tensors], Any]) -> None:
-    for call, expected in zip(journey.case.calls, journey.expected, strict=True):
-        found = np.asarray(run(call)[0])
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        wide, right = found.astype(np.float64), expected.astype(np.float64)
-        assert np.abs(wide - right).max() <= TOLERANCE[expected.dtype] * np.abs(right).max()
-
-
-def arrays(call: Tensors) -> list[Any]:
-    return [tensor.numpy() for tensor in call]
+    return start_journey(request.param, "xnnpack")
 
 
 def calls(program: bytes) -> int:
     return sum(isinstance(item, DelegateCall) for item in read_program(program).execution_plan[0].chains[0].instructions)
 
 
-def test_the_converted_partitions_run_by_numpy(journey: Journey):
-    converted = journey.edge.transform("partition{backends=xnnpack},convert-partitions,cse")
-    interpreted = interpret(converted.module, converted.context)
-    check(journey, lambda call: interpreted.run("forward", arrays(call)))
-
-
-def test_the_decoded_payloads_run_by_numpy(journey: Journey):
-    context = FlambeauContext()
-    interpreted = interpret(read_pte(journey.program, context), context, run_payload)
-    check(journey, lambda call: interpreted.run("forward", arrays(call)))
+def test_numpy_runs_what_is_converted_and_what_is_decoded(journey: Journey):
+    journey.check_by_numpy()
 
 
 def test_the_c_runtime_runs_it(journey: Journey):
     method = Runtime.get().load_program(journey.program).load_method("forward")
-    check(journey, lambda call: method.execute(arrays(call)))
+    journey.check(lambda call: method.execute(arrays(call)))
 
 
 def test_stock_executorch_runs_it(journey: Journey):
     program = peer.Runtime.get().load_program(journey.program, verification=peer.Verification.InternalConsistency)
     method = program.load_method("forward")
-    check(journey, lambda call: method.execute(list(call)))
+    journey.check(lambda call: method.execute(list(call)))
 
 
 def test_what_stays_has_a_reason(journey: Journey):
-    assert set(journey.edge.survey("xnnpack").refused) == journey.case.left
+    assert set(journey.edge.survey("xnnpack").refused) == LEFT.get(journey.name, set())
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +95,9 @@ def test_it_takes_no_more_calls_than_executorch_makes_of_it(journey: Journey, st
 
 
 def check_stock(journey: Journey, stock: bytes, run: Callable[[Tensors], Any]) -> None:
-    """As `check`, of ExecuTorch's program, unless ExecuTorch cannot run it either."""
+    """As `journey.check`, of ExecuTorch's program, unless ExecuTorch cannot run it either."""
     if journey.case.is_dynamic_in_executorch:
-        check(journey, run)
+        journey.check(run)
         return
     method = peer.Runtime.get().load_program(stock).load_method("forward")
     with pytest.raises(RuntimeError):

@@ -1,0 +1,133 @@
+"""A partition of `openvino` operators as a payload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
+from flambeau.backends.openvino.payload import aligned, write_payload
+from flambeau.backends.openvino.representation import OPEN, Layer, Port, write_model
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.ir.extents import is_known, least
+from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i64, shape_of
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
+from flambeau.passes.rewriting.locations import module_paths
+from flambeau.support.lazy import Array, np
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+    from xdsl.ir import Attribute
+
+    from flambeau.passes.rewriting.constants import ModuleConstants
+
+PRECISIONS: dict[Attribute, tuple[str, str]] = {f32: ("f32", "FP32"), i1: ("boolean", "BOOL"), i64: ("i64", "I64")}
+"""The name of an element type in data, and in ports."""
+
+
+def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+    """The payload of a partition of `openvino` operators. Raises BackendError for another one."""
+    return _Encoder(partition, constants).encode()
+
+
+class _Encoder:
+    """The model while it is written."""
+
+    def __init__(self, partition: PartitionOp, constants: ModuleConstants):
+        self.partition = partition
+        self.constants = constants
+        self.layers: list[Layer] = []
+        self.sources: dict[SSAValue, tuple[int, int]] = {}
+        self.pieces: list[Buffer] = []
+        self.size = 0
+        self.places: dict[str, int] = {}
+
+    def encode(self) -> Encoded:
+        """The payload."""
+        block = self.partition.body.block
+        terminator = block.last_op
+        assert isinstance(terminator, ReturnOp)
+        for argument in block.args:
+            self._add(f"input_{argument.index}", "Parameter", 1, _declared(argument), [], [argument])
+        for op in block.ops:
+            if isinstance(op, GlobalLoadConstantOp):
+                name, array = op.global_attr.string_value(), self.constants.array(op.result)
+                if array is None:
+                    raise self._error(f"holds @{name}, which has no value")
+                self.sources[op.result] = self._constant(name, array, element_of(op.result))
+            elif isinstance(op, LayerOp):
+                self._layer(op)
+            elif op is not terminator:
+                raise self._error(f"holds {op.name}, which is not an operator of the openvino dialect")
+        for index, value in enumerate(terminator.values):
+            self._add(f"output_{index}", "Result", 1, {}, [self.sources[value]], [])
+        text = write_model(self.layers)
+        return Encoded(write_payload(text, self.pieces, self.size, len(block.args), len(terminator.values)))
+
+    def _error(self, what: str) -> BackendError:
+        return BackendError(f"openvino: partition @{self.partition.sym_name.data} {what}")
+
+    def _add(
+        self, name: str, kind: str, opset: int, data: dict[str, str], inputs: Sequence[tuple[int, int]], results: Sequence[SSAValue]
+    ) -> int:
+        number = len(self.layers)
+        self.layers.append(Layer(name, kind, f"opset{opset}", data, inputs, [_port(value) for value in results]))
+        self.sources |= {value: (number, len(inputs) + place) for place, value in enumerate(results)}
+        return number
+
+    def _constant(self, name: str, array: Array, element: Attribute) -> tuple[int, int]:
+        """A layer that gives an array; the bytes of equal ones are there once."""
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        data = array.reshape(-1).view(np.uint8).data
+        key = self.constants.sha256(array)
+        if key not in self.places:
+            self.places[key] = self.size
+            end = aligned(self.size + len(data))
+            self.pieces += [data, bytes(end - self.size - len(data))]
+            self.size = end
+        kind, precision = PRECISIONS[element]
+        fields = {"element_type": kind, "shape": _text(array.shape), "offset": str(self.places[key]), "size": str(len(data))}
+        layer = Layer(f"{name}_{len(self.layers)}", "Const", "opset1", fields, [], [Port(precision, array.shape)])
+        self.layers.append(layer)
+        return len(self.layers) - 1, 0
+
+    def _layer(self, op: LayerOp) -> None:
+        data: dict[str, str] = {}
+        inputs: list[tuple[int, int]] = []
+        for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
+            if argument.keyword_only:
+                data[attribute_name(argument.name)] = _text(value)
+            elif argument.type.is_tensor:
+                items = cast("list[SSAValue]", value if isinstance(value, list) else [value])
+                inputs += [self.sources[item] for item in items]
+            else:
+                is_float = argument.type.base == "float"
+                array = np.asarray(value, np.float32 if is_float else np.int64)
+                inputs.append(self._constant(argument.name, array, f32 if is_float else i64))
+        path = next(iter(module_paths(op.location)), "")
+        name = f"{path}{'.' if path else ''}{op.schema.name}_{len(self.layers)}"
+        self._add(name, op.schema.name, op.opset, data, inputs, op.results)
+
+
+def _text(value: Any) -> str:
+    """A value of an attribute."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(_text, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else str(value)
+
+
+def _port(value: SSAValue) -> Port:
+    return Port(PRECISIONS[element_of(value)][1], tuple(size if is_known(size) else OPEN for size in shape_of(value)))
+
+
+def _declared(argument: SSAValue) -> dict[str, str]:
+    """What a parameter says of itself: of a size that the run decides, its least and its greatest value."""
+    sizes = [
+        str(size) if is_known(size) else f"{least(size)}..{most}"
+        for size, most in zip(shape_of(argument), upper_bounds(argument), strict=True)
+    ]
+    return {"element_type": PRECISIONS[element_of(argument)][0], "shape": ",".join(sizes)}

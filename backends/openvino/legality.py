@@ -1,0 +1,112 @@
+"""The operators that OpenVINO takes, as data: for each its limits, and what else must hold of it, with the reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flambeau.dialects.ir.extents import is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import f32, i1, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.delegation.checks import (
+    dim_is_known,
+    growth_is_known,
+    image_is_known,
+    indices_are_unused,
+    limits_in_order,
+    only_grows,
+    output_padding_is_small,
+    pair,
+    parts_have_elements,
+    result_only,
+    scales_as_sizes,
+    windows_are_whole,
+)
+from flambeau.passes.delegation.interface import BackendOptions
+
+
+def reshape_pattern(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
+    """The pattern of a reshape: 0 for a size that the run decides and that stays at its place, -1 for one that follows.
+
+    None where two of them would have to follow. Sizes are positive.
+    """
+    pattern = tuple(
+        size if is_known(size) else 0 if dim < len(old) and provably_equal(size, old[dim]) else -1 for dim, size in enumerate(new)
+    )
+    return pattern if pattern.count(-1) <= 1 else None
+
+
+def _one_follows(op: SchemaOp) -> str | None:
+    """At most one size that only the run knows is not at the place where it was."""
+    has_pattern = reshape_pattern(shape_of(op.operands[0]), shape_of(op.result)) is not None
+    return None if has_pattern else "the run decides more than one of its sizes that are not where they were"
+
+
+def _is_undilated(op: SchemaOp) -> str | None:
+    """No dilation."""
+    return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
+
+
+def _divides_by_window(op: SchemaOp) -> str | None:
+    """No divisor but the size of the window."""
+    divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
+    return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
+
+
+def _is_unmasked(op: SchemaOp) -> str | None:
+    """No mask but a causal one: where all is hidden, PyTorch gives zeros, and OpenVINO something else."""
+    return "a row of its mask may hide everything" if op.argument("attn_mask") is not None else None
+
+
+_PLAIN = Rule()
+_UNSCALED = Rule((Limit("alpha", only=1),))
+_WHOLE = Rule(whole=True)
+_IMAGE = Limit("input", rank=(4, 4))
+_SELF_IMAGE = Limit("self", rank=(4, 4))
+
+OPERATORS: dict[str, Rule] = {
+    # elementwise
+    **dict.fromkeys(("abs", "ceil", "cos", "erf", "exp", "floor", "log", "neg", "reciprocal"), _PLAIN),
+    **dict.fromkeys(("relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "maximum", "minimum", "gelu", "pow.Tensor_Scalar"), _PLAIN),
+    **dict.fromkeys(("hardsigmoid", "hardswish", "silu"), _WHOLE),
+    **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
+    **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
+    "leaky_relu": Rule((Limit("self", rank=(1, 6)),)),
+    "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
+    "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
+    "_softmax": Rule((Limit("half_to_float", only=False),)),
+    # products
+    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(output_padding_is_small,)),
+    "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2))), whole=True),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
+    **dict.fromkeys(("mm", "bmm"), _PLAIN),
+    "scaled_dot_product_attention": Rule(
+        (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)), checks=(_is_unmasked,), whole=True
+    ),
+    # pools
+    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _is_undilated, indices_are_unused)),
+    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _divides_by_window)),
+    "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,)),
+    # reductions
+    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
+    "native_layer_norm": Rule(checks=(result_only,)),
+    # movement
+    **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack", "select_copy.int"), _PLAIN),
+    "view_copy": Rule(checks=(_one_follows,)),
+    "split_with_sizes_copy": Rule(checks=(dim_is_known, parts_have_elements)),
+    "slice_copy.Tensor": Rule(checks=(dim_is_known,)),
+    "expand_copy": Rule(checks=(growth_is_known,)),
+    "constant_pad_nd": Rule(checks=(only_grows,)),
+    "pixel_shuffle": Rule((_SELF_IMAGE,)),
+    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
+    "upsample_nearest2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
+}
+"""What OpenVINO takes, by the names of the operators of the edge level."""
+
+_TABLE = OperatorTable(OPERATORS, Limit(dtypes=(f32,), rank=(0, 6), row_major=True, filled=True, bounded=True))
+
+
+def table(options: BackendOptions) -> OperatorTable:
+    """What OpenVINO takes: no option changes it. All constants go into the payload."""
+    return _TABLE

@@ -1,0 +1,303 @@
+"""From `edge` operators to `openvino` ones, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, sqrt
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.openvino.dialect import elementwise as e
+from flambeau.backends.openvino.dialect import movement, pooling, products, reductions
+from flambeau.backends.openvino.legality import reshape_pattern
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.extents import is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.checks import pair, reduced_dims
+from flambeau.passes.delegation.converters import Converters
+from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+CONVERTERS = Converters("openvino")
+"""One for each operator of the legality table."""
+
+
+def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
+    """Rewrites a partition in `openvino` operators. Raises ConversionError that lists what has no form there."""
+    CONVERTERS.apply(partition, constants)
+
+
+def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
+    array = np.asarray(array, np.float32, order="C")
+    return constants.add(name, array, tensor(f32, array.shape)).result
+
+
+def _number(constants: ModuleConstants, number: float) -> SSAValue:
+    return _constant(constants, "number", np.full((), number))
+
+
+def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int]) -> SSAValue:
+    """A constant in another shape."""
+    array = constants.array(value)
+    if array is None:
+        raise BackendError("openvino: a weight has no value")
+    return _constant(constants, f"{constants.name(value)}.openvino", array.reshape(tuple(shape)))
+
+
+def _dim(op: SchemaOp) -> int:
+    return normalize_dim(op.argument("dim"), len(shape_of(op.operands[0])))
+
+
+# Elementwise
+
+for _name, _layer in {
+    "abs": e.AbsLayerOp,
+    "ceil": e.CeilingLayerOp,
+    "cos": e.CosLayerOp,
+    "erf": e.ErfLayerOp,
+    "exp": e.ExpLayerOp,
+    "floor": e.FloorLayerOp,
+    "hardsigmoid": e.HSigmoidLayerOp,
+    "hardswish": e.HSwishLayerOp,
+    "log": e.LogLayerOp,
+    "neg": e.NegativeLayerOp,
+    "relu": e.ReLULayerOp,
+    "sigmoid": e.SigmoidLayerOp,
+    "silu": e.SwishLayerOp,
+    "sin": e.SinLayerOp,
+    "sqrt": e.SqrtLayerOp,
+    "tanh": e.TanhLayerOp,
+    "maximum": e.MaximumLayerOp,
+    "minimum": e.MinimumLayerOp,
+    "where.self": e.SelectLayerOp,
+    "mm": products.MatMulLayerOp,
+    "bmm": products.MatMulLayerOp,
+}.items():
+    CONVERTERS(_name)(lambda op, constants, layer=_layer: layer(*op.operands).result)
+
+for _name, _layer in {"add": e.AddLayerOp, "sub": e.SubtractLayerOp, "mul": e.MultiplyLayerOp, "div": e.DivideLayerOp}.items():
+    CONVERTERS(f"{_name}.Tensor")(lambda op, constants, layer=_layer: layer(*op.operands).result)
+    CONVERTERS(f"{_name}.Scalar")(
+        lambda op, constants, layer=_layer: layer(op.operands[0], _number(constants, op.argument("other"))).result
+    )
+
+
+@CONVERTERS("pow.Tensor_Scalar")
+def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.PowerLayerOp(op.operands[0], _number(constants, op.argument("exponent"))).result
+
+
+@CONVERTERS("reciprocal")
+def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.PowerLayerOp(op.operands[0], _number(constants, -1)).result
+
+
+@CONVERTERS("rsqrt")
+def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """In the form that OpenVINO knows in norms."""
+    return e.PowerLayerOp(e.SqrtLayerOp(op.operands[0]).result, _number(constants, -1)).result
+
+
+@CONVERTERS("clamp", "hardtanh")
+def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    least, most = op.arguments()[1:]
+    return e.ClampLayerOp(op.operands[0], min=-inf if least is None else float(least), max=inf if most is None else float(most)).result
+
+
+@CONVERTERS("elu")
+def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.EluLayerOp(op.operands[0], alpha=float(op.argument("alpha"))).result
+
+
+@CONVERTERS("leaky_relu")
+def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.PReLULayerOp(op.operands[0], _constant(constants, "slope", np.full((1,), op.argument("negative_slope")))).result
+
+
+@CONVERTERS("gelu")
+def _gelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.GeluLayerOp(op.operands[0], approximation_mode="TANH" if op.argument("approximate") == "tanh" else "ERF").result
+
+
+@CONVERTERS("_softmax")
+def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.SoftMaxLayerOp(op.operands[0], axis=_dim(op)).result
+
+
+# Products
+
+
+@CONVERTERS("convolution")
+def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
+    shape = shape_of(weight)
+    rank = len(shape) - 2
+    lists = [tuple(numbers) * (rank if len(numbers) == 1 else 1) for numbers in (stride, padding, dilation, output_padding)]
+    numbers: dict[str, Any] = dict(zip(("strides", "pads_begin", "dilations"), lists, strict=False)) | {"pads_end": lists[1]}
+    if transposed:
+        numbers["output_padding"] = lists[3]
+    if groups > 1:
+        weight = _reshaped(weight, constants, (groups, shape[0] // groups, *shape[1:]))
+        kind = products.GroupConvolutionBackpropDataLayerOp if transposed else products.GroupConvolutionLayerOp
+    else:
+        kind = products.ConvolutionBackpropDataLayerOp if transposed else products.ConvolutionLayerOp
+    result = kind(x, weight, **numbers).result
+    return result if bias is None else e.AddLayerOp(result, _reshaped(bias, constants, (1, -1, *(1,) * rank))).result
+
+
+@CONVERTERS("linear")
+def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, weight, bias = op.arguments()
+    result = products.MatMulLayerOp(x, weight, transpose_b=True).result
+    return result if bias is None else e.AddLayerOp(result, bias).result
+
+
+@CONVERTERS("addmm")
+def _addmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    addend, left, right = op.operands
+    return e.AddLayerOp(products.MatMulLayerOp(left, right).result, addend).result
+
+
+@CONVERTERS("scaled_dot_product_attention")
+def _attention(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    scale = op.argument("scale")
+    numbers = _number(constants, 0), _number(constants, 1 / sqrt(shape_of(op.operands[0])[-1]) if scale is None else scale)
+    return products.ScaledDotProductAttentionLayerOp(*op.operands, *numbers, causal=op.argument("is_causal")).result
+
+
+# Pools
+
+
+@CONVERTERS("max_pool2d_with_indices", "avg_pool2d")
+def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, kernel, stride, padding = op.arguments()[:4]
+    pads = pair(padding)
+    numbers: dict[str, Any] = {"strides": pair(stride or kernel), "pads_begin": pads, "pads_end": pads, "kernel": pair(kernel)}
+    if len(op.results) > 1:
+        return pooling.MaxPoolLayerOp(x, **numbers).result
+    return pooling.AvgPoolLayerOp(x, **numbers, exclude_pad=not op.argument("count_include_pad")).result
+
+
+@CONVERTERS("_adaptive_avg_pool2d")
+def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    sizes = shape_of(op.result)[2:]
+    if sizes == (1, 1):
+        return reductions.ReduceMeanLayerOp(op.operands[0], (2, 3), keep_dims=True).result
+    return pooling.AdaptiveAvgPoolLayerOp(op.operands[0], sizes).result
+
+
+# Reductions
+
+for _name, _layer in {
+    "amax": reductions.ReduceMaxLayerOp,
+    "amin": reductions.ReduceMinLayerOp,
+    "mean.dim": reductions.ReduceMeanLayerOp,
+    "sum.dim_IntList": reductions.ReduceSumLayerOp,
+}.items():
+    CONVERTERS(_name)(
+        lambda op, constants, layer=_layer: layer(op.operands[0], tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
+    )
+
+
+@CONVERTERS("native_layer_norm")
+def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, sizes, weight, bias, eps = op.arguments()
+    rank = len(shape_of(x))
+    result = reductions.MVNLayerOp(x, tuple(range(rank - len(sizes), rank)), eps=eps).result
+    result = result if weight is None else e.MultiplyLayerOp(result, weight).result
+    return result if bias is None else e.AddLayerOp(result, bias).result
+
+
+# Movement
+
+
+@CONVERTERS("view_copy")
+def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    pattern = reshape_pattern(shape_of(op.operands[0]), shape_of(op.result))
+    return movement.ReshapeLayerOp(op.operands[0], pattern, special_zero=True, result_types=[op.result.type]).result
+
+
+@CONVERTERS("unsqueeze_copy")
+def _unsqueeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    dim = normalize_dim(op.argument("dim"), len(shape_of(op.result)))
+    return movement.UnsqueezeLayerOp(op.operands[0], (dim,)).result
+
+
+@CONVERTERS("squeeze_copy.dim", "squeeze_copy.dims")
+def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    given, shape = op.argument("dim"), shape_of(op.operands[0])
+    named: tuple[int, ...] = (given,) if isinstance(given, int) else given
+    dims = [normalize_dim(dim, len(shape)) for dim in named]
+    gone = tuple(dim for dim in dims if shape and provably_equal(shape[dim], 1))
+    return movement.SqueezeLayerOp(op.operands[0], gone).result if gone else op.operands[0]
+
+
+@CONVERTERS("permute_copy")
+def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    rank = len(shape_of(op.operands[0]))
+    return movement.TransposeLayerOp(op.operands[0], tuple(normalize_dim(dim, rank) for dim in op.argument("dims"))).result
+
+
+@CONVERTERS("cat")
+def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return movement.ConcatLayerOp(list(op.operands), axis=_dim(op)).result
+
+
+@CONVERTERS("stack")
+def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    dim = normalize_dim(op.argument("dim"), len(shape_of(op.result)))
+    return movement.ConcatLayerOp([movement.UnsqueezeLayerOp(value, (dim,)).result for value in op.operands], axis=dim).result
+
+
+@CONVERTERS("split_with_sizes_copy")
+def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
+    return list(movement.VariadicSplitLayerOp(op.operands[0], _dim(op), op.argument("split_sizes")).results)
+
+
+@CONVERTERS("slice_copy.Tensor")
+def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, dim, step = op.operands[0], _dim(op), op.argument("step")
+    start, extent = op.argument("start") or 0, shape_of(x)[dim]
+    first = start if start >= 0 else max(start + extent, 0)
+    end = first + (shape_of(op.result)[dim] - 1) * step + 1
+    return movement.SliceLayerOp(x, (first,), (end,), (step,), (dim,)).result
+
+
+@CONVERTERS("select_copy.int")
+def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return movement.GatherLayerOp(op.operands[0], op.argument("index"), _dim(op)).result
+
+
+@CONVERTERS("expand_copy")
+def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    old, new = shape_of(op.operands[0]), shape_of(op.result)
+    pairs = zip((*(1,) * (len(new) - len(old)), *old), new, strict=True)
+    target = tuple(1 if not is_known(size) or provably_equal(before, size) else size for before, size in pairs)
+    return movement.BroadcastLayerOp(op.operands[0], target).result
+
+
+@CONVERTERS("constant_pad_nd")
+def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
+    missing = (0,) * (rank - len(pads) // 2)
+    before, behind = (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
+    return movement.PadLayerOp(op.operands[0], before, behind, float(op.argument("value"))).result
+
+
+@CONVERTERS("pixel_shuffle")
+def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return movement.DepthToSpaceLayerOp(op.operands[0], block_size=op.argument("upscale_factor")).result
+
+
+@CONVERTERS("upsample_bilinear2d.vec", "upsample_nearest2d.vec")
+def _resize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    if op.schema.base == "upsample_nearest2d":
+        mode, coordinates = "nearest", "asymmetric"
+    else:
+        mode, coordinates = "linear_onnx", "align_corners" if op.argument("align_corners") else "pytorch_half_pixel"
+    scales = tuple(after / before for before, after in zip(old, new, strict=True))
+    return movement.InterpolateLayerOp(op.operands[0], new, scales, (2, 3), mode=mode, coordinate_transformation_mode=coordinates).result

@@ -1,0 +1,138 @@
+"""OpenVINO's intermediate representation, version 11: layers and the edges between their ports, as XML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+
+from flambeau.backends.openvino.payload import refused
+
+VERSION = "11"
+OPEN = -1
+"""The size of a dimension that only the run knows, in a port."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A tensor that a layer takes or gives: its precision, `FP32`, and its sizes."""
+
+    precision: str
+    sizes: tuple[int, ...]
+
+
+@dataclass
+class Layer:
+    """A layer. Its ports are numbered, inputs first."""
+
+    name: str
+    type: str
+    version: str
+    data: Mapping[str, str] = field(default_factory=dict[str, str])
+    inputs: Sequence[tuple[int, int]] = ()
+    """Of each input, the layer and its port."""
+    outputs: Sequence[Port] = ()
+
+
+def write_model(layers: Sequence[Layer]) -> bytes:
+    """The text of a model. Layers follow those that they read."""
+    net = ElementTree.Element("net", name="flambeau", version=VERSION)
+    body, edges = ElementTree.SubElement(net, "layers"), ElementTree.SubElement(net, "edges")
+    for number, layer in enumerate(layers):
+        element = ElementTree.SubElement(body, "layer", id=str(number), name=layer.name, type=layer.type, version=layer.version)
+        if layer.data:
+            ElementTree.SubElement(element, "data", dict(layer.data))
+        given = [layers[source].outputs[port - len(layers[source].inputs)] for source, port in layer.inputs]
+        for place, (source, port) in enumerate(layer.inputs):
+            ends = {"from-layer": source, "from-port": port, "to-layer": number, "to-port": place}
+            ElementTree.SubElement(edges, "edge", {name: str(end) for name, end in ends.items()})
+        for name, ports, first in (("input", given, 0), ("output", layer.outputs, len(given))):
+            if ports:
+                _write_ports(ElementTree.SubElement(element, name), ports, first)
+    return ElementTree.tostring(net, encoding="utf-8", xml_declaration=True)
+
+
+def _write_ports(parent: ElementTree.Element, ports: Sequence[Port], first: int) -> None:
+    for number, port in enumerate(ports, first):
+        element = ElementTree.SubElement(parent, "port", id=str(number), precision=port.precision)
+        for size in port.sizes:
+            ElementTree.SubElement(element, "dim").text = str(size)
+
+
+def read_model(text: memoryview) -> list[Layer]:
+    """The layers of a model. Raises BackendError for a text that is none, or in which layers do not follow those that they read."""
+    data = bytes(text)
+    if b"<!" in data:
+        raise refused("its text declares or comments something, which no model needs")
+    try:
+        net = ElementTree.fromstring(data)
+    except ElementTree.ParseError as error:
+        raise refused(f"its text is not XML: {error}") from error
+    _fields(net, "net", "name", "version")
+    if net.get("version") != VERSION or [child.tag for child in net] != ["layers", "edges"]:
+        raise refused(f"its text is not a model of version {VERSION} of layers and edges")
+    sources = _read_edges(net[1], len(net[0]))
+    layers: list[Layer] = []
+    for number, element in enumerate(net[0]):
+        layers.append(_read_layer(element, number, sources.get(number, {}), layers))
+    return layers
+
+
+def _fields(element: ElementTree.Element, tag: str, *names: str) -> list[str]:
+    """The values of the attributes of an element, which are these. Raises BackendError."""
+    if element.tag != tag or sorted(element.keys()) != sorted(names) or (element.text or "").strip() or (element.tail or "").strip():
+        raise refused(f"<{element.tag}> with {', '.join(element.keys()) or 'nothing'} stands where <{tag}> with {', '.join(names)} is due")
+    return [element.get(name, "") for name in names]
+
+
+def _number(text: str | None) -> int:
+    text = (text or "").strip()
+    if not text.removeprefix("-").isascii() or not text.removeprefix("-").isdecimal() or len(text) > 20:
+        raise refused(f"{text[:40]!r} is not a number")
+    return int(text)
+
+
+def _read_edges(element: ElementTree.Element, count: int) -> dict[int, dict[int, tuple[int, int]]]:
+    """Of each layer, what each of its input ports gets."""
+    _fields(element, "edges")
+    found: dict[int, dict[int, tuple[int, int]]] = {}
+    for edge in element:
+        source, port, target, place = map(_number, _fields(edge, "edge", "from-layer", "from-port", "to-layer", "to-port"))
+        if not 0 <= source < target < count:
+            raise refused(f"an edge leads from layer {source} to layer {target} of {count}; layers follow those that they read")
+        if found.setdefault(target, {}).setdefault(place, (source, port)) != (source, port):
+            raise refused(f"port {place} of layer {target} gets two tensors")
+    return found
+
+
+def _read_layer(element: ElementTree.Element, number: int, sources: Mapping[int, tuple[int, int]], before: Sequence[Layer]) -> Layer:
+    text, name, kind, version = _fields(element, "layer", "id", "name", "type", "version")
+    if _number(text) != number:
+        raise refused(f"layer {number} calls itself {text[:40]!r}")
+    children = list(element)
+    data: dict[str, str] = {}
+    if children and children[0].tag == "data":
+        data = dict(children.pop(0).items())
+    ports: dict[str, list[Port]] = {"input": [], "output": []}
+    for tag in ports:
+        if children and children[0].tag == tag:
+            first = len(ports["input"]) if tag == "output" else 0
+            ports[tag] = [_read_port(port, place) for place, port in enumerate(children.pop(0), first)]
+    if children or sorted(sources) != [*range(len(ports["input"]))]:
+        raise refused(f"layer {number}, {kind[:40]}, has other parts than data, input ports with an edge each, and output ports")
+    inputs = [sources[place] for place in range(len(sources))]
+    for (source, port), said in zip(inputs, ports["input"], strict=True):
+        outputs, place = before[source].outputs, port - len(before[source].inputs)
+        if not 0 <= place < len(outputs) or outputs[place] != said:
+            raise refused(f"layer {number}, {kind[:40]}, takes another tensor than port {port} of layer {source} gives")
+    return Layer(name, kind, version, data, inputs, ports["output"])
+
+
+def _read_port(element: ElementTree.Element, number: int) -> Port:
+    text, precision = _fields(element, "port", "id", "precision")
+    if _number(text) != number:
+        raise refused(f"port {number} calls itself {text[:40]!r}")
+    for dim in element:
+        if dim.tag != "dim" or dim.keys() or len(dim):
+            raise refused(f"a port has <{dim.tag}> where <dim> is due")
+    return Port(precision, tuple(_number(dim.text) for dim in element))

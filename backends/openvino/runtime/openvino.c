@@ -1,0 +1,373 @@
+/* The backend "OpenvinoBackend": runs models with an OpenVINO library that is found at load. payload.py says what the bytes of a payload mean.
+ *
+ * The memory that `measure` asks for holds what the adapter itself keeps. OpenVINO allocates by itself, with malloc, and starts threads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "library.h"
+
+enum { HEADER_BYTES = 64, VERSION = 1, ALIGNMENT = 64, MOST_RANK = 16, MOST_THREADS = 1024 };
+
+typedef struct settings {
+  const char *library;
+  const char *device;
+  const char *precision;
+  const char *threads;
+  const char *cache;
+} settings;
+
+static fl_status read_settings(const fl_backend *self, settings *found) {
+  static const char *const names[] = {"library", "device", "precision", "threads", "cache"};
+  *found = (settings){NULL, "CPU", "f32", "1", ""};
+  const char **const places[] = {&found->library, &found->device, &found->precision, &found->threads, &found->cache};
+  for (size_t i = 0; i < self->option_count; ++i) {
+    const fl_option *option = &self->options[i];
+    size_t which = 0;
+    while (which < sizeof names / sizeof *names && strcmp(option->name, names[which]) != 0) {
+      ++which;
+    }
+    if (which == sizeof names / sizeof *names) {
+      return fl_ov_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, device, precision, threads, cache", option->name);
+    }
+    *places[which] = option->value;
+  }
+  char *end = NULL;
+  const long threads = strtol(found->threads, &end, 10);
+  if (end == found->threads || *end != 0 || threads < 1 || threads > MOST_THREADS) {
+    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, found->threads);
+  }
+  if (strcmp(found->precision, "f32") != 0 && strcmp(found->precision, "f16") != 0 && strcmp(found->precision, "bf16") != 0) {
+    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'precision' is f32, f16 or bf16, not '%.40s'", found->precision);
+  }
+  return FL_OK;
+}
+
+/* ---- The payload ---- */
+
+typedef struct model {
+  const char *text;
+  const uint8_t *constants;
+  size_t text_bytes;
+  size_t constant_bytes;
+  uint32_t inputs;
+  uint32_t outputs;
+} model;
+
+static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
+static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
+
+static uint32_t crc32(const uint8_t *data, size_t size) {
+  uint32_t crc = UINT32_MAX;
+  for (size_t i = 0; i < size; ++i) {
+    crc ^= data[i];
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = crc >> 1 ^ (UINT32_C(0xEDB88320) & (0 - (crc & 1)));
+    }
+  }
+  return ~crc;
+}
+
+#define DAMAGED(...) fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
+
+static fl_status read_model(const fl_payload *payload, model *m) {
+  const uint8_t *const data = (const uint8_t *)payload->data;
+  if (payload->size < HEADER_BYTES || memcmp(data, "FLOV", 4) != 0) {
+    return DAMAGED("it has no header FLOV (%llu bytes)", (unsigned long long)payload->size);
+  }
+  if (u32(data + 4) != VERSION || memcmp(data + 8, "interchange\0\0\0\0\0", 16) != 0) {
+    return fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of another version or kind than this runtime reads");
+  }
+  const uint64_t text = u64(data + 40), start = u64(data + 48), constants = u64(data + 56);
+  if (text > payload->size - HEADER_BYTES || start < HEADER_BYTES + text || start % ALIGNMENT != 0 || start > payload->size ||
+      constants != payload->size - start) {
+    return DAMAGED("its text and its constants are not its %llu bytes", (unsigned long long)payload->size);
+  }
+  *m = (model){(const char *)data + HEADER_BYTES, data + start, (size_t)text, (size_t)constants, u32(data + 24), u32(data + 28)};
+  if (crc32(data + HEADER_BYTES, m->text_bytes) != u32(data + 32)) {
+    return DAMAGED("its text has another checksum than its header says");
+  }
+  return FL_OK;
+}
+
+/* ---- Init ---- */
+
+typedef struct port {
+  int type;
+  int rank; /* -1: any */
+  ov_range dims[MOST_RANK];
+  void *data; /* the memory that OpenVINO knows, of a tensor of these sizes */
+  int64_t sizes[MOST_RANK];
+} port;
+
+typedef struct delegate {
+  ov_library library;
+  ov_core *core;
+  ov_compiled_model *compiled;
+  ov_infer_request *request;
+  port *inputs;
+  size_t input_count;
+  size_t output_count;
+} delegate;
+
+static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
+  model m;
+  ov_library library;
+  settings set;
+  *message = fl_ov_message();
+  fl_status status = read_settings(self, &set);
+  if (status == FL_OK) {
+    status = read_model(payload, &m);
+  }
+  if (status == FL_OK) {
+    status = fl_ov_load(set.library, &library);
+  }
+  if (status == FL_OK) {
+    fl_ov_unload(&library);
+    memory->persistent = sizeof(delegate);
+    memory->outputs = m.outputs;
+  }
+  return status;
+}
+
+static fl_status compile(delegate *d, const model *m, const settings *set) {
+  int64_t bytes = (int64_t)m->constant_bytes;
+  ov_tensor *constants = NULL;
+  ov_model *read = NULL;
+  /* OpenVINO reads the constants where they lie. */
+  union {
+    const uint8_t *in;
+    void *out;
+  } place = {m->constants};
+  ov_status status = bytes == 0 ? 0 : d->library.tensor_from_host(OV_U8, (ov_shape){1, &bytes}, place.out, &constants);
+  if (status == 0) {
+    status = d->library.read_model(d->core, m->text, m->text_bytes, constants, &read);
+  }
+  if (constants != NULL) {
+    d->library.tensor_free(constants);
+  }
+  if (status != 0) {
+    return fl_ov_refused(&d->library, status, "OpenVINO does not read it");
+  }
+  const size_t properties = set->cache[0] == 0 ? 3 : 4;
+  status = d->library.compile_model(d->core, read, set->device, 2 * properties, &d->compiled, "INFERENCE_PRECISION_HINT", set->precision,
+                                    "INFERENCE_NUM_THREADS", set->threads, "PERFORMANCE_HINT", "LATENCY", "CACHE_DIR", set->cache);
+  d->library.model_free(read);
+  return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
+}
+
+/* What OpenVINO says of an input. */
+static ov_status describe(const ov_library *library, const ov_port *found, port *p) {
+  ov_partial_shape shape;
+  ov_status status = library->port_element_type(found, &p->type);
+  if (status != 0 || (status = library->port_partial_shape(found, &shape)) != 0) {
+    return status;
+  }
+  p->rank = shape.rank.least == shape.rank.most && shape.rank.most <= MOST_RANK ? (int)shape.rank.most : -1;
+  for (int i = 0; i < p->rank; ++i) {
+    p->dims[i] = shape.dims[i];
+  }
+  library->partial_shape_free(&shape);
+  return 0;
+}
+
+static fl_status describe_inputs(delegate *d) {
+  ov_status status = d->library.inputs_size(d->compiled, &d->input_count);
+  status = status != 0 ? status : d->library.outputs_size(d->compiled, &d->output_count);
+  d->inputs = (port *)calloc(d->input_count + 1, sizeof(port));
+  if (d->inputs == NULL) {
+    return fl_ov_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its inputs");
+  }
+  for (size_t i = 0; status == 0 && i < d->input_count; ++i) {
+    ov_port *found = NULL;
+    status = d->library.input_by_index(d->compiled, i, &found);
+    if (status == 0) {
+      status = describe(&d->library, found, &d->inputs[i]);
+      d->library.port_free(found);
+    }
+  }
+  return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not describe its inputs");
+}
+
+static void destroy(const fl_backend *self, void *handle) {
+  delegate *d = (delegate *)handle;
+  (void)self;
+  if (d->request != NULL) {
+    d->library.infer_request_free(d->request);
+  }
+  if (d->compiled != NULL) {
+    d->library.compiled_model_free(d->compiled);
+  }
+  if (d->core != NULL) {
+    fl_ov_give_back_core(&d->library);
+  }
+  free(d->inputs);
+  fl_ov_unload(&d->library);
+}
+
+static fl_status build(delegate *d, const fl_payload *payload, const settings *set) {
+  model m;
+  fl_status status = read_model(payload, &m);
+  if (status != FL_OK) {
+    return status;
+  }
+  d->core = fl_ov_take_core(&d->library);
+  if (d->core == NULL) {
+    return fl_ov_fail(FL_NOT_FOUND, "OpenVINO does not start on this machine");
+  }
+  status = compile(d, &m, set);
+  if (status == FL_OK) {
+    status = describe_inputs(d);
+  }
+  if (status == FL_OK && (d->input_count != m.inputs || d->output_count != m.outputs)) {
+    status = DAMAGED("its text has other inputs and outputs than its header says");
+  }
+  if (status == FL_OK) {
+    const ov_status done = d->library.create_infer_request(d->compiled, &d->request);
+    status = done == 0 ? FL_OK : fl_ov_refused(&d->library, done, "OpenVINO does not prepare it");
+  }
+  return status;
+}
+
+static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
+  settings set;
+  *message = fl_ov_message();
+  *handle = memset(persistent, 0, sizeof(delegate));
+  fl_status status = read_settings(self, &set);
+  if (status != FL_OK) {
+    return status;
+  }
+  delegate *d = (delegate *)persistent;
+  status = fl_ov_load(set.library, &d->library);
+  if (status == FL_OK && (status = build(d, payload, &set)) != FL_OK) {
+    destroy(self, d);
+  }
+  return status;
+}
+
+/* ---- Execute ---- */
+
+static int element_type(int8_t dtype) {
+  switch (dtype) {
+    case FL_FLOAT32: return OV_F32;
+    case FL_FLOAT64: return OV_F64;
+    case FL_FLOAT16: return OV_F16;
+    case FL_BFLOAT16: return OV_BF16;
+    case FL_BOOL: return OV_BOOLEAN;
+    case FL_INT8: return OV_I8;
+    case FL_INT16: return OV_I16;
+    case FL_INT32: return OV_I32;
+    case FL_INT64: return OV_I64;
+    case FL_UINT8: return OV_U8;
+    default: return -1;
+  }
+}
+
+/* Whether an input is what its port says. */
+static int fits(const port *p, const fl_tensor *t) {
+  int fit = element_type(t->dtype) == p->type && (p->rank < 0 ? t->rank <= MOST_RANK : t->rank == p->rank) && fl_is_contiguous(t);
+  for (int i = 0; fit && i < p->rank; ++i) {
+    fit = t->sizes[i] >= p->dims[i].least && (p->dims[i].most < 0 || t->sizes[i] <= p->dims[i].most);
+  }
+  return fit;
+}
+
+/* Tells OpenVINO where an input lies, unless it knows. */
+static fl_status set_input(delegate *d, size_t index, const fl_tensor *t) {
+  port *p = &d->inputs[index];
+  int is_known = p->data == t->data && t->data != NULL;
+  for (uint8_t i = 0; i < t->rank; ++i) {
+    is_known = is_known && p->sizes[i] == t->sizes[i];
+    p->sizes[i] = t->sizes[i];
+  }
+  if (is_known) {
+    return FL_OK;
+  }
+  ov_tensor *tensor = NULL;
+  p->data = NULL;
+  ov_status status = d->library.tensor_from_host(p->type, (ov_shape){t->rank, p->sizes}, t->data, &tensor);
+  if (status == 0) {
+    status = d->library.set_input(d->request, index, tensor);
+    d->library.tensor_free(tensor);
+  }
+  if (status != 0) {
+    return fl_ov_refused(&d->library, status, "OpenVINO does not take an argument");
+  }
+  p->data = t->data;
+  return FL_OK;
+}
+
+/* Copies an output. Where OpenVINO writes itself to the memory of an output, and what is computed turns out to be an input, it gives zeros. */
+static fl_status copy_output(fl_context *context, const ov_library *library, const ov_tensor *tensor, fl_tensor *t) {
+  ov_shape shape = {0, NULL};
+  int32_t sizes[MOST_RANK];
+  int type = 0;
+  size_t bytes = 0;
+  void *data = NULL;
+  ov_status status = library->tensor_type(tensor, &type);
+  /* Its interface does not describe a shape without dimensions. */
+  status = status != 0 || t->rank == 0 ? status : library->tensor_shape(tensor, &shape);
+  status = status != 0 ? status : library->tensor_bytes(tensor, &bytes);
+  status = status != 0 ? status : library->tensor_data(tensor, &data);
+  const int fits = status == 0 && shape.rank == t->rank && t->rank <= MOST_RANK && type == element_type(t->dtype) && fl_is_contiguous(t);
+  for (uint8_t i = 0; fits && i < t->rank; ++i) {
+    sizes[i] = shape.dims[i] <= INT32_MAX ? (int32_t)shape.dims[i] : -1;
+  }
+  if (shape.dims != NULL) {
+    (void)library->shape_free(&shape);
+  }
+  if (status != 0) {
+    return FL_FAIL(context, fl_ov_refused(library, status, "OpenVINO does not give an output"), fl_ov_message());
+  }
+  FL_CHECK(context, fits, "an output is not the tensor that its payload says");
+  const fl_status resized = fl_resize(context, t, sizes, t->rank);
+  if (resized == FL_OK && bytes != 0) {
+    FL_CHECK(context, bytes == fl_numel(t) * fl_dtype_size(t->dtype), "an output has other bytes than its sizes say");
+    memcpy(t->data, data, bytes);
+  }
+  return resized;
+}
+
+static fl_status take_output(delegate *d, fl_context *context, size_t index, const fl_value *value) {
+  ov_tensor *tensor = NULL;
+  fl_tensor *const t = fl_get_tensor(value);
+  FL_CHECK(context, t != NULL, "an output is not a tensor");
+  const ov_status status = d->library.get_output(d->request, index, &tensor);
+  if (status != 0) {
+    return FL_FAIL(context, fl_ov_refused(&d->library, status, "OpenVINO does not give an output"), fl_ov_message());
+  }
+  const fl_status done = copy_output(context, &d->library, tensor, t);
+  d->library.tensor_free(tensor);
+  return done;
+}
+
+static fl_status execute(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
+  delegate *d = (delegate *)handle;
+  fl_status status = FL_OK;
+  (void)self;
+  FL_CHECK(context, count == d->input_count + d->output_count, "the call has more or fewer arguments than its payload");
+  for (size_t i = 0; status == FL_OK && i < d->input_count; ++i) {
+    const fl_tensor *t = fl_get_tensor(args[i]);
+    const int fit = t != NULL && fits(&d->inputs[i], t);
+    status = fit ? set_input(d, i, t) : fl_ov_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
+  }
+  if (status == FL_OK) {
+    const ov_status done = d->library.infer(d->request);
+    status = done == 0 ? FL_OK : fl_ov_refused(&d->library, done, "OpenVINO fails");
+  }
+  if (status != FL_OK) {
+    return FL_FAIL(context, status, fl_ov_message());
+  }
+  for (size_t i = 0; status == FL_OK && i < d->output_count; ++i) {
+    status = take_output(d, context, i, args[d->input_count + i]);
+  }
+  return status;
+}
+
+extern const fl_backend fl_backend_openvino;
+const fl_backend fl_backend_openvino = {.struct_size = sizeof(fl_backend),
+                                        .id = "OpenvinoBackend",
+                                        .name = "openvino",
+                                        .measure = measure,
+                                        .init = init,
+                                        .execute = execute,
+                                        .destroy = destroy};

@@ -1,0 +1,26 @@
+// RUN: flambeau-opt %s -p 'partition{backends=openvino},convert-partitions,cse' | filecheck %s
+
+// Nothing is moved: images stay as they are.
+// CHECK-LABEL: delegate.partition @residual_openvino_0 backend "OpenvinoBackend" (%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>) {
+// CHECK-NEXT:    %0 = openvino.MaxPool(%x) {strides = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], kernel = [3, 3]} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+// CHECK-NEXT:    %1 = openvino.Clamp(%0) {min = 0.0, max = 6.0} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+// CHECK-NEXT:    %2 = openvino.Add(%1, %x) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+// CHECK-NEXT:    delegate.return %2
+func.func @residual(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %0, %1 = edge.max_pool2d_with_indices(%x) {kernel_size = [3, 3], stride = [1, 1], padding = [1, 1]} : (tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xi64>)
+  %2 = edge.hardtanh(%0) {min_val = 0, max_val = 6} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %3 = edge.add.Tensor(%2, %x) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  func.return %3 : tensor<1x4x8x8xf32>
+}
+
+// Sizes that the run decides stay at their places, or one follows from the others.
+// CHECK-LABEL: delegate.partition @heads_openvino_0
+// CHECK-NEXT:    openvino.Reshape(%x) {pattern = [0, 0, 2, 4], special_zero = true}
+// CHECK-NEXT:    openvino.Transpose({{.*}}) {input_order = [0, 2, 1, 3]}
+// CHECK-NEXT:    openvino.Reshape({{.*}}) {pattern = [0, -1], special_zero = true}
+func.func @heads(%x: tensor<?x?x8xf32, #edge.layout<sizes = [b in [1, 4], n in [1, 16], 8]>>) -> tensor<?x?xf32, #edge.layout<sizes = [b, 8 * n]>> {
+  %0 = edge.view_copy(%x) {size = [b, n, 2, 4]} : (tensor<?x?x8xf32, #edge.layout<sizes = [b, n, 8]>>) -> tensor<?x?x2x4xf32, #edge.layout<sizes = [b, n, 2, 4]>>
+  %1 = edge.permute_copy(%0) {dims = [0, 2, 1, 3]} : (tensor<?x?x2x4xf32, #edge.layout<sizes = [b, n, 2, 4]>>) -> tensor<?x2x?x4xf32, #edge.layout<sizes = [b, 2, n, 4]>>
+  %2 = edge.view_copy(%1) {size = [b, 8 * n]} : (tensor<?x2x?x4xf32, #edge.layout<sizes = [b, 2, n, 4]>>) -> tensor<?x?xf32, #edge.layout<sizes = [b, 8 * n]>>
+  func.return %2 : tensor<?x?xf32, #edge.layout<sizes = [b, 8 * n]>>
+}

@@ -1,0 +1,97 @@
+"""Checks that the tables of several backends make of operations: why one is not taken, None when it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flambeau.dialects.ir.extents import is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+
+
+def open_extents(shape: Sequence[int]) -> int:
+    """How many extents only the run knows."""
+    return sum(not is_known(extent) for extent in shape)
+
+
+def reduced_dims(op: SchemaOp) -> list[int]:
+    """The dimensions that a reduction is over, in order: all when it names none."""
+    rank = len(shape_of(op.operands[0]))
+    return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
+
+
+def pair(values: tuple[int, ...]) -> tuple[int, int]:
+    """The numbers for height and width, of which one may stand for both."""
+    return values[0], values[-1]
+
+
+def windows_are_whole(op: SchemaOp) -> str | None:
+    """No `ceil_mode`."""
+    return "its windows reach beyond the padded image (ceil_mode)" if op.argument("ceil_mode") else None
+
+
+def indices_are_unused(op: SchemaOp) -> str | None:
+    """Nothing reads the indices."""
+    return "the indices of the largest elements are read" if any(op.results[1].uses) else None
+
+
+def result_only(op: SchemaOp) -> str | None:
+    """Nothing reads the mean and the deviation."""
+    return "its mean or its deviation is read" if any(value.uses for value in op.results[1:]) else None
+
+
+def output_padding_is_small(op: SchemaOp) -> str | None:
+    """An output padding that is less than the stride, of transposed convolutions only."""
+    more, step = op.argument("output_padding"), op.argument("stride")
+    if not op.argument("transposed"):
+        return "an output padding has a meaning for transposed convolutions only" if any(more) else None
+    rank = max(len(more), len(step))
+    numbers = zip(more * (rank if len(more) == 1 else 1), step * (rank if len(step) == 1 else 1), strict=True)
+    small = all(extra < each for extra, each in numbers)
+    return None if small else f"its output padding {list(more)} is not less than its stride {list(step)}"
+
+
+def dim_is_known(op: SchemaOp) -> str | None:
+    """Along a dimension whose size is known before the run."""
+    shape = shape_of(op.operands[0])
+    is_whole = is_known(shape[normalize_dim(op.argument("dim"), len(shape))])
+    return None if is_whole else "the size that it divides is known when it runs only"
+
+
+def growth_is_known(op: SchemaOp) -> str | None:
+    """To sizes that are known before the run."""
+    old, new = shape_of(op.operands[0]), shape_of(op.result)
+    grown = [b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True) if not provably_equal(a, b)]
+    return "it grows to a size that is known when it runs only" if open_extents(grown) else None
+
+
+def image_is_known(op: SchemaOp) -> str | None:
+    """Height and width are known before the run."""
+    return "the size of the image is known when it runs only" if open_extents(shape_of(op.operands[0])[2:]) else None
+
+
+def parts_have_elements(op: SchemaOp) -> str | None:
+    """No empty part."""
+    return "a part has no elements" if any(0 in shape_of(part) for part in op.results) else None
+
+
+def only_grows(op: SchemaOp) -> str | None:
+    """No negative pad."""
+    return "it cuts off elements (a negative pad)" if min(op.argument("pad"), default=0) < 0 else None
+
+
+def limits_in_order(op: SchemaOp) -> str | None:
+    """Limits between which there is something."""
+    least, most = op.arguments()[1:]
+    given = [limit for limit in (least, most) if limit is not None]
+    return None if given == sorted(given) and all(limit == limit for limit in given) else f"nothing is within its limits {given}"
+
+
+def scales_as_sizes(op: SchemaOp) -> str | None:
+    """Scale factors that are the quotients of the sizes, if there are any."""
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    factors = op.argument("scale_factors")
+    is_aligned = any(argument.name == "align_corners" for argument in op.schema.arguments) and op.argument("align_corners")
+    if not factors or is_aligned or all(b == a * factor for a, b, factor in zip(old, new, factors, strict=True)):
+        return None
+    return f"its scale factors {list(factors)} are not the quotients of its sizes, {list(new)} and {list(old)}"

@@ -1,0 +1,78 @@
+"""What the operators of a backend's table become in the backend's dialect: one function for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
+from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+
+Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue]]"
+"""Gives the result, or the list of results, of an operator. Where it gives the first result only, nothing reads the others."""
+
+
+class Converters(Mapping[str, Converter]):
+    """The converters of a backend by the names of the operators of the edge level. Called with names, it declares the function below."""
+
+    def __init__(self, dialect: str):
+        self._dialect = dialect
+        self._converters: dict[str, Converter] = {}
+
+    def __getitem__(self, name: str) -> Converter:
+        return self._converters[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._converters)
+
+    def __len__(self) -> int:
+        return len(self._converters)
+
+    def __call__(self, *names: str) -> Callable[[Converter], Converter]:
+        """Declares what operators become."""
+
+        def declare(converter: Converter) -> Converter:
+            self._converters.update(dict.fromkeys(names, converter))
+            return converter
+
+        return declare
+
+    def apply(self, partition: PartitionOp, constants: ModuleConstants) -> None:
+        """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there."""
+        target = ConversionTarget(f"the {self._dialect} dialect").legal(self._dialect, "ml_program", ReturnOp)
+        target.illegal("edge", because="the backend computes operators of its own")
+        apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in self.items()])
+
+
+def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:
+    kind = find_op(f"edge.{name}")
+    assert kind is not None, f"there is no operator edge.{name}"
+
+    def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, SchemaOp) and op.name == f"edge.{name}":
+            found = converter(op, constants)
+            replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
+
+    return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
+
+
+def separate_outputs(partition: PartitionOp, copy: Callable[[SSAValue], SchemaOp]) -> None:
+    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of an operator of its own."""
+    terminator = partition.body.block.last_op
+    assert terminator is not None
+    seen: set[SSAValue] = set()
+    for index, value in enumerate(terminator.operands):
+        if value in seen or not isinstance(value.owner, SchemaOp):
+            copied = copy(value)
+            copied.location = terminator.location
+            partition.body.block.insert_op_before(copied, terminator)
+            terminator.operands[index] = value = copied.result
+        seen.add(value)

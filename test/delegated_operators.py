@@ -1,0 +1,153 @@
+"""Legality against reality: each sample of an operator as a program that a backend may take, and what it must compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from row_harness import samples_of
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.ir.tensor_types import element_of, f32
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.interpreter import interpret
+from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
+
+_IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
+_HIDDEN = np.tril(np.ones((4, 5), bool))
+_MORE_SAMPLES: dict[str, list[tuple[Any, ...]]] = {
+    "mean.dim": [(_IMAGE, dims, len(dims) == 2, None) for dims in ((2, 3), (-1, 2), (1,), (0, 1), (-1,), (0, 1, 2, 3))],
+    "sum.dim_IntList": [(_IMAGE, dims, len(dims) == 2, None) for dims in ((2, 3), (0, 1), (1,), (2, -1), (-1,))],
+    "where.self": [
+        (_HIDDEN, _IMAGE, np.full((), -np.inf, np.float32)),
+        (_HIDDEN, _IMAGE, _IMAGE[0]),
+        (~_HIDDEN, _IMAGE, np.full((1,), np.inf, np.float32)),
+    ],
+}
+
+
+@dataclass
+class Trial:
+    """A program of one operation, weights as constants, with its inputs and results."""
+
+    module: ModuleOp
+    context: FlambeauContext
+    inputs: list[Array]
+    expected: list[Array]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nothing of it is NaN or infinite."""
+        return all(np.isfinite(array).all() for array in (*self.inputs, *self.expected))
+
+
+@dataclass
+class Trials:
+    """The programs of the samples that a backend takes of an operator, and its reasons for the others."""
+
+    operator: str
+    taken: list[Trial] = field(default_factory=list[Trial])
+    reasons: list[str] = field(default_factory=list[str])
+
+    def finite(self) -> list[Trial]:
+        """Those of numbers: libraries leave NaN to the processor. Fails where nothing is taken, and for a reason without words."""
+        assert self.taken, f"no sample of edge.{self.operator} is taken: {sorted(set(self.reasons))}"
+        assert all(reason and reason[0].islower() for reason in self.reasons)
+        return [trial for trial in self.taken if trial.is_finite]
+
+
+def kind_of(name: str) -> type[SchemaOp]:
+    """The class of an operator of the edge level."""
+    kind = find_op(f"edge.{name}")
+    assert kind is not None
+    return kind
+
+
+def trials_of(
+    name: str, table: OperatorTable, constants: Mapping[str, Sequence[str]] | None = None, readers: Mapping[str, str] | None = None
+) -> Trials:
+    """The samples of an operator.
+
+    Args:
+        name: at the edge level.
+        table: what the backend takes.
+        constants: by operator, further arguments that are constants.
+        readers: by operator, what reads the result, where it is taken for that only.
+    """
+    kind = kind_of(name)
+    trials = Trials(name)
+    for sample in [*samples_of(kind.siblings["row"]), *_MORE_SAMPLES.get(name, ())]:
+        try:
+            op, block = operation(kind, sample)
+            op.verify_()
+        except VerifyException:
+            continue  # the edge level takes fewer
+        arrays: list[Any] = arrays_of(sample)
+        read = [op, *_reader((readers or {}).get(name), op)]
+        expected = meaning(op, arrays)
+        for item in read[1:]:
+            expected = meaning(item, expected)
+        context, inputs = FlambeauContext(), [*arrays]
+        module = ModuleOp([])
+        # Of operators that return several things, backends give the first.
+        returned = read[-1].results[:1] if len(kind.schema.returns) > 1 else read[-1].results
+        block.add_ops([*read, ReturnOp(*returned)])
+        weights = ModuleConstants(context, module)
+        constant = (*table.rules[name].constants, *(constants or {}).get(name, ()))
+        for argument in sorted(constant, key=[argument.name for argument in kind.schema.arguments].index, reverse=True):
+            value = op.argument(argument)
+            if value is not None:
+                load = weights.add(argument, arrays[value.index], value.type)
+                block.insert_op_before(load, op)
+                value.replace_all_uses_with(load.result)
+                inputs.pop(value.index)
+                block.erase_arg(value)
+        method_type = FunctionType.from_lists(block.arg_types, [value.type for value in returned])
+        module.body.block.add_op(FuncOp("forward", method_type, Region(block)))
+        if (reason := table.why_not(op)) is None:
+            trials.taken.append(Trial(module, context, inputs, expected[: len(returned)]))
+        else:
+            trials.reasons.append(reason)
+    return trials
+
+
+def _reader(name: str | None, op: SchemaOp) -> list[SchemaOp]:
+    """What reads the result of an operation."""
+    return [kind_of(name)(op.results[0], -1, False)] if name is not None and element_of(op.results[0]) == f32 else []
+
+
+def program_of(trial: Trial, backend: str) -> bytes:
+    """The program of a trial whose operation the backend has, after its stages have run by numpy."""
+    converted = trial.module.clone()
+    Pipeline.parse(f"partition{{backends={backend}}},convert-partitions,cse").run(converted, trial.context)
+    assert not [op.name for op in converted.walk() if op.name.startswith("edge.")]
+    assert_close(interpret(converted, trial.context).run("forward", trial.inputs), trial.expected)
+    Pipeline.parse(f"delegate{{backends={backend}}}").run(trial.module, trial.context)
+    assert sum(isinstance(op, PayloadOp) for op in trial.module.walk()) == 1
+    assert_close(interpret(trial.module, trial.context, run_payload).run("forward", trial.inputs), trial.expected)
+    Pipeline.parse("edge-to-exec,plan").run(trial.module, trial.context)
+    return b"".join(emit_pte(trial.module, trial.context))
+
+
+def assert_close(found: Sequence[Any], expected: Sequence[Array]) -> None:
+    """Fails where results differ by more than their type explains."""
+    for a, b in zip(found, expected, strict=True):
+        array = np.asarray(a)
+        assert array.dtype == b.dtype
+        # In float16, a library rounds what it computes in several steps between them.
+        relative, absolute = (1e-4, 1e-5) if b.dtype == np.float32 else (4e-3, 4e-3 * float(np.abs(b).max(initial=0)))
+        np.testing.assert_allclose(array.astype(np.float64), b.astype(np.float64), rtol=relative, atol=absolute)
