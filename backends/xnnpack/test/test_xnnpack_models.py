@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from device_models import CASES, Journey, Tensors, arrays, start_journey
+from device_models import CASES, HALF_CASES, Journey, Tensors, arrays, start_journey
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
@@ -54,7 +54,7 @@ LEFT: dict[str, set[tuple[str, str]]] = {
 """The operators that stay of a model, with the reasons."""
 
 
-@pytest.fixture(scope="module", params=sorted(CASES))
+@pytest.fixture(scope="module", params=sorted(CASES | HALF_CASES))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
     return start_journey(request.param, "xnnpack")
