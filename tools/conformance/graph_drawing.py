@@ -175,7 +175,9 @@ class _Drawing:
             self.refused[operator.name, reason] += 1
         read = (value.owner for value in op.operands)
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
-        if results is None or spoils or (stays and (self.chosen.random() < 0.9 or not runs_on_cpu(op))):
+        # Operators on constants are folded before backends choose.
+        folds = bool(op.operands) and all(map(_is_constant, op.operands))
+        if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not runs_on_cpu(op))):
             self.forget(op, new)
             return False
         for item in new.before:
@@ -362,6 +364,11 @@ def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
     noise = noise_of(array, noisy)
     wide = array.astype(np.float64)
     return bool((np.abs(wide) <= LARGEST).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
+
+
+def _is_constant(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, GlobalLoadConstantOp) or (isinstance(owner, ToDimOrderCopyOp) and _is_constant(owner.operands[0]))
 
 
 def _known(argument: Any) -> Any:
