@@ -5,6 +5,7 @@ JOBS ?= 2
 ROUNDS ?= 9500000
 CLANG ?= clang
 QUERY ?= which animal sleeps the most?
+BACKEND ?= elementwise
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,7 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test lint types filecheck ctest kernels pytest unit e2e sanitize campaign bench bench-opt docs site format clean
+.PHONY: help install demo llm test lint types filecheck ctest kernels pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -124,6 +125,10 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 	PYTHONPATH=src:test $(BIN)/python -m fuzz changed --cases 50000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz passes --cases 5000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz layouts --cases 400 --keep build/findings
+
+conformance: $(RUNTIME) ## 2000 random graphs for a backend, in every engine: make conformance BACKEND=xnnpack
+	PYTHONPATH=test/helpers $(BIN)/flambeau test-backend $(BACKEND) --graphs 2000 --keep build/conformance \
+	  --engine executorch=stock_executorch:load
 
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py

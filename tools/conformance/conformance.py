@@ -52,6 +52,9 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
         trial = Trial(given, choice, runtime, others)
         report.absent = trial.absent
         _try_graphs(trial, operators, options, report, tell)
+        for name, why in trial.refusals.items():
+            if not any(check.startswith(name) for check in report.passed):
+                report.failures.append(Failure(name, f"it runs nothing: {why}"))
         for name, check in SINGLE_CHECKS.items():
             try:
                 report.notes += check(trial)

@@ -25,6 +25,8 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
@@ -39,6 +41,8 @@ RAISES = "the table raises "
 """How the reason begins where the table raises an error."""
 MOST_ELEMENTS = 4096
 """Of one tensor of a graph."""
+LARGEST = 1e4
+"""The magnitude of the largest float of a graph: what is beyond, vendors' libraries compute as they like."""
 _NOISY = 2
 """The number of computations in which each number is moved as far as rounding may move it."""
 _STEADY = 0.25
@@ -80,6 +84,11 @@ class _New:
     values: list[_Value] = field(default_factory=list[_Value])
     before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
     """What gives some of them."""
+
+
+def runs_on_cpu(op: SchemaOp) -> bool:
+    """Whether the kernels of the usual target take an operation, so that it may stay."""
+    return find_target(PipelineOptions.target).why_not(op) is None
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:
@@ -166,7 +175,9 @@ class _Drawing:
             self.refused[operator.name, reason] += 1
         read = (value.owner for value in op.operands)
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
-        if results is None or spoils or (stays and self.chosen.random() < 0.9):
+        # Operators on constants are folded before backends choose.
+        folds = bool(op.operands) and all(map(_is_constant, op.operands))
+        if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not runs_on_cpu(op))):
             self.forget(op, new)
             return False
         for item in new.before:
@@ -221,7 +232,7 @@ class _Drawing:
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
     def computed(self, op: SchemaOp, new: _New) -> list[_Value] | None:
-        """The results in the first call; None where they are too large, not finite, or more of them is rounding than can be compared."""
+        """The results in the first call; None where they are too large, extreme, or more of them is rounding than can be compared."""
         known = {value.ssa: value for value in (*self.values, *new.values)}
         operands = [known[operand] for operand in op.operands]
         runs = [self.meaning(op, [value.array for value in operands])]
@@ -311,8 +322,9 @@ class _Drawing:
             return None
         self.block.add_op(ReturnOp(*values))
         taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
-        if len(taken) > 1 and self.chosen.random() < 0.3:
-            for _, op in self.chosen.sample(taken, self.chosen.choice((1, 1, 2))):
+        may_stay = [op for _, op in taken if runs_on_cpu(op)]
+        if len(may_stay) > 1 and self.chosen.random() < 0.3:
+            for op in self.chosen.sample(may_stay, self.chosen.choice((1, 1, 2))):
                 op.attributes[STAYS] = UnitAttr()
         function = FunctionType.from_lists(self.block.arg_types, [value.type for value in values])
         self.module.body.block.add_op(FuncOp("forward", function, Region(self.block)))
@@ -346,12 +358,17 @@ class _Drawing:
 
 
 def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
-    """Whether an array is finite, and rounding changes less of it than a comparison allows."""
+    """Whether an array holds no extreme numbers, and rounding changes less of it than a comparison allows."""
     if (tolerance := TOLERANCES.get(array.dtype.name)) is None:
         return all(np.array_equal(array, other) for other in noisy)
     noise = noise_of(array, noisy)
     wide = array.astype(np.float64)
-    return bool(np.isfinite(wide).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
+    return bool((np.abs(wide) <= LARGEST).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
+
+
+def _is_constant(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, GlobalLoadConstantOp) or (isinstance(owner, ToDimOrderCopyOp) and _is_constant(owner.operands[0]))
 
 
 def _known(argument: Any) -> Any:

@@ -121,18 +121,22 @@ class _Attempt:
                 check_engine(runtime, program, calls, random.Random(self.graph.seed))
 
     def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> None:
-        """Compares the whole graph on an engine, if it runs it, and the partitioned one."""
-        reply = engine.ask(Request(whole, self.graph.calls))
-        if reply.results:
-            with self.step(f"{engine.name}, whole"):
-                self.compare_all(reply)
-        reply = engine.ask(Request(program, self.graph.calls))
-        if reply.absent is not None:
-            self.trial.absent[engine.name] = reply.absent
+        """Compares what an engine gives for the partitioned graph, and for the whole one."""
+        found = engine.ask(Request(program, self.graph.calls))
+        if found.absent is not None:
+            self.trial.absent[engine.name] = found.absent
             self.trial.engines.remove(engine)
             return
+        expected = engine.ask(Request(whole, self.graph.calls))
+        if expected.error is not None and found.error is not None:
+            # Such as sizes that a kernel refuses when they come: it is not about the backend.
+            self.trial.refusals.setdefault(engine.name, expected.error)
+            return
+        if expected.error is None:
+            with self.step(f"{engine.name}, whole"):
+                self.compare_all(expected)
         with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
-            self.compare_all(reply)
+            self.compare_all(found)
 
     def compare_all(self, reply: Reply) -> None:
         """Compares the results of every call of every instance. Raises Disagreement."""
@@ -188,6 +192,8 @@ class Trial:
         self.engines = [runtime, *others]
         self.absent: dict[str, str] = {}
         """What is not here, and why: engines, or what compiles payloads."""
+        self.refusals: dict[str, str] = {}
+        """By engine, why it ran neither a whole graph nor the partitioned one, of the first such graph."""
         self.example: tuple[Graph, Sequence[Payload], Request] | None = None
         """The first graph that was compiled to payloads, and its program."""
 

@@ -66,25 +66,20 @@ def check_decode(backend: Backend, payloads: Sequence[Payload], chosen: random.R
 
 def check_engine(engine: EngineProcess, program: bytes, calls: Sequence[Sequence[Array]], chosen: random.Random) -> None:
     """Runs programs with bad payloads. Raises Disagreement for one that is not refused as it should be."""
-    for index in range(len(read_program(program).execution_plan[0].delegates)):
-        data = bytes(read_program(program).execution_plan[0].delegates[index].processed)
+    read = read_program(program)
+    (plan,) = read.execution_plan
+    for index, delegate in enumerate(plan.delegates):
+        data = bytes(delegate.processed)
         for bad, is_refused in bad_payloads(data, chosen):
-            reply = engine.ask(Request(_with_payload(program, index, bad), calls))
+            delegates = (*plan.delegates[:index], replace(delegate, processed=memoryview(bad)), *plan.delegates[index + 1 :])
+            changed_program = replace(read, execution_plan=(replace(plan, delegates=delegates),))
+            reply = engine.ask(Request(b"".join(write_program(changed_program)), calls))
             if reply.crash is not None:
                 raise Disagreement(f"a program with a bad payload: {reply.crash}")
             if (refusal := reply.error or reply.absent) is not None:
                 _check_line(refusal)
             elif is_refused:
                 raise Disagreement(f"{len(bad)} of the {len(data)} bytes of a payload run")
-
-
-def _with_payload(program: bytes, index: int, data: bytes) -> bytes:
-    """The program with other bytes of a delegate."""
-    read = read_program(program)
-    (plan,) = read.execution_plan
-    delegates = list(plan.delegates)
-    delegates[index] = replace(delegates[index], processed=memoryview(data))
-    return b"".join(write_program(replace(read, execution_plan=(replace(plan, delegates=tuple(delegates)),))))
 
 
 def _check_line(text: str) -> None:

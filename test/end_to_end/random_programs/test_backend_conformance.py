@@ -1,0 +1,21 @@
+"""Each built-in backend passes the conformance suite, 200 graphs in all; `make conformance BACKEND=…` tries 2000 of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from flambeau.passes.delegation.interface import backend_names
+from flambeau.tools.conformance.conformance import ConformanceOptions, judge
+
+GRAPHS = 200
+RUNTIME, STOCK = "C runtime", "executorch"
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_a_backend_passes(name: str):
+    graphs = GRAPHS // len(backend_names())
+    report = judge(name, ConformanceOptions(graphs=graphs, engines={STOCK: "stock_executorch:load"}))
+    assert report.failures == []
+    assert report.graphs == graphs and report.absent.keys() <= {STOCK}
+    assert report.passed[f"{RUNTIME}, several partitions"] and report.passed[f"{RUNTIME}, bad payloads"]
+    assert {operator for operator, result in report.operators.items() if result.untried} == set()
