@@ -40,6 +40,9 @@ _PRODUCTS: dict[str, Callable[[SchemaOp], int]] = {
 }
 """The operators that compute more than one operation per element of their largest tensor."""
 
+_LOOKUPS = ("embedding", "gather", "index.Tensor", "index_select")
+"""The operators that move the elements which indices name."""
+
 
 def flops(op: SchemaOp) -> int | None:
     """The floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
@@ -50,7 +53,7 @@ def flops(op: SchemaOp) -> int | None:
     try:
         if (count := _PRODUCTS.get(op.schema.name)) is not None:
             return count(op)
-        return 0 if op.moves else max((_count(value) for value in _tensors(op)), default=0)
+        return 0 if op.moves or op.schema.name in _LOOKUPS else max((_count(value) for value in _tensors(op)), default=0)
     except TypeError:
         return None
 

@@ -47,6 +47,16 @@ def test_the_work_of_products_is_counted_and_movement_is_none():
     assert traffic(linear) == 4 * (4 * 7 * 7 + 5 * 7 + 5 + 4 * 7 * 5)
 
 
+def test_a_lookup_computes_nothing_however_large_its_table_is():
+    class Lookup(nn.Module):
+        def forward(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+            return nn.functional.embedding(ids, table) + table[ids]
+
+    module = to_edge(torch.export.export(Lookup(), (torch.rand(1000, 4), torch.arange(2)))).module
+    counts = {op.name: flops(op) for op in module.walk() if isinstance(op, SchemaOp)}
+    assert counts == {"edge.embedding": 0, "edge.index.Tensor": 0, "edge.add.Tensor": 8}
+
+
 def test_each_operator_has_a_place_and_a_reason():
     partition = PartitionPass(("elementwise", "xnnpack{least=2}"), no_delegate=("permute_copy",))
     edge = to_edge(torch.export.export(Products().eval(), (torch.rand(1, 4, 8, 8),)))
