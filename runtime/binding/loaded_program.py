@@ -42,6 +42,7 @@ class Program(ExplainsMembers):
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
         self._memory = _in_place(data)
+        self._file = data if isinstance(data, mmap.mmap) else None
         self.options = options
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
         self.shared_arenas: dict[int, Array] = {}
@@ -83,6 +84,15 @@ class Program(ExplainsMembers):
             FlambeauError: there is no such method.
         """
         return MethodMeta(self, self._index(name))
+
+    def release_pages(self) -> None:
+        """Gives the memory that holds the program's file back to the system; what is read again comes from the file again.
+
+        After `load_method`, a backend such as XNNPACK has copies of its weights, packed, and reads its payload no more. Without effect on a
+        program that was given as bytes, and where the system has no `madvise`.
+        """
+        if self._file is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._file.madvise(mmap.MADV_DONTNEED)
 
     @property
     def named_data(self) -> dict[str, memoryview]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 from flambeau.compiler.edge_program import EdgeCompileConfig, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import run_payload
+from flambeau.runtime import Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import read_program
@@ -205,3 +207,25 @@ def test_the_command_line_compiles_for_it(tmp_path: Path):
     program = peer.Runtime.get().load_program(str(target))
     (found,) = program.load_method("forward").execute([torch.ones(1, 4)])
     assert found.shape == (1, 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells which pages of a file are in memory")
+def test_the_pages_of_a_file_are_given_back(tmp_path: Path):
+    layers = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512))
+    x = torch.rand(3, 512)
+    path = tmp_path / "m.pte"
+    to_edge(torch.export.export(layers, (x,))).to_backend("xnnpack").to_executorch().save(path)
+
+    def resident() -> int:
+        found = re.search(rf"{path}\n(?:.*\n)*?Rss: +(\d+) kB", Path("/proc/self/smaps").read_text(encoding="utf-8"))
+        return int(found[1]) * 1024 if found else 0
+
+    program = Runtime.get().load_program(path)
+    method = program.load_method("forward")
+    before = resident()
+    program.release_pages()
+    after = resident()
+    (found,) = method.execute([x.numpy()])
+    assert before > 8e6 and after < before / 10
+    assert resident() < before / 2, "the run reads what is packed"
+    np.testing.assert_allclose(found, layers(x).detach().numpy(), rtol=1e-4, atol=1e-5)
