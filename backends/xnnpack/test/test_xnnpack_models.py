@@ -11,6 +11,7 @@ from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 
+from flambeau.backends.xnnpack.payload import read_payload
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -52,6 +53,9 @@ LEFT: dict[str, set[tuple[str, str]]] = {
     },
 }
 """The operators that stay of a model, with the reasons."""
+
+TRANSPOSES = {"mobilenet_v2": 1, "mobilenet_v3": 1, "mobilenet_v3, images of any number": 1, "resnet18": 1, "ds_cnn": 0}
+"""How many transposes a network of images has: that of the image, unless it has one channel."""
 
 
 @pytest.fixture(scope="module", params=sorted(CASES | HALF_CASES))
@@ -124,3 +128,10 @@ def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: by
 def test_the_c_runtime_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
     method = Runtime.get().load_program(stock).load_method("forward")
     check_stock(journey, stock, lambda call: method.execute(arrays(call)))
+
+
+@pytest.mark.parametrize("journey", TRANSPOSES, indirect=True)
+def test_images_are_transposed_once(journey: Journey):
+    delegates = read_program(journey.program).execution_plan[0].delegates
+    nodes = [type(node.xnode_union).__name__ for item in delegates for node in read_payload(item.processed)[0].xnodes]
+    assert nodes.count("static_transpose") == TRANSPOSES[journey.name]
