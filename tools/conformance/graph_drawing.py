@@ -45,6 +45,8 @@ LARGEST = 1e4
 """The magnitude of the largest float of a graph: what is beyond, vendors' libraries compute as they like."""
 _NOISY = 2
 """The number of computations in which each number is moved as far as rounding may move it."""
+_APPROXIMATION = 0.005
+"""How much of the tolerance the approximation of a function may take."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
 REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
@@ -104,7 +106,7 @@ class _Drawing:
         self.table = table
         self.operators = operators
         self.chosen = random.Random(seed)
-        self.rounding = Rounding(seed)
+        self.rounding, self.noise = Rounding(seed), np.random.default_rng(seed)
         self.context, self.block = FlambeauContext(), Block()
         self.module = ModuleOp([])
         self.values: list[_Value] = []
@@ -156,7 +158,17 @@ class _Drawing:
         return new.values[-1].ssa
 
     def noisy(self, ssa: SSAValue, array: Array) -> _Value:
-        return _Value(ssa, array, [cast(Array, self.rounding.moved(array)) for _ in range(_NOISY)])
+        return _Value(ssa, array, [self.moved(array) for _ in range(_NOISY)])
+
+    def moved(self, array: Array) -> Array:
+        """An array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest."""
+        moved = cast(Array, self.rounding.moved(array))
+        tolerance = TOLERANCES.get(array.dtype.name)
+        if tolerance is None or not np.isfinite(wide := array.astype(np.float64)).all():
+            return moved
+        by = _APPROXIMATION * tolerance * float(np.abs(wide).max(initial=0))
+        noise = cast(Array, np.asarray(cast(Any, self.noise.uniform(-by, by, array.shape))))
+        return np.asarray(moved.astype(np.float64) + noise).astype(array.dtype)
 
     # Operations
 
@@ -240,7 +252,7 @@ class _Drawing:
         found: list[_Value] = []
         for place, result in enumerate(op.results):
             array = runs[0][place]
-            noisy = [cast(Array, self.rounding.moved(run[place])) for run in runs[1:]]
+            noisy = [self.moved(run[place]) for run in runs[1:]]
             if array.size > MOST_ELEMENTS or not is_steady(array, noisy):
                 return None
             found.append(_Value(result, array, noisy))
@@ -348,8 +360,8 @@ class _Drawing:
         try:
             program = interpret(graph.module, graph.context)
             found = cast("list[Array]", program.run("forward", inputs))
-            moved = [[self.rounding.moved(array) for array in inputs] for _ in range(_NOISY)]
-            noisy = [cast("list[Array]", program.run("forward", given, self.rounding.observe)) for given in moved]
+            moved = [[self.moved(array) for array in inputs] for _ in range(_NOISY)]
+            noisy = [cast("list[Array]", program.run("forward", given, lambda _, found: list(map(self.moved, found)))) for given in moved]
         except InterpreterError:
             return  # such as an index that is out of range in fewer rows
         if all(is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):

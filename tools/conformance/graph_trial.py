@@ -128,13 +128,20 @@ class _Attempt:
             self.trial.engines.remove(engine)
             return
         expected = engine.ask(Request(whole, self.graph.calls))
-        if expected.error is not None and found.error is not None:
-            # Such as sizes that a kernel refuses when they come: it is not about the backend.
-            self.trial.refusals.setdefault(engine.name, expected.error)
+        try:
+            if expected.error is None:
+                with self.step(f"{engine.name}, whole"):
+                    self.compare_all(expected)
+        except Disagreement as error:
+            if engine is self.trial.runtime:
+                raise
+            why = str(error)
+        else:
+            why = expected.error if found.error is not None else None
+        if why is not None:
+            # It is not about the backend: such as sizes that a kernel refuses when they come, or a kernel that is wrong.
+            self.trial.refusals.setdefault(engine.name, why)
             return
-        if expected.error is None:
-            with self.step(f"{engine.name}, whole"):
-                self.compare_all(expected)
         with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
             self.compare_all(found)
 
