@@ -1,7 +1,11 @@
-"""Compares what Flambeau and ExecuTorch compile for XNNPACK: both programs run in stock ExecuTorch, in turns, in one process.
+"""Compares what a backend makes of a model with what its library's own compiler makes of it, in turns, in one process.
 
     python benchmarks/delegates.py mobilenet_v2 minilm
+    python benchmarks/delegates.py --backend openvino
     python benchmarks/delegates.py --json > delegates.json
+
+XNNPACK: the programs of Flambeau and of ExecuTorch, both in stock ExecuTorch. OpenVINO: the program of Flambeau in its C runtime, and what
+OpenVINO makes of the same export on its own, both in float32 with one thread.
 
 One core. The ratio of latencies is the median over pairs of calls, of which each program starts every second one.
 """
@@ -15,14 +19,14 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-MAKERS = ("flambeau", "executorch")
+MODELS = ("mobilenet_v2", "mobilenet_v3", "resnet18", "ds_cnn", "deit_tiny", "minilm", "gpt2", "llama", "lstm_classifier")
 ROWS = (
     ("latency, ms (median)", "milliseconds", "{:.3f}"),
     ("lowering, CPU seconds", "lowering_seconds", "{:.2f}"),
@@ -44,7 +48,7 @@ def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
     return case.module, case.calls[0]
 
 
-def compile_ours(program: Any) -> bytes:
+def compile_ours(program: Any, backend: str) -> bytes:
     """The program that Flambeau makes of an export."""
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
@@ -52,10 +56,10 @@ def compile_ours(program: Any) -> bytes:
     from flambeau.passes.manager.pipeline_options import PipelineOptions
 
     context = FlambeauContext()
-    return bytes(Compilation(import_program(program, context), context, PipelineOptions(backends=("xnnpack",))).emit())
+    return bytes(Compilation(import_program(program, context), context, PipelineOptions(backends=(backend,))).emit())
 
 
-def compile_theirs(program: Any) -> bytes:
+def compile_executorch(program: Any) -> bytes:
     """The program that ExecuTorch makes of an export."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
@@ -63,10 +67,55 @@ def compile_theirs(program: Any) -> bytes:
     return bytes(to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer)
 
 
-COMPILERS: dict[str, Callable[[Any], bytes]] = {"flambeau": compile_ours, "executorch": compile_theirs}
+def compile_openvino(program: Any) -> Any:
+    """The model that OpenVINO makes of an export."""
+    from flambeau.backends.openvino.compiled import import_openvino
+
+    openvino = import_openvino()
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1", "PERFORMANCE_HINT": "LATENCY"}
+    return openvino.Core().compile_model(openvino.convert_model(program), "CPU", settings)
 
 
-def measure(name: str, folder: Path, pairs: int) -> dict[str, Any]:
+def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
+    """A function that runs a program in stock ExecuTorch."""
+    from executorch.runtime import Runtime
+
+    stock: Any = Runtime
+    loaded = stock.get().load_program(program).load_method("forward")
+    return lambda: loaded.execute(inputs)[0].numpy()
+
+
+def run_ours(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
+    """A function that runs a program in our runtime."""
+    import numpy as np
+
+    from flambeau.runtime import Runtime
+
+    method, arrays = Runtime.get().load_program(program).load_method("forward"), [tensor.numpy() for tensor in inputs]
+    return lambda: np.asarray(method.execute(arrays)[0])
+
+
+def run_openvino(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
+    """A function that runs a model of OpenVINO."""
+    request, arrays = program.create_infer_request(), [tensor.numpy() for tensor in inputs]
+    return lambda: request.infer(arrays, share_inputs=True, share_outputs=True)[0]
+
+
+Maker = tuple[Callable[[Any], Any], Callable[[Any, tuple[Any, ...]], Callable[[], Any]]]
+MAKERS: dict[str, dict[str, Maker]] = {
+    "xnnpack": {
+        "flambeau": (partial(compile_ours, backend="xnnpack"), run_stock),
+        "executorch": (compile_executorch, run_stock),
+    },
+    "openvino": {
+        "flambeau": (partial(compile_ours, backend="openvino"), run_ours),
+        "openvino": (compile_openvino, run_openvino),
+    },
+}
+"""By backend: what compiles an export, and what makes a function of that."""
+
+
+def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
     """All figures of one model."""
     import numpy as np
     import torch
@@ -76,57 +125,43 @@ def measure(name: str, folder: Path, pairs: int) -> dict[str, Any]:
     module, inputs = find_model(name)
     with torch.no_grad():
         expected = module(*inputs).numpy()
-    seconds: dict[str, float] = {}
-    for maker, compiler in COMPILERS.items():
+    result: dict[str, dict[str, Any]] = {key: {} for _, key, _ in ROWS}
+    calls: dict[str, Callable[[], Any]] = {}
+    for maker, (compiler, run) in MAKERS[backend].items():
         compiler(torch.export.export(torch.nn.Linear(4, 4), (torch.ones(1, 4),)))  # what is imported on first use does not count
         with torch.no_grad():
             exported = torch.export.export(module, inputs)
         start = time.process_time()
-        data = compiler(exported)
-        seconds[maker] = time.process_time() - start
-        (folder / f"{maker}.pte").write_bytes(data)
-    programs = {maker: read_program((folder / f"{maker}.pte").read_bytes()) for maker in MAKERS}
-    instructions = {maker: program.execution_plan[0].chains[0].instructions for maker, program in programs.items()}
-    calls = {maker: load(folder / f"{maker}.pte", inputs) for maker in MAKERS}
-    distances = {maker: float(np.abs(call() - expected).max() / np.abs(expected).max()) for maker, call in calls.items()}
+        program = compiler(exported)
+        result["lowering_seconds"][maker] = time.process_time() - start
+        calls[maker] = run(program, inputs)
+        result["distance"][maker] = float(np.abs(calls[maker]() - expected).max() / np.abs(expected).max())
+        if isinstance(program, bytes):
+            instructions = read_program(program).execution_plan[0].chains[0].instructions
+            result["pte_bytes"][maker] = len(program)
+            result["delegate_calls"][maker] = sum(isinstance(item, DelegateCall) for item in instructions)
+            result["instructions"][maker] = len(instructions)
     times = alternate(calls, pairs)
-    return {
-        "milliseconds": {maker: statistics.median(values) for maker, values in times.items()},
-        "latency_ratio": statistics.median(ours / theirs for ours, theirs in zip(*times.values(), strict=True)),
-        "lowering_seconds": seconds,
-        "pte_bytes": {maker: (folder / f"{maker}.pte").stat().st_size for maker in MAKERS},
-        "delegate_calls": {maker: sum(isinstance(item, DelegateCall) for item in items) for maker, items in instructions.items()},
-        "instructions": {maker: len(items) for maker, items in instructions.items()},
-        "distance": distances,
-    }
-
-
-def load(path: Path, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """A function that runs a program in stock ExecuTorch."""
-    from executorch.runtime import Runtime
-
-    stock: Any = Runtime
-    loaded = stock.get().load_program(path).load_method("forward")
-    return lambda: loaded.execute(inputs)[0].numpy()
+    result["milliseconds"] = {maker: statistics.median(values) for maker, values in times.items()}
+    return result | {"latency_ratio": statistics.median(ours / theirs for ours, theirs in zip(*times.values(), strict=True))}
 
 
 def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list[float]]:
     """Milliseconds of so many calls of each, in pairs."""
-    times: dict[str, list[float]] = {maker: [] for maker in MAKERS}
+    times: dict[str, list[float]] = {maker: [] for maker in calls}
     for pair in range(pairs):
-        for maker in MAKERS if pair % 2 else reversed(MAKERS):
+        for maker in calls if pair % 2 else reversed(calls):
             start = time.perf_counter()
             calls[maker]()
             times[maker].append((time.perf_counter() - start) * 1e3)
     return times
 
 
-def child(name: str, pairs: int) -> dict[str, Any]:
+def child(name: str, backend: str, pairs: int) -> dict[str, Any]:
     """Measures a model in a new process."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--child", name, folder, "--pairs", str(pairs)]
-        run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    command = [sys.executable, __file__, name, "--child", "--backend", backend, "--pairs", str(pairs)]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:
         raise RuntimeError(f"{name}: the benchmark failed:\n{run.stderr[-2000:]}")
     return json.loads(run.stdout.splitlines()[-1])
@@ -134,30 +169,33 @@ def child(name: str, pairs: int) -> dict[str, Any]:
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares what Flambeau and ExecuTorch compile for XNNPACK.")
-    default = ["mobilenet_v2", "mobilenet_v3", "resnet18", "ds_cnn", "deit_tiny", "minilm", "gpt2", "llama", "lstm_classifier"]
-    parser.add_argument("models", nargs="*", default=default)
+    parser = argparse.ArgumentParser(
+        description="Compares what a backend makes of models with what its library's own compiler makes of them."
+    )
+    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("--backend", choices=sorted(MAKERS), default="xnnpack")
     parser.add_argument("--pairs", type=int, default=60, help="pairs of calls")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        print(json.dumps(measure(arguments.child[0], Path(arguments.child[1]), arguments.pairs)))
+        print(json.dumps(measure(arguments.models[0], arguments.backend, arguments.pairs)))
         return 0
     from rich.console import Console
     from rich.table import Table
 
     console = Console(stderr=True, highlight=False)
+    makers = list(MAKERS[arguments.backend])
     results: dict[str, Any] = {}
     for name in arguments.models:
         with console.status(name):
-            result = results[name] = child(name, arguments.pairs)
-        table = Table(name, *MAKERS, "flambeau / executorch", box=None, header_style="bold")
+            result = results[name] = child(name, arguments.backend, arguments.pairs)
+        table = Table(name, *makers, " / ".join(makers), box=None, header_style="bold")
         for label, key, form in ROWS:
-            ours, theirs = (result[key][maker] for maker in MAKERS)
-            ratio = result["latency_ratio"] if key == "milliseconds" else ours / theirs if key != "distance" else None
-            table.add_row(label, form.format(ours), form.format(theirs), "" if ratio is None else f"{ratio:.3f}")
+            found = [result[key].get(maker) for maker in makers]
+            ratio = result["latency_ratio"] if key == "milliseconds" else found[0] / found[1] if key != "distance" and all(found) else None
+            table.add_row(label, *("" if one is None else form.format(one) for one in found), "" if ratio is None else f"{ratio:.3f}")
         console.print(table)
     if arguments.json:
         json.dump(results, sys.stdout, indent=2)

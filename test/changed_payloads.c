@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE /* mmap */
 
-/* Changes payloads of programs for XNNPACK and runs what becomes of them: changed_payloads COUNT SEED program.pte ...
+/* Changes payloads of programs for the backend BACKEND and runs what becomes of them: changed_payloads COUNT SEED program.pte PLACE SIZE ...
  *
  * The payload is refused in one line, or runs; the sanitizers, with which this is compiled, say whether anything else happens. */
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 #include "flambeau/runtime.h"
 
-extern const fl_backend fl_backend_xnnpack;
+extern const fl_backend BACKEND;
 static const fl_kernel_table no_kernels = {NULL, 0};
-static const fl_backend *const backends[] = {&fl_backend_xnnpack};
+static const fl_backend *const backends[] = {&BACKEND};
 const fl_kernel_table *fl_builtin_kernels(void) { return &no_kernels; }
 const fl_backend *const *fl_builtin_backends(size_t *count) {
   *count = 1;
@@ -37,7 +37,7 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)((state >> 20) % below);
 }
 
-/* Memory that ends where a page begins that nobody may touch: XNNPACK is compiled without the sanitizers. */
+/* Memory that ends where a page begins that nobody may touch: libraries are compiled without the sanitizers. */
 static void *exact(size_t bytes) {
   const size_t page = 4096, rounded = (bytes + 15) / 16 * 16, pages = (rounded + page - 1) / page + 1;
   uint8_t *block = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -54,7 +54,7 @@ static void give_back(void *data, size_t bytes) {
 
 static uint32_t read_u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
 
-/* Changes a number, mostly one that stands at a multiple of four of the flatbuffer. */
+/* Changes a number, mostly one that stands at a multiple of four behind the header. */
 static void change(uint8_t *payload, size_t size) {
   static const uint32_t edges[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 64, 255, 65535, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x7fc00000, 0x7f800000};
   const size_t start = draw(8) == 0 ? 0 : 32;
@@ -142,7 +142,7 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
 int main(int argc, char **argv) {
   unsigned long long results[3] = {0, 0, 0};
   const unsigned long long count = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
-  for (int i = 3; i < argc; ++i) {
+  for (int i = 3; i + 2 < argc; i += 3) {
     FILE *file = fopen(argv[i], "rb");
     CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
     const size_t size = (size_t)ftell(file);
@@ -150,15 +150,11 @@ int main(int argc, char **argv) {
     uint8_t *program = exact(size), *changed = exact(size);
     CHECK(fread(program, 1, size, file) == size);
     fclose(file);
-    size_t at = 0;
-    while (at + 32 < size && memcmp(program + at + 4, "XH00", 4) != 0) {
-      ++at;
-    }
-    CHECK(at + 32 < size);
-    const size_t bytes = (size_t)read_u32(program + at + 10) + read_u32(program + at + 14);
+    const size_t at = strtoull(argv[i + 1], NULL, 10), bytes = strtoull(argv[i + 2], NULL, 10);
+    CHECK(at < size && bytes <= size - at && bytes > 48);
     fl_error error = {.text = ""};
     trial = 0;
-    if (bytes > size - at || run(program, size, &error) != 2) {
+    if (run(program, size, &error) != 2) {
       fprintf(stderr, "%s: %s\n", argv[i], error.text);
       return 1;
     }

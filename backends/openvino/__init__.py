@@ -1,7 +1,32 @@
 """Models of OpenVINO, in its intermediate representation; README.md in this folder says more."""
 
-from flambeau.passes.delegation.interface import Backend, one_by_one
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flambeau.passes.delegation.interface import Backend, BackendOptions, one_by_one
+from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
+from flambeau.support.executorch_names import explains_arguments
 from flambeau.support.lazy import later
+
+PRECISIONS = ("f32", "f16", "bf16")
+
+
+@dataclass(frozen=True)
+class OpenvinoOptions(BackendOptions):
+    """Where a model runs, and what its payload is."""
+
+    device: str = "CPU"
+    """What OpenVINO calls the device; an option of the runtime goes before it."""
+    precision: str = "f32"
+    """What the device may compute in: f32, f16 or bf16; an option of the runtime goes before it."""
+    compiled: bool = False
+    """Whether the model is compiled now, by the OpenVINO that is installed here, for machines like this one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"the precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}")
+
 
 BACKEND = Backend(
     "openvino",
@@ -10,4 +35,13 @@ BACKEND = Backend(
     convert=later("flambeau.backends.openvino.lower:convert"),
     encode=one_by_one(later("flambeau.backends.openvino.encode:encode")),
     decode=later("flambeau.backends.openvino.decode:decode"),
+    options=OpenvinoOptions,
 )
+
+
+@explains_arguments
+class OpenvinoPartitioner(Partitioner):
+    """This backend, as users of ExecuTorch name it."""
+
+    def __init__(self, compile_spec: Sequence[CompileSpec] = ()):
+        super().__init__(BACKEND.name, compile_spec)

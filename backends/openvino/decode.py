@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
-from flambeau.backends.openvino.encode import PRECISIONS
+from flambeau.backends.openvino.encode import ELEMENTS
 from flambeau.backends.openvino.payload import Payload, read_payload, refused
 from flambeau.backends.openvino.representation import OPEN, Layer, Port, read_model
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
@@ -22,7 +22,8 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array, np
 
-_ELEMENTS = {name: element for element, (name, _) in PRECISIONS.items()}
+_BY_NAME = {name: element for element, (name, _) in ELEMENTS.items()}
+_BY_PRECISION = {precision: element for element, (_, precision) in ELEMENTS.items()}
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 _SIZE = re.compile(r"[0-9]{1,18}")
 _RANGE = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})")
@@ -64,7 +65,7 @@ class _Decoder:
         found = (len(self.block.args), len(self.returned))
         if found != (self.payload.inputs, self.payload.outputs) or not self.returned:
             said = f"{self.payload.inputs} inputs and {self.payload.outputs} outputs"
-            raise refused(f"its header says {said}, and its text has {found[0]} and {found[1]}")
+            raise refused(f"its label says {said}, and its text has {found[0]} and {found[1]}")
         self.block.add_op(ReturnOp(self.returned))
         kind = FunctionType.from_lists(list(self.block.arg_types), [value.type for value in self.returned])
         return ModuleOp([*self.globals, PartitionOp("partition", "OpenvinoBackend", kind, Region(self.block))])
@@ -76,16 +77,16 @@ class _Decoder:
         return [layer.data[name] for name in names]
 
     def _type(self, text: str, sizes: list[int], port: Port) -> Tensor:
-        element = _ELEMENTS.get(text)
+        element = _BY_NAME.get(text)
         if element is None:
-            raise refused(f"{self.where}, is of {text[:40]!r}; {', '.join(_ELEMENTS)} are supported here")
+            raise refused(f"{self.where}, is of {text[:40]!r}; {', '.join(_BY_NAME)} are supported here")
         self._check_port(port, tensor(element, sizes))
         return tensor(element, sizes)
 
     def _check_port(self, port: Port, kind: Tensor) -> None:
         sizes = shape_of(kind)
         fit = len(port.sizes) == len(sizes) and all(said in (OPEN, size) for said, size in zip(port.sizes, sizes, strict=True))
-        if not fit or port.precision != PRECISIONS[element_of(kind)][1]:
+        if not fit or port.precision != ELEMENTS[element_of(kind)][1]:
             raise refused(f"{self.where}, gives {kind}, and its port says {port.precision[:40]} {list(port.sizes)}")
 
     def _parameter(self, number: int, layer: Layer) -> None:
@@ -116,9 +117,7 @@ class _Decoder:
         if source not in self.values:
             array = self.arrays[source]
             name = f"constant_{source[0]}"
-            port = self.layers[source[0]].outputs[0]
-            element = next(element for element, (_, precision) in PRECISIONS.items() if precision == port.precision)
-            kind = tensor(element, array.shape)
+            kind = tensor(_BY_PRECISION[self.layers[source[0]].outputs[0].precision], array.shape)
             self.globals.append(GlobalOp(name, kind, self.blobs.add(name, array.reshape(-1).view(np.uint8).data)))
             load = GlobalLoadConstantOp(name, kind)
             self.block.add_op(load)

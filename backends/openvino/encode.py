@@ -15,7 +15,7 @@ from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.extents import is_known, least
 from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i64, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
+from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.rewriting.locations import module_paths
 from flambeau.support.lazy import Array, np
 
@@ -23,15 +23,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
     from xdsl.ir import Attribute
 
+    from flambeau.backends.openvino import OpenvinoOptions
     from flambeau.passes.rewriting.constants import ModuleConstants
 
-PRECISIONS: dict[Attribute, tuple[str, str]] = {f32: ("f32", "FP32"), i1: ("boolean", "BOOL"), i64: ("i64", "I64")}
+ELEMENTS: dict[Attribute, tuple[str, str]] = {f32: ("f32", "FP32"), i1: ("boolean", "BOOL"), i64: ("i64", "I64")}
 """The name of an element type in data, and in ports."""
 
 
-def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+def encode(partition: PartitionOp, constants: ModuleConstants, options: OpenvinoOptions) -> Encoded:
     """The payload of a partition of `openvino` operators. Raises BackendError for another one."""
-    return _Encoder(partition, constants).encode()
+    payload = _Encoder(partition, constants).encode()
+    if options.compiled:
+        from flambeau.backends.openvino.compiled import compiled_payload
+
+        payload = compiled_payload(payload, options)
+    return Encoded(payload)
 
 
 class _Encoder:
@@ -46,7 +52,7 @@ class _Encoder:
         self.size = 0
         self.places: dict[str, int] = {}
 
-    def encode(self) -> Encoded:
+    def encode(self) -> bytes:
         """The payload."""
         block = self.partition.body.block
         terminator = block.last_op
@@ -65,8 +71,7 @@ class _Encoder:
                 raise self._error(f"holds {op.name}, which is not an operator of the openvino dialect")
         for index, value in enumerate(terminator.values):
             self._add(f"output_{index}", "Result", 1, {}, [self.sources[value]], [])
-        text = write_model(self.layers)
-        return Encoded(write_payload(text, self.pieces, self.size, len(block.args), len(terminator.values)))
+        return write_payload(write_model(self.layers), self.pieces, self.size, len(block.args), len(terminator.values))
 
     def _error(self, what: str) -> BackendError:
         return BackendError(f"openvino: partition @{self.partition.sym_name.data} {what}")
@@ -89,7 +94,7 @@ class _Encoder:
             end = aligned(self.size + len(data))
             self.pieces += [data, bytes(end - self.size - len(data))]
             self.size = end
-        kind, precision = PRECISIONS[element]
+        kind, precision = ELEMENTS[element]
         fields = {"element_type": kind, "shape": _text(array.shape), "offset": str(self.places[key]), "size": str(len(data))}
         layer = Layer(f"{name}_{len(self.layers)}", "Const", "opset1", fields, [], [Port(precision, array.shape)])
         self.layers.append(layer)
@@ -121,7 +126,7 @@ def _text(value: Any) -> str:
 
 
 def _port(value: SSAValue) -> Port:
-    return Port(PRECISIONS[element_of(value)][1], tuple(size if is_known(size) else OPEN for size in shape_of(value)))
+    return Port(ELEMENTS[element_of(value)][1], tuple(size if is_known(size) else OPEN for size in shape_of(value)))
 
 
 def _declared(argument: SSAValue) -> dict[str, str]:
@@ -130,4 +135,4 @@ def _declared(argument: SSAValue) -> dict[str, str]:
         str(size) if is_known(size) else f"{least(size)}..{most}"
         for size, most in zip(shape_of(argument), upper_bounds(argument), strict=True)
     ]
-    return {"element_type": PRECISIONS[element_of(argument)][0], "shape": ",".join(sizes)}
+    return {"element_type": ELEMENTS[element_of(argument)][0], "shape": ",".join(sizes)}

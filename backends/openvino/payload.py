@@ -1,8 +1,12 @@
-"""The payload: a header, the text of the intermediate representation, and the bytes of its constants.
+"""The payload: a model, and a label of 64 bytes that says what it is.
 
-The header has 64 bytes, little-endian: the magic "FLOV", the version (uint32), what the payload is (16 bytes of text, filled with zeros),
-the number of inputs and of outputs, the CRC-32 of the text (uint32 each), 4 zeros, the size of the text, where the constants begin, and
-their size (uint64 each). The text follows the header. `runtime/openvino.c` is its other reader.
+A model that is *interchange* is text: the label, the intermediate representation, and from a multiple of 64 bytes on its constants. It is
+compiled when a program is loaded. A model that is *compiled* is what OpenVINO exports, and ends with the label: what ExecuTorch's runtime
+loads begins with the export, and may end with anything.
+
+The label is little-endian: the magic "FLOV", the version (uint32), `interchange` or `compiled` (16 bytes, filled with zeros), the number of
+inputs and of outputs, the Adler-32 of the text or of the export (uint32 each), 4 zeros, the size of these, where the constants begin, and
+their size (uint64 each; 0 where there are none). `runtime/payload.c` is the other reader.
 """
 
 from __future__ import annotations
@@ -21,17 +25,16 @@ if TYPE_CHECKING:
 
 MAGIC = b"FLOV"
 VERSION = 1
-INTERCHANGE = b"interchange"
-"""What a payload is that OpenVINO compiles when it is loaded."""
+INTERCHANGE, COMPILED = b"interchange", b"compiled"
 ALIGNMENT = 64
 """Of the constants, in bytes."""
 
-_HEADER = struct.Struct("<4sI16sIIIIQQQ")
+_LABEL = struct.Struct("<4sI16sIIIIQQQ")
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A model: its text, the bytes that its constants are in, and how many arguments a call has."""
+    """A model that is interchange: its text, the bytes that its constants are in, and how many arguments a call has."""
 
     text: memoryview
     constants: memoryview
@@ -46,27 +49,33 @@ def refused(what: str) -> BackendError:
 
 def write_payload(text: bytes, constants: Sequence[Buffer], size: int, inputs: int, outputs: int) -> bytes:
     """The bytes of a model whose constants are in pieces of `size` bytes in all."""
-    start = aligned(_HEADER.size + len(text))
-    header = _HEADER.pack(MAGIC, VERSION, INTERCHANGE, inputs, outputs, zlib.crc32(text), 0, len(text), start, size)
-    return b"".join((header, text, bytes(start - len(header) - len(text)), *constants))
+    start = aligned(_LABEL.size + len(text))
+    label = _LABEL.pack(MAGIC, VERSION, INTERCHANGE, inputs, outputs, zlib.adler32(text), 0, len(text), start, size)
+    return b"".join((label, text, bytes(start - len(label) - len(text)), *constants))
+
+
+def write_compiled(export: bytes, inputs: int, outputs: int) -> bytes:
+    """The bytes of a model that OpenVINO has compiled."""
+    return export + _LABEL.pack(MAGIC, VERSION, COMPILED, inputs, outputs, zlib.adler32(export), 0, len(export), 0, 0)
 
 
 def read_payload(data: memoryview) -> Payload:
-    """The model in a payload. Raises BackendError for bytes that are none."""
-    if len(data) < _HEADER.size:
-        raise refused(f"it has {len(data)} bytes; its header alone takes {_HEADER.size}")
-    magic, version, kind, inputs, outputs, checksum, zero, length, start, size = _HEADER.unpack_from(data)
-    if magic != MAGIC:
-        raise refused(f"it starts with {magic!r}, not with {MAGIC!r}")
+    """The model in a payload. Raises BackendError for bytes that are none, and for a model that is compiled."""
+    if len(data) < _LABEL.size:
+        raise refused(f"it has {len(data)} bytes; its label alone takes {_LABEL.size}")
+    if bytes(data[:4]) != MAGIC:
+        what = "compiled" if bytes(data[-_LABEL.size :][:4]) == MAGIC else f"without the label {MAGIC!r}"
+        raise refused(f"it is {what}: only OpenVINO reads it")
+    _, version, kind, inputs, outputs, checksum, zero, length, start, size = _LABEL.unpack_from(data)
     if version != VERSION or zero != 0:
         raise refused(f"it is of version {version}; this backend reads {VERSION}")
     if kind.rstrip(b"\0") != INTERCHANGE:
         raise refused(f"it is {kind!r}; this backend reads {INTERCHANGE!r}")
-    if start < _HEADER.size + length or start % ALIGNMENT or start + size != len(data):
+    if start < _LABEL.size + length or start % ALIGNMENT or start + size != len(data):
         raise refused(f"its {length} bytes of text and {size} bytes of constants from byte {start} on are not its {len(data)} bytes")
-    text = data[_HEADER.size : _HEADER.size + length]
-    if zlib.crc32(text) != checksum:
-        raise refused("its text is damaged: it has another checksum than its header says")
+    text = data[_LABEL.size : _LABEL.size + length]
+    if zlib.adler32(text) != checksum:
+        raise refused("its text is damaged: it has another checksum than its label says")
     return Payload(text, data[start:], inputs, outputs)
 
 

@@ -65,7 +65,7 @@ def read_model(text: memoryview) -> list[Layer]:
     if b"<!" in data:
         raise refused("its text declares or comments something, which no model needs")
     try:
-        net = ElementTree.fromstring(data)
+        net = ElementTree.fromstring(data, ElementTree.XMLParser(encoding="utf-8"))
     except ElementTree.ParseError as error:
         raise refused(f"its text is not XML: {error}") from error
     _fields(net, "net", "name", "version")

@@ -24,14 +24,17 @@ fl_status fl_ov_fail(fl_status status, const char *format, ...) {
 
 const char *fl_ov_message(void) { return last_message; }
 
-/* What OpenVINO says is of several lines; those that name a place in its source tell a user nothing. */
+static int begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+/* What OpenVINO says is of several lines; those that name a place in its source tree tell a user nothing. */
 static void add_lines(const char *text) {
   size_t length = strlen(last_message);
   while (*text != 0) {
     const size_t line = strcspn(text, "\n");
-    const int is_of_use = line > 0 && strncmp(text, "Exception from ", 15) != 0;
+    const int is_of_use = line > 0 && !begins(text, "Exception from ") && !begins(text, "Check '");
     for (size_t i = 0; is_of_use && i <= line && length + 1 < sizeof last_message; ++i) {
-      last_message[length++] = i == 0 ? ' ' : text[i - 1] < ' ' && text[i - 1] >= 0 ? ' ' : text[i - 1];
+      const char next = i == 0 ? ' ' : text[i - 1];
+      last_message[length++] = next >= 0 && next < ' ' ? ' ' : next;
     }
     text += line + (text[line] == '\n');
   }
@@ -41,7 +44,11 @@ static void add_lines(const char *text) {
 fl_status fl_ov_refused(const ov_library *library, ov_status status, const char *what) {
   const char *const text = library->last_message();
   (void)fl_ov_fail(FL_INTERNAL, "%s:", what);
-  add_lines(text == NULL || *text == 0 ? library->error_info(status) : text);
+  const size_t length = strlen(last_message);
+  add_lines(text == NULL ? "" : text);
+  if (strlen(last_message) == length) {
+    add_lines(library->error_info(status));
+  }
   library->text_free(text);
   return FL_INTERNAL;
 }

@@ -1,96 +1,14 @@
-/* The backend "OpenvinoBackend": runs models with an OpenVINO library that is found at load. payload.py says what the bytes of a payload mean.
+/* The backend "OpenvinoBackend": runs models with an OpenVINO library that is found at load.
  *
  * The memory that `measure` asks for holds what the adapter itself keeps. OpenVINO allocates by itself, with malloc, and starts threads. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "library.h"
+#include "payload.h"
 
-enum { HEADER_BYTES = 64, VERSION = 1, ALIGNMENT = 64, MOST_RANK = 16, MOST_THREADS = 1024 };
+enum { MOST_RANK = 16 };
 
-typedef struct settings {
-  const char *library;
-  const char *device;
-  const char *precision;
-  const char *threads;
-  const char *cache;
-} settings;
-
-static fl_status read_settings(const fl_backend *self, settings *found) {
-  static const char *const names[] = {"library", "device", "precision", "threads", "cache"};
-  *found = (settings){NULL, "CPU", "f32", "1", ""};
-  const char **const places[] = {&found->library, &found->device, &found->precision, &found->threads, &found->cache};
-  for (size_t i = 0; i < self->option_count; ++i) {
-    const fl_option *option = &self->options[i];
-    size_t which = 0;
-    while (which < sizeof names / sizeof *names && strcmp(option->name, names[which]) != 0) {
-      ++which;
-    }
-    if (which == sizeof names / sizeof *names) {
-      return fl_ov_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, device, precision, threads, cache", option->name);
-    }
-    *places[which] = option->value;
-  }
-  char *end = NULL;
-  const long threads = strtol(found->threads, &end, 10);
-  if (end == found->threads || *end != 0 || threads < 1 || threads > MOST_THREADS) {
-    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, found->threads);
-  }
-  if (strcmp(found->precision, "f32") != 0 && strcmp(found->precision, "f16") != 0 && strcmp(found->precision, "bf16") != 0) {
-    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'precision' is f32, f16 or bf16, not '%.40s'", found->precision);
-  }
-  return FL_OK;
-}
-
-/* ---- The payload ---- */
-
-typedef struct model {
-  const char *text;
-  const uint8_t *constants;
-  size_t text_bytes;
-  size_t constant_bytes;
-  uint32_t inputs;
-  uint32_t outputs;
-} model;
-
-static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
-static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
-
-static uint32_t crc32(const uint8_t *data, size_t size) {
-  uint32_t crc = UINT32_MAX;
-  for (size_t i = 0; i < size; ++i) {
-    crc ^= data[i];
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = crc >> 1 ^ (UINT32_C(0xEDB88320) & (0 - (crc & 1)));
-    }
-  }
-  return ~crc;
-}
-
-#define DAMAGED(...) fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
-
-static fl_status read_model(const fl_payload *payload, model *m) {
-  const uint8_t *const data = (const uint8_t *)payload->data;
-  if (payload->size < HEADER_BYTES || memcmp(data, "FLOV", 4) != 0) {
-    return DAMAGED("it has no header FLOV (%llu bytes)", (unsigned long long)payload->size);
-  }
-  if (u32(data + 4) != VERSION || memcmp(data + 8, "interchange\0\0\0\0\0", 16) != 0) {
-    return fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of another version or kind than this runtime reads");
-  }
-  const uint64_t text = u64(data + 40), start = u64(data + 48), constants = u64(data + 56);
-  if (text > payload->size - HEADER_BYTES || start < HEADER_BYTES + text || start % ALIGNMENT != 0 || start > payload->size ||
-      constants != payload->size - start) {
-    return DAMAGED("its text and its constants are not its %llu bytes", (unsigned long long)payload->size);
-  }
-  *m = (model){(const char *)data + HEADER_BYTES, data + start, (size_t)text, (size_t)constants, u32(data + 24), u32(data + 28)};
-  if (crc32(data + HEADER_BYTES, m->text_bytes) != u32(data + 32)) {
-    return DAMAGED("its text has another checksum than its header says");
-  }
-  return FL_OK;
-}
-
-/* ---- Init ---- */
-
+/* An input. */
 typedef struct port {
   int type;
   int rank; /* -1: any */
@@ -110,37 +28,36 @@ typedef struct delegate {
 } delegate;
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
-  model m;
+  ov_payload read;
+  ov_settings set;
   ov_library library;
-  settings set;
   *message = fl_ov_message();
-  fl_status status = read_settings(self, &set);
-  if (status == FL_OK) {
-    status = read_model(payload, &m);
-  }
-  if (status == FL_OK) {
+  fl_status status = fl_ov_read_payload(payload, &read);
+  if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK) {
     status = fl_ov_load(set.library, &library);
   }
   if (status == FL_OK) {
     fl_ov_unload(&library);
     memory->persistent = sizeof(delegate);
-    memory->outputs = m.outputs;
+    memory->outputs = read.outputs;
   }
   return status;
 }
 
-static fl_status compile(delegate *d, const model *m, const settings *set) {
-  int64_t bytes = (int64_t)m->constant_bytes;
+/* ---- Init ---- */
+
+static fl_status compile(delegate *d, const ov_payload *payload, const ov_settings *set) {
+  int64_t bytes = (int64_t)payload->constant_bytes;
   ov_tensor *constants = NULL;
   ov_model *read = NULL;
   /* OpenVINO reads the constants where they lie. */
   union {
     const uint8_t *in;
     void *out;
-  } place = {m->constants};
+  } place = {payload->constants};
   ov_status status = bytes == 0 ? 0 : d->library.tensor_from_host(OV_U8, (ov_shape){1, &bytes}, place.out, &constants);
   if (status == 0) {
-    status = d->library.read_model(d->core, m->text, m->text_bytes, constants, &read);
+    status = d->library.read_model(d->core, payload->model, payload->model_bytes, constants, &read);
   }
   if (constants != NULL) {
     d->library.tensor_free(constants);
@@ -148,9 +65,8 @@ static fl_status compile(delegate *d, const model *m, const settings *set) {
   if (status != 0) {
     return fl_ov_refused(&d->library, status, "OpenVINO does not read it");
   }
-  const size_t properties = set->cache[0] == 0 ? 3 : 4;
-  status = d->library.compile_model(d->core, read, set->device, 2 * properties, &d->compiled, "INFERENCE_PRECISION_HINT", set->precision,
-                                    "INFERENCE_NUM_THREADS", set->threads, "PERFORMANCE_HINT", "LATENCY", "CACHE_DIR", set->cache);
+  const char *const *const p = set->properties;
+  status = d->library.compile_model(d->core, read, set->device, 2 * set->property_count, &d->compiled, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]);
   d->library.model_free(read);
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
 }
@@ -204,22 +120,17 @@ static void destroy(const fl_backend *self, void *handle) {
   fl_ov_unload(&d->library);
 }
 
-static fl_status build(delegate *d, const fl_payload *payload, const settings *set) {
-  model m;
-  fl_status status = read_model(payload, &m);
-  if (status != FL_OK) {
-    return status;
-  }
+static fl_status build(delegate *d, const ov_payload *payload, const ov_settings *set) {
   d->core = fl_ov_take_core(&d->library);
   if (d->core == NULL) {
     return fl_ov_fail(FL_NOT_FOUND, "OpenVINO does not start on this machine");
   }
-  status = compile(d, &m, set);
+  fl_status status = payload->is_compiled ? fl_ov_import(&d->library, d->core, payload, set, &d->compiled) : compile(d, payload, set);
   if (status == FL_OK) {
     status = describe_inputs(d);
   }
-  if (status == FL_OK && (d->input_count != m.inputs || d->output_count != m.outputs)) {
-    status = DAMAGED("its text has other inputs and outputs than its header says");
+  if (status == FL_OK && payload->is_labelled && (d->input_count != payload->inputs || d->output_count != payload->outputs)) {
+    status = fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: its model has other inputs and outputs than its label says");
   }
   if (status == FL_OK) {
     const ov_status done = d->library.create_infer_request(d->compiled, &d->request);
@@ -229,18 +140,17 @@ static fl_status build(delegate *d, const fl_payload *payload, const settings *s
 }
 
 static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
-  settings set;
-  *message = fl_ov_message();
-  *handle = memset(persistent, 0, sizeof(delegate));
-  fl_status status = read_settings(self, &set);
-  if (status != FL_OK) {
-    return status;
-  }
   delegate *d = (delegate *)persistent;
-  status = fl_ov_load(set.library, &d->library);
-  if (status == FL_OK && (status = build(d, payload, &set)) != FL_OK) {
+  ov_payload read;
+  ov_settings set;
+  *message = fl_ov_message();
+  memset(d, 0, sizeof *d);
+  fl_status status = fl_ov_read_payload(payload, &read);
+  if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK && (status = fl_ov_load(set.library, &d->library)) == FL_OK &&
+      (status = build(d, &read, &set)) != FL_OK) {
     destroy(self, d);
   }
+  *handle = d;
   return status;
 }
 

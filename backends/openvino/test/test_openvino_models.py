@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from device_models import CASES, Journey, arrays, start_journey
 
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.runtime import Runtime
 
 NO_LAYER = "the backend has no such operator"
@@ -43,6 +44,13 @@ def test_the_library_runs_it_through_the_c_runtime(journey: Journey):
     method = Runtime.get().load_program(journey.program).load_method("forward")
     journey.check(lambda call: method.execute(arrays(call)))
     assert method.metadata.backend_names == ("OpenvinoBackend",)
+
+
+def test_nearly_all_of_its_work_is_delegated(journey: Journey):
+    partition, module = PartitionPass((journey.backend,)), journey.edge.module.clone()
+    partition.apply(journey.edge.context, module)
+    rows = partition.report(module)
+    assert sum(row.flops for row in rows if row.backend == journey.backend) >= 0.95 * sum(row.flops for row in rows)
 
 
 def test_what_stays_has_a_reason(journey: Journey):

@@ -1,0 +1,44 @@
+"""Compiles models with the OpenVINO that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from flambeau.backends.openvino.payload import read_payload, write_compiled
+from flambeau.passes.delegation.interface import BackendError
+
+if TYPE_CHECKING:
+    from flambeau.backends.openvino import OpenvinoOptions
+
+
+def import_openvino() -> Any:
+    """The package openvino. As it tells Intel that it is imported if it finds openvino_telemetry, it does not find that."""
+    modules = cast("dict[str, Any]", sys.modules)
+    hidden = {"openvino_telemetry": modules.get("openvino_telemetry")} if "openvino_telemetry" in modules else {}
+    modules["openvino_telemetry"] = None
+    try:
+        return importlib.import_module("openvino")
+    finally:
+        del modules["openvino_telemetry"]
+        modules.update(hidden)
+
+
+def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
+    """A payload, compiled. Raises BackendError where OpenVINO is absent or refuses."""
+    try:
+        openvino = import_openvino()
+    except ImportError as error:
+        raise BackendError("openvino: to compile now it needs the package openvino: pip install 'flambeau[openvino]'") from error
+    model, export = read_payload(memoryview(payload)), io.BytesIO()
+    try:
+        core = openvino.Core()
+        read = core.read_model(bytes(model.text), bytes(model.constants))
+        compiled = core.compile_model(read, options.device, {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"})
+        compiled.export_model(export)
+    except RuntimeError as error:
+        lines = [line for line in str(error).splitlines() if line and not line.startswith("Exception from")]
+        raise BackendError(f"openvino: OpenVINO does not compile it for {options.device!r}: {' '.join(lines)}") from error
+    return write_compiled(export.getvalue(), model.inputs, model.outputs)
