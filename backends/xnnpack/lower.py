@@ -45,7 +45,6 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     apply_patterns(partition, [_hardswish])
     apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in CONVERTERS.items()])
     move_layouts(partition, constants)
-    _separate_outputs(partition)
 
 
 def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:
@@ -59,20 +58,6 @@ def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pat
             replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
 
     return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
-
-
-def _separate_outputs(partition: PartitionOp) -> None:
-    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
-    terminator = partition.body.block.last_op
-    assert terminator is not None
-    seen: set[SSAValue] = set()
-    for index, value in enumerate(terminator.operands):
-        if value in seen or not isinstance(value.owner, SchemaOp):
-            copy = e.CopyNodeOp(value)
-            copy.location = terminator.location
-            partition.body.block.insert_op_before(copy, terminator)
-            terminator.operands[index] = value = copy.result
-        seen.add(value)
 
 
 def _converts(*names: str) -> Callable[[Converter], Converter]:

@@ -16,7 +16,9 @@ from torch.nn import functional as F
 
 from flambeau.compiler.edge_program import EdgeCompileConfig, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.manager import Pipeline
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import read_program
@@ -205,3 +207,21 @@ def test_the_command_line_compiles_for_it(tmp_path: Path):
     program = peer.Runtime.get().load_program(str(target))
     (found,) = program.load_method("forward").execute([torch.ones(1, 4)])
     assert found.shape == (1, 2)
+
+
+@pytest.mark.parametrize("ops", ["relu(%0), clamp(%0) {min = 0}", "squeeze_copy.dim(%x) {dim = 0}, squeeze_copy.dim(%1) {dim = 1}"])
+def test_two_results_that_are_computed_alike_are_two_outputs(ops: str):
+    context, (first, second), kind = FlambeauContext(), ops.split(", "), "tensor<5x2xf32>"
+    module = parse_module(
+        f"""func.func @forward(%x: {kind}) -> ({kind}, {kind}) {{
+          %0 = edge.neg(%x) : ({kind}) -> {kind}
+          %1 = edge.{first} : ({kind}) -> {kind}
+          %2 = edge.{second} : ({kind}) -> {kind}
+          func.return %1, %2 : {kind}, {kind}
+        }}""",
+        context,
+    ).module
+    x = np.arange(-5, 5, dtype="float32").reshape(5, 2)
+    expected = tuple(torch.tensor(array) for array in interpret(module, context).run("forward", [x]))
+    Pipeline.parse("delegate{backends=xnnpack}").run(module, context)
+    check(interpret(module, context, run_payload).run("forward", [x]), expected)
