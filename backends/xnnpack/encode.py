@@ -6,7 +6,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
+from flambeau.backends.xnnpack.dialect.elementwise import CopyNodeOp
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -36,8 +38,20 @@ _TABLES = {table.record.__name__: table for table in NODES}
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """The payload of a partition of `xnnpack` operators. Raises BackendError for another one."""
+    """The payload of a partition of `xnnpack` operators, to which copies may be added. Raises BackendError for another one."""
     return _Encoder(partition, constants).encode()
+
+
+def _separate_outputs(terminator: ReturnOp) -> None:
+    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
+    seen: set[SSAValue] = set()
+    for index, value in enumerate(terminator.operands):
+        if value in seen or not isinstance(value.owner, SchemaOp):
+            copy = CopyNodeOp(value)
+            copy.location = terminator.location
+            Rewriter.insert_op(copy, InsertPoint.before(terminator))
+            terminator.operands[index] = value = copy.result
+        seen.add(value)
 
 
 class _Encoder:
@@ -58,16 +72,15 @@ class _Encoder:
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
+        _separate_outputs(terminator)
         results = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
-        if len(results) < len(terminator.values) or any(value in results for value in block.args):
-            raise self._error("returns an argument, or a value twice: return a copy")
         for argument in block.args:
             self._define(argument, external_id=argument.index, flags=EXTERNAL_INPUT)
         for op in block.ops:
             if isinstance(op, GlobalLoadConstantOp):
                 array = self.constants.array(op.result)
-                if array is None or op.result in results:
-                    raise self._error(f"holds @{op.global_attr.string_value()}, which is returned or has no value")
+                if array is None:
+                    raise self._error(f"holds @{op.global_attr.string_value()}, which has no value")
                 self._define(op.result, constant_buffer_idx=self._constant(array))
             elif isinstance(op, SchemaOp) and op.level() == "xnnpack" and op.schema.name in _TABLES:
                 for value in op.results:

@@ -17,7 +17,7 @@ from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, numpy_d
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.checks import pair, reduced_dims
-from flambeau.passes.delegation.converters import Converters, separate_outputs
+from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -37,7 +37,6 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     apply_patterns(partition, [_hardswish])
     CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
-    separate_outputs(partition, e.CopyNodeOp)
 
 
 def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:

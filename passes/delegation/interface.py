@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -252,7 +253,7 @@ def _run_partition(
     inputs = [
         given.reshape(shape) if shape == (1,) and not given.ndim else given for shape, given in zip_longest(shapes[: len(inputs)], inputs)
     ]
-    if not is_static and any(shape != given.shape for shape, given in zip(shapes, inputs, strict=False)):
+    if not is_static and any(map(_is_smaller, inputs, shapes)):
         _, program = last.program(name, decode, data, True)
     try:
         outputs = [np.asarray(value) for value in program.run("main", inputs)]
@@ -263,6 +264,11 @@ def _run_partition(
             f"{name}: a call has {len(arguments)} arguments, and its payload {len(inputs)} inputs and {len(outputs)} outputs"
         )
     return outputs
+
+
+def _is_smaller(given: Array, shape: Sequence[int]) -> bool:
+    """Whether an input has other sizes than those that a payload knows."""
+    return len(shape) != given.ndim or any(is_known(size) and size != found for size, found in zip(shape, given.shape, strict=True))
 
 
 def _decoded(

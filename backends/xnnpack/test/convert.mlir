@@ -45,12 +45,11 @@ func.func @pooled(%x: tensor<2x3x8x8xf32>) -> tensor<2x3xf32> {
   func.return %1 : tensor<2x3xf32>
 }
 
-// A number is a constant tensor; what is returned twice, or is an argument, is a copy.
+// A number is a constant tensor; what moves nothing is left out.
 // CHECK-LABEL: delegate.partition @copies_xnnpack_0 backend "XnnpackBackend" (%x: tensor<1x1x4x1xf32>) -> (tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>) {
 // CHECK-NEXT:    %0 = ml_program.global_load_const @number : tensor<1xf32>
 // CHECK-NEXT:    %1 = xnnpack.multiply(%x, %0) : (tensor<1x1x4x1xf32>, tensor<1xf32>) -> tensor<1x1x4x1xf32>
-// CHECK-NEXT:    %2 = xnnpack.copy(%x) : (tensor<1x1x4x1xf32>) -> tensor<1x1x4x1xf32>
-// CHECK-NEXT:    delegate.return %2, %1
+// CHECK-NEXT:    delegate.return %x, %1
 func.func @copies(%x: tensor<1x1x4x1xf32>) -> (tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>) {
   %0 = edge.permute_copy(%x) {dims = [0, 1, 2, 3]} : (tensor<1x1x4x1xf32>) -> tensor<1x1x4x1xf32>
   %1 = edge.mul.Scalar(%0) {other = 2.0} : (tensor<1x1x4x1xf32>) -> tensor<1x1x4x1xf32>

@@ -17,7 +17,9 @@ from torch.nn import functional as F
 
 from flambeau.compiler.edge_program import EdgeCompileConfig, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.manager import Pipeline
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
@@ -229,3 +231,21 @@ def test_the_pages_of_a_file_are_given_back(tmp_path: Path):
     assert before > 8e6 and after < before / 10
     assert resident() < before / 2, "the run reads what is packed"
     np.testing.assert_allclose(found, layers(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ops", ["relu(%0), clamp(%0) {min = 0}", "squeeze_copy.dim(%x) {dim = 0}, squeeze_copy.dim(%1) {dim = 1}"])
+def test_two_results_that_are_computed_alike_are_two_outputs(ops: str):
+    context, (first, second), kind = FlambeauContext(), ops.split(", "), "tensor<5x2xf32>"
+    module = parse_module(
+        f"""func.func @forward(%x: {kind}) -> ({kind}, {kind}) {{
+          %0 = edge.neg(%x) : ({kind}) -> {kind}
+          %1 = edge.{first} : ({kind}) -> {kind}
+          %2 = edge.{second} : ({kind}) -> {kind}
+          func.return %1, %2 : {kind}, {kind}
+        }}""",
+        context,
+    ).module
+    x = np.arange(-5, 5, dtype="float32").reshape(5, 2)
+    expected = tuple(torch.tensor(array) for array in interpret(module, context).run("forward", [x]))
+    Pipeline.parse("delegate{backends=xnnpack}").run(module, context)
+    check(interpret(module, context, run_payload).run("forward", [x]), expected)
