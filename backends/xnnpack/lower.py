@@ -17,7 +17,7 @@ from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tens
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.checks import pair, reduced_dims
-from flambeau.passes.delegation.converters import Converters, separate_outputs
+from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -37,7 +37,21 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     apply_patterns(partition, [_hardswish])
     CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
-    separate_outputs(partition, e.CopyNodeOp)
+    _separate_outputs(partition)
+
+
+def _separate_outputs(partition: PartitionOp) -> None:
+    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
+    terminator = partition.body.block.last_op
+    assert terminator is not None
+    seen: set[SSAValue] = set()
+    for index, value in enumerate(terminator.operands):
+        if value in seen or not isinstance(value.owner, SchemaOp):
+            copy = e.CopyNodeOp(value)
+            copy.location = terminator.location
+            partition.body.block.insert_op_before(copy, terminator)
+            terminator.operands[index] = value = copy.result
+        seen.add(value)
 
 
 def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:

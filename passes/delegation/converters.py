@@ -62,17 +62,3 @@ def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pat
             replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
 
     return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
-
-
-def separate_outputs(partition: PartitionOp, copy: Callable[[SSAValue], SchemaOp]) -> None:
-    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of an operator of its own."""
-    terminator = partition.body.block.last_op
-    assert terminator is not None
-    seen: set[SSAValue] = set()
-    for index, value in enumerate(terminator.operands):
-        if value in seen or not isinstance(value.owner, SchemaOp):
-            copied = copy(value)
-            copied.location = terminator.location
-            partition.body.block.insert_op_before(copied, terminator)
-            terminator.operands[index] = value = copied.result
-        seen.add(value)
