@@ -5,7 +5,7 @@
     python benchmarks/delegates.py --json > delegates.json
 
 XNNPACK: the programs of Flambeau and of ExecuTorch, both in stock ExecuTorch. OpenVINO: the program of Flambeau in its C runtime, and what
-OpenVINO makes of the same export on its own, both in float32 with one thread.
+OpenVINO makes of the same export on its own, both in float32 with one thread, called from Python with the same arrays.
 
 One core. The ratio of latencies is the median over pairs of calls, of which each program starts every second one.
 """

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 4096 };
-
 static _Thread_local char last_message[400];
 
 fl_status fl_ov_fail(fl_status status, const char *format, ...) {
@@ -34,7 +32,7 @@ static void add_lines(const char *text) {
     const int is_of_use = line > 0 && !begins(text, "Exception from ") && !begins(text, "Check '");
     for (size_t i = 0; is_of_use && i <= line && length + 1 < sizeof last_message; ++i) {
       const char next = i == 0 ? ' ' : text[i - 1];
-      last_message[length++] = next >= 0 && next < ' ' ? ' ' : next;
+      last_message[length++] = (unsigned char)next < ' ' ? ' ' : next;
     }
     text += line + (text[line] == '\n');
   }
@@ -121,31 +119,37 @@ static fl_status find_symbols(const char *path, ov_library *library) {
 static void *load(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
 /* The library in the package `openvino` of the site-packages where ours is installed: its name ends in a version. */
-static void *load_beside(char path[PATH_BYTES]) {
+static void *load_beside(void) {
+  static const char folder_name[] = "../../../openvino/libs/";
   Dl_info own;
   void *handle = NULL;
   if (dladdr((const void *)symbols, &own) == 0 || own.dli_fname == NULL) {
     return NULL;
   }
-  const char *slash = strrchr(own.dli_fname, '/');
-  const int length = snprintf(path, PATH_BYTES, "%.*s/../../../openvino/libs/", slash == NULL ? 1 : (int)(slash - own.dli_fname),
-                              slash == NULL ? "." : own.dli_fname);
-  DIR *const folder = length < 0 || length >= PATH_BYTES ? NULL : opendir(path);
+  const char *const slash = strrchr(own.dli_fname, '/');
+  const size_t length = slash == NULL ? 0 : (size_t)(slash - own.dli_fname) + 1;
+  char *const path = (char *)malloc(length + sizeof folder_name + sizeof((struct dirent *)NULL)->d_name);
+  if (path == NULL) {
+    return NULL;
+  }
+  memcpy(path, own.dli_fname, length);
+  memcpy(path + length, folder_name, sizeof folder_name);
+  DIR *const folder = opendir(path);
   for (const struct dirent *entry; folder != NULL && handle == NULL && (entry = readdir(folder)) != NULL;) {
-    if (strncmp(entry->d_name, "libopenvino_c.", 14) == 0) {
-      (void)snprintf(path + length, PATH_BYTES - (size_t)length, "%s", entry->d_name);
+    if (begins(entry->d_name, "libopenvino_c.")) {
+      memcpy(path + length + sizeof folder_name - 1, entry->d_name, strlen(entry->d_name) + 1);
       handle = load(path);
     }
   }
   if (folder != NULL) {
     (void)closedir(folder);
   }
+  free(path);
   return handle;
 }
 
 fl_status fl_ov_load(const char *path, ov_library *library) {
   static const char *const names[] = {"libopenvino_c.so", "libopenvino_c.dylib"};
-  char beside[PATH_BYTES];
   memset(library, 0, sizeof *library);
   path = path != NULL ? path : getenv("FLAMBEAU_OPENVINO_LIBRARY");
   if (path != NULL && path[0] != 0) {
@@ -154,8 +158,8 @@ fl_status fl_ov_load(const char *path, ov_library *library) {
       return fl_ov_fail(FL_NOT_FOUND, "the OpenVINO library cannot be loaded: %.240s", dlerror());
     }
   } else {
-    path = beside;
-    library->handle = load_beside(beside);
+    path = "the library of the package openvino";
+    library->handle = load_beside();
   }
   for (size_t i = 0; library->handle == NULL && i < sizeof names / sizeof *names; ++i) {
     path = names[i];
