@@ -9,7 +9,9 @@ from typing import Any, TypeAlias, cast
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.layout import is_row_major
-from flambeau.dialects.ir.extents import exceeds, is_unknown, largest, may_exceed
+from flambeau.dialects.ir.attribute_values import is_extents, to_value
+from flambeau.dialects.ir.extent_attribute import ExtentAttr
+from flambeau.dialects.ir.extents import exceeds, free_symbols, is_unknown, largest, may_exceed
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, same_shape, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -117,6 +119,16 @@ def is_constant(value: object) -> bool:
     return value is None or (isinstance(value, OpResult) and isinstance(value.op, GlobalLoadConstantOp))
 
 
+def _needs_a_size(op: SchemaOp) -> str | None:
+    """What an operation on its own cannot be computed without: a size, in its numbers, that none of its operands has."""
+    open_values: list[Any] = [to_value(value) for value in op.properties.values() if isinstance(value, ExtentAttr) or is_extents(value)]
+    numbers = [number for value in open_values for number in (cast("tuple[int, ...]", value) if isinstance(value, tuple) else (value,))]
+    needed = {symbol.name for number in numbers for symbol in free_symbols(number)}
+    sizes = [free_symbols(size) for value in op.operands for size in shape_of(value)] if needed else []
+    lacking = needed - {symbols[0].name for symbols in sizes if len(symbols) == 1}
+    return f"it needs the size {min(lacking)}, which none of its operands has" if lacking else None
+
+
 def first_reason(limits: Sequence[Limit], op: SchemaOp) -> str | None:
     """Which of the limits does not hold first; None when all hold."""
     return next((reason for limit in limits if (reason := limit.why_not(op)) is not None), None)
@@ -187,5 +199,9 @@ class OperatorTable:
     def _why_not(self, op: SchemaOp, rule: Rule) -> str | None:
         arguments = [op.argument(name) for name in rule.folded]
         folded = [cast("SSAValue", value) for value in arguments if isinstance(value, SSAValue) and is_constant(cast("SSAValue", value))]
-        reason = self.tensors.why_not(op, folded) or next((reason for check in self.checks if (reason := check(op)) is not None), None)
+        reason = (
+            _needs_a_size(op)
+            or self.tensors.why_not(op, folded)
+            or next((reason for check in self.checks if (reason := check(op)) is not None), None)
+        )
         return reason or rule.why_not(op)

@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.ml_program import BlobStore, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -235,12 +236,17 @@ def _run_partition(
     if (last := _last).named_data is not named_data:
         last = _last = _Decoded(named_data)
     shapes, program = last.program(name, decode, data, False)
-    if not is_static and any(shape != given.shape for shape, given in zip(shapes, inputs, strict=False)):
+    if not is_static and any(map(_is_smaller, inputs, shapes)):
         _, program = last.program(name, decode, data, True)
     try:
         return [np.asarray(value) for value in program.run("main", inputs)]
     except InterpreterError as error:
         raise BackendError(f"{name}: {error}") from error
+
+
+def _is_smaller(given: Array, shape: Sequence[int]) -> bool:
+    """Whether an input has other sizes than those that a payload knows."""
+    return len(shape) != given.ndim or any(is_known(size) and size != found for size, found in zip(shape, given.shape, strict=True))
 
 
 def _decoded(

@@ -57,10 +57,13 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
                 report.failures.append(Failure(name, f"it runs nothing: {why}"))
         for name, check in SINGLE_CHECKS.items():
             try:
-                report.notes += check(trial)
-                report.checks.append(name)
+                notes = check(trial)
             except Disagreement as error:
                 report.failures.append(Failure(name, str(error)))
+                continue
+            if notes is not None:
+                report.checks.append(name)
+                report.notes += notes
     return report
 
 

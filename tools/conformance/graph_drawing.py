@@ -88,9 +88,9 @@ class _New:
     """What gives some of them."""
 
 
-def runs_on_cpu(op: SchemaOp) -> bool:
-    """Whether the kernels of the usual target take an operation, so that it may stay."""
-    return find_target(PipelineOptions.target).why_not(op) is None
+def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
+    """Whether the usual target runs an operation that the backend does not get: by a kernel, or decomposed."""
+    return table.keeps(type(op)) or find_target(PipelineOptions.target).runs(op)
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:
@@ -189,7 +189,7 @@ class _Drawing:
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
         # Operators on constants are folded before backends choose.
         folds = bool(op.operands) and all(map(_is_constant, op.operands))
-        if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not runs_on_cpu(op))):
+        if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not may_stay(self.table, op))):
             self.forget(op, new)
             return False
         for item in new.before:
@@ -253,7 +253,9 @@ class _Drawing:
         for place, result in enumerate(op.results):
             array = runs[0][place]
             noisy = [self.moved(run[place]) for run in runs[1:]]
-            if array.size > MOST_ELEMENTS or not is_steady(array, noisy):
+            # Of nothing, something: sums and products without terms, which some kernels leave unwritten.
+            is_made_of_nothing = array.size and any(not value.array.size for value in operands)
+            if array.size > MOST_ELEMENTS or is_made_of_nothing or not is_steady(array, noisy):
                 return None
             found.append(_Value(result, array, noisy))
         return found
@@ -334,9 +336,9 @@ class _Drawing:
             return None
         self.block.add_op(ReturnOp(*values))
         taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
-        may_stay = [op for _, op in taken if runs_on_cpu(op)]
-        if len(may_stay) > 1 and self.chosen.random() < 0.3:
-            for op in self.chosen.sample(may_stay, self.chosen.choice((1, 1, 2))):
+        others = [op for _, op in taken if may_stay(self.table, op)]
+        if len(others) > 1 and self.chosen.random() < 0.3:
+            for op in self.chosen.sample(others, self.chosen.choice((1, 1, 2))):
                 op.attributes[STAYS] = UnitAttr()
         function = FunctionType.from_lists(self.block.arg_types, [value.type for value in values])
         self.module.body.block.add_op(FuncOp("forward", function, Region(self.block)))

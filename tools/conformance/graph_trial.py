@@ -109,10 +109,9 @@ class _Attempt:
             program = self.forms.emit()
         if self.trial.example is None:
             self.trial.example = self.graph, self.outcome.payloads, Request(program, self.graph.calls)
-        for engine in list(self.trial.engines):
-            self.execute_on(engine, whole, program)
         runtime, calls = self.trial.runtime, self.graph.calls
-        if runtime in self.trial.engines:
+        judges = [engine for engine in list(self.trial.engines) if self.execute_on(engine, whole, program)]
+        if runtime in judges:
             with self.step(f"{runtime.name}, two instances"):
                 self.compare_all(runtime.ask(Request(program, calls, instances=2)))
             with self.step(f"{runtime.name}, two threads"):
@@ -120,13 +119,13 @@ class _Attempt:
             with self.step(f"{runtime.name}, bad payloads"):
                 check_engine(runtime, program, calls, random.Random(self.graph.seed))
 
-    def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> None:
-        """Compares what an engine gives for the partitioned graph, and for the whole one."""
+    def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> bool:
+        """Compares what an engine gives for the partitioned graph, and for the whole one, if it can judge them. Says whether it can."""
         found = engine.ask(Request(program, self.graph.calls))
         if found.absent is not None:
             self.trial.absent[engine.name] = found.absent
             self.trial.engines.remove(engine)
-            return
+            return False
         expected = engine.ask(Request(whole, self.graph.calls))
         try:
             if expected.error is None:
@@ -141,9 +140,10 @@ class _Attempt:
         if why is not None:
             # It is not about the backend: such as sizes that a kernel refuses when they come, or a kernel that is wrong.
             self.trial.refusals.setdefault(engine.name, why)
-            return
+            return False
         with self.step(f"{engine.name}, several partitions" if self.outcome.partitions > 1 else f"{engine.name}, one partition"):
             self.compare_all(found)
+        return True
 
     def compare_all(self, reply: Reply) -> None:
         """Compares the results of every call of every instance. Raises Disagreement."""
