@@ -115,11 +115,6 @@ def _number_fits(op: SchemaOp) -> str | None:
     return None if np.isclose(rounded, number, rtol=1e-3, atol=0) else f"its number {op.argument('other')} is none of its element type"
 
 
-def _changes_type(op: SchemaOp) -> str | None:
-    """To another element type."""
-    return "it copies" if element_of(op.operands[0]) == element_of(op.result) else None
-
-
 def _channels_are_second(op: SchemaOp) -> str | None:
     """One weight, or an input of 2 to 4 dimensions, of which a line has at most one size that only the run knows."""
     if shape_of(op.argument("weight")) in ((), (1,)):
@@ -144,7 +139,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),
     **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
-    "_to_copy": Rule(checks=(_changes_type,)),
+    "_to_copy": _PLAIN,
     "hardswish": Rule(whole=True),
     "prelu": Rule(constants=("weight",), checks=(_channels_are_second,), whole=True),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),

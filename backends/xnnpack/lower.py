@@ -143,7 +143,8 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("_to_copy")
 def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.ConvertNodeOp(element_of(op.result), op.operands[0]).result
+    x, element = op.operands[0], element_of(op.result)
+    return (e.CopyNodeOp(x) if element == element_of(x) else e.ConvertNodeOp(element, x)).result
 
 
 @CONVERTERS("elu")

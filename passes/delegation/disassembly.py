@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.passes.delegation.interface import BackendError, find_identifier
 
 
@@ -76,6 +76,9 @@ def disassemble(payload: PayloadOp, named_data: Mapping[str, memoryview], blobs:
         stem += "_"
     for op in constants:
         op.sym_name = StringAttr(f"{stem}{op.sym_name.data}")
+        if isinstance(op.value, BlobAttr):
+            # Payloads of one program call different weights the same.
+            op.value = blobs.add(op.sym_name.data, blobs.get(op.value))
         op.detach()
     for op in partition.body.walk():
         if isinstance(op, GlobalLoadConstantOp):

@@ -45,7 +45,7 @@ class Vetoes:
 
 def _names(op: SchemaOp) -> set[str]:
     """What stands for an operator: its names, the paths of its module and of those around it."""
-    found = {op.name, op.schema.name, op.schema.name.partition(".")[0]}
+    found = {op.name, op.schema.name, op.schema.base, op.schema.base.lstrip("_")}
     for path in module_paths(op.location):
         parts = path.split(".")
         found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -48,7 +50,8 @@ def test_backend_command(
     if json:
         print_json(report.data())
     else:
-        _print(report)
+        given = [("--size", size), *(("--engine", text) for text in engine or ()), *(("--load-plugin", path) for path in load_plugin or ())]
+        _print(report, [word for option, value in given if value is not None for word in (option, str(value))])
     if report.failures:
         raise typer.Exit(1)
 
@@ -60,13 +63,13 @@ def _engine(text: str) -> tuple[str, str]:
     return name, place
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, options: Sequence[str]) -> None:
     _print_table(report)
     for failure in report.failures:
         where = "" if failure.seed is None else f"seed {failure.seed}, {failure.kind}, {', '.join(failure.operators)}: "
         print(f"failed: {where}{failure.check}: {failure.details}")
         if failure.seed is not None:
-            print(f"  flambeau test-backend {report.backend} --seed {failure.seed} --graphs 1")
+            print(f"  {shlex.join(['flambeau', 'test-backend', report.backend, '--seed', str(failure.seed), '--graphs', '1', *options])}")
     for check, count in report.passed.items():
         print(f"{check}: {count} of {report.graphs} graphs")
     for check in report.checks:

@@ -19,12 +19,12 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_
 from flambeau.dialects.edge.stored_arrays import stored_array
 from flambeau.dialects.ir.expressions import Symbol, of_symbol
 from flambeau.dialects.ir.extents import Extent, extent, is_known
-from flambeau.dialects.ir.tensor_types import Tensor, from_numpy_name, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.analysis.operator_table import OperatorTable, is_constant
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.interpreter import InterpreterError, interpret
@@ -32,7 +32,7 @@ from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.conformance.operator_choices import Operator, element_names
 from flambeau.tools.samples.sample_generators import FLOATS
-from flambeau.tools.samples.sample_operations import converted
+from flambeau.tools.samples.sample_operations import converted, type_of
 from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, noise_of
 
 STAYS = "conformance.stays"
@@ -124,13 +124,11 @@ class _Drawing:
     # Values
 
     def input_type(self, array: Array, is_static: bool) -> Tensor:
-        """The type of an input: of dynamic sizes where they are open in this graph."""
-        row = from_numpy_name(array.dtype.name)
-        assert row is not None
+        """The type of an input: of sizes that are open in this graph, and perhaps an image in another layout."""
         if not is_static:
             self.open_sizes(array.shape)
         sizes = [extent(of_symbol(self.open[size])) if size in self.open and not is_static else size for size in array.shape]
-        kind = tensor(row.element, sizes)
+        kind = tensor(element_of(type_of(array)), sizes)
         is_image = self.is_channels_last and array.ndim == 4 and self.chosen.random() < 0.7
         return with_dim_order(kind, CHANNELS_LAST) if is_image else kind
 
@@ -144,12 +142,13 @@ class _Drawing:
         """A value like an array of a sample: one that is there, a constant, or a new input."""
         if array.dtype.name in FLOATS:
             array = converted(array, self.element)
+        array = np.array(array, order="C")
         alike = [value for value in self.values if value.array.dtype == array.dtype] if not is_constant else []
         if alike and self.chosen.random() < existing:
             same = [value for value in alike if value.array.shape == array.shape]
             return self.chosen.choice((same if same and self.chosen.random() < 0.7 else alike)[-5:]).ssa
         if is_constant or self.chosen.random() < 0.1:
-            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), self.input_type(array, True))
+            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), type_of(array))
             new.before.append(load)
             new.values.append(self.noisy(load.result, array))
         else:
@@ -188,7 +187,7 @@ class _Drawing:
         read = (value.owner for value in op.operands)
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
         # Operators on constants are folded before backends choose.
-        folds = bool(op.operands) and all(map(_is_constant, op.operands))
+        folds = bool(op.operands) and all(map(is_constant, op.operands))
         if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not may_stay(self.table, op))):
             self.forget(op, new)
             return False
@@ -378,11 +377,6 @@ def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
     noise = noise_of(array, noisy)
     wide = array.astype(np.float64)
     return bool((np.abs(wide) <= LARGEST).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
-
-
-def _is_constant(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, GlobalLoadConstantOp) or (isinstance(owner, ToDimOrderCopyOp) and _is_constant(owner.operands[0]))
 
 
 def _known(argument: Any) -> Any:

@@ -47,6 +47,8 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
             reasons.add(reason)
             if _computes(choice, op, block, arrays_of(case), expected):
                 found.setdefault(reason, []).append(op.name)
+            if kind.schema.name not in choice.table.rules:
+                break  # there is one reason only
     return found
 
 

@@ -73,3 +73,9 @@ def test_runtime_and_interpreter_run_without_torch(installed: Path):
         "print('aten::add.out' in Runtime.get().operator_registry.operator_names)"
     )
     assert run(code, installed) == "True\n"
+
+
+def test_backends_are_judged_without_torch(installed: Path):
+    code = "from flambeau.tools.main import main\nprint(main(['test-backend', 'elementwise', '--graphs', '2']))"
+    output = run(code, installed).splitlines()
+    assert output[-1] == "0" and "README: passed" in output
