@@ -56,6 +56,24 @@ def test_a_program_is_disassembled_parsed_run_and_compiled_again(programs: Path,
         np.testing.assert_allclose(run(programs / program, engine), expected, rtol=1e-4, atol=1e-5)
 
 
+class Twice(torch.nn.Module):
+    """Two delegates, whose weights have one number in each."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.cumsum(self.first(x), 0))
+
+
+def test_weights_of_two_payloads_are_written_to_one_file(tmp_path: Path):
+    x = torch.rand(2, 4)
+    to_edge(torch.export.export(Twice(), (x,))).to_backend("xnnpack").to_executorch().save(tmp_path / "m.pte")
+    assert opt([str(tmp_path / "m.pte"), "-p", "disassemble-payloads", "-o", str(tmp_path / "m.mlir")]) == 0
+    assert (tmp_path / "m.mlir").read_text().count("delegate.partition @") == 2
+
+
 def test_a_partition_of_a_planned_program_says_how_it_is_compiled(programs: Path, capsys: pytest.CaptureFixture[str]):
     path = str(programs / "partition.mlir")
     assert opt([str(programs / "ours.pte"), "-p", "disassemble-payloads", "-o", path]) == 0

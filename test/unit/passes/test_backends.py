@@ -30,6 +30,7 @@ from flambeau.passes.delegation.interface import (
 )
 from flambeau.passes.delegation.options import find_choice, split_choices
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate
@@ -269,6 +270,14 @@ def test_a_function_keeps_operators():
     partition = PartitionPass(("elementwise{least=1}",)).keeping(lambda op: isinstance(op.operands[0], BlockArgument))
     partition.apply(context, module)
     assert [op.name for op in block_of(module).ops][:3] == ["edge.tanh", "edge.cos", "delegate.call"]
+
+
+def test_an_operator_is_kept_by_the_name_that_users_know():
+    kind = "tensor<2x3xf32>"
+    call = f"edge._softmax(%x) {{dim = 1, half_to_float = false}} : ({kind}) -> {kind}"
+    module, _ = parsed(f"func.func @f(%x: {kind}) -> {kind} {{ %0 = {call} func.return %0 : {kind} }}")
+    softmax = next(op for op in module.walk() if op.name == "edge._softmax")
+    assert Vetoes(["softmax"], None)(softmax) == "no-delegate 'softmax' keeps it"
 
 
 def test_a_choice_prints_as_it_is_written():
