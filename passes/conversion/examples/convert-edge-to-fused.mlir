@@ -9,7 +9,7 @@ func.func @forward(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
 // -----
 
 ml_program.global private @w(#flambeau.blob<"w", "24ae2dfe8df57c1b">) : tensor<2x3xf32>
-ml_program.global private @w.packed(#flambeau.blob<"w.packed", "8a9d10b2f991dcb2">) : tensor<1x3x16xf32>
+ml_program.global private @w.packed(#flambeau.blob<"w.packed", "df63c3f14b5bbecd">) : tensor<1x3x16xf32>
 func.func @forward(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
   %0 = ml_program.global_load_const @w.packed : tensor<1x3x16xf32>
   %1 = fused.linear(%x, %0, none, none) {out_features = 2} : (tensor<5x3xf32>, tensor<1x3x16xf32>) -> tensor<5x2xf32>

@@ -18,7 +18,7 @@ func.func @forward(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
 // -----
 
 ml_program.global private @k.batch_norm(#flambeau.blob<"k.batch_norm", "703303c93f1dce84">) : tensor<2x1x1x1xf32>
-ml_program.global private @k.batch_norm_bias(#flambeau.blob<"k.batch_norm_bias", "df4e805ee0cb245f">) : tensor<2xf32>
+ml_program.global private @k.batch_norm_bias(#flambeau.blob<"k.batch_norm_bias", "434b26042aff3fb8">) : tensor<2xf32>
 func.func @forward(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = ml_program.global_load_const @k.batch_norm : tensor<2x1x1x1xf32>
   %1 = ml_program.global_load_const @k.batch_norm_bias : tensor<2xf32>

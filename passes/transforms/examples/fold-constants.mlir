@@ -10,7 +10,7 @@ func.func @forward(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
 
 // -----
 
-ml_program.global private @w.neg(#flambeau.blob<"w.neg", "53f303aa65649693">) : tensor<3x2xf32>
+ml_program.global private @w.neg(#flambeau.blob<"w.neg", "fd2472e9537c8b8d">) : tensor<3x2xf32>
 func.func @forward(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
   %0 = ml_program.global_load_const @w.neg : tensor<3x2xf32>
   %1 = core.add.Tensor(%x, %0) : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
