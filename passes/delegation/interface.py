@@ -8,7 +8,6 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -251,8 +250,8 @@ def _run_partition(
     inputs = arguments[: len(shapes)] if with_outputs else arguments
     # ExecuTorch's compilers give a tensor without dimensions one of size 1.
     inputs = [
-        given.reshape(shape) if shape == (1,) and not given.ndim else given for shape, given in zip_longest(shapes[: len(inputs)], inputs)
-    ]
+        given.reshape(1) if not given.ndim and len(shape) == 1 else given for shape, given in zip(shapes, inputs, strict=False)
+    ] + list(inputs[len(shapes) :])
     if not is_static and any(map(_is_smaller, inputs, shapes)):
         _, program = last.program(name, decode, data, True)
     try:
