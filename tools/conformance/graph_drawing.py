@@ -49,6 +49,10 @@ _APPROXIMATION = 0.005
 """How much of the tolerance the approximation of a function may take."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
+_ATTEMPTS = 10
+"""How often a graph is drawn again whose results cannot be compared."""
+_OTHER = 1_000_003
+"""What is added to the seed then."""
 REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
 """What rows raise for samples that do not fit: such as those of the edge level, which takes fewer."""
 
@@ -408,6 +412,9 @@ def _in_layout(array: Array, value: SSAValue) -> Array:
 
 def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
     """A graph of up to `size` operators that a table takes; the seed alone decides it. None where nothing fits."""
-    drawing = _Drawing(table, operators, seed)
-    drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])
-    return drawing.finish(seed)
+    for attempt in range(_ATTEMPTS):
+        drawing = _Drawing(table, operators, seed + attempt * _OTHER)
+        drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])
+        if (found := drawing.finish(seed)) is not None:
+            return found
+    return None
