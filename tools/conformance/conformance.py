@@ -20,8 +20,8 @@ from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
 
 GRAPHS = 200
 RUNTIME = "C runtime"
-MEMORY = 8 << 30
-"""The bytes that the process of our runtime may have: bad payloads may ask for any number."""
+MEMORY = 32 << 30
+"""The bytes of addresses that the process of our runtime may have: bad payloads may ask for any number, and libraries for many."""
 
 
 @dataclass(frozen=True)
