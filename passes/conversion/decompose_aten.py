@@ -66,7 +66,7 @@ class DecomposePattern(Pattern):
     def _is_left(self, op: SchemaOp) -> bool:
         """Whether an operator of the edge level was kept for a backend, and none took it."""
         was_kept = op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
-        return was_kept and op.schema.name not in self.preserve and not self.target.keeps(type(op))
+        return was_kept and op.schema.name not in self.preserve and not self.target.runs(op)
 
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":

@@ -94,7 +94,7 @@ class _New:
 
 def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
     """Whether the usual target runs an operation that the backend does not get: by a kernel, or decomposed."""
-    return table.keeps(type(op)) or find_target(PipelineOptions.target).runs(op)
+    return table.keeps_whole(op) or find_target(PipelineOptions.target).runs(op)
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:

@@ -10,9 +10,13 @@ import torch
 from torch import nn
 
 from flambeau import to_edge
+from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.torch_export import import_program
 from flambeau.passes.analysis.cost import flops, traffic
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.tools.main import main
 
 PROGRAM = """func.func @forward(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
@@ -93,3 +97,10 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ):
         assert main(["compile", "x.mlir", *options]) == 1
         assert capsys.readouterr().err.startswith(message)
+
+
+def test_what_was_kept_for_a_backend_and_stays_is_what_the_target_runs():
+    x = torch.rand(4)  # a line, which the kernel of `linear` does not take
+    context = FlambeauContext()
+    module = import_program(torch.export.export(nn.Linear(4, 2).eval(), (x,)), context)
+    Compilation(module, context, PipelineOptions(backends=("xnnpack",), no_delegate=("linear",))).emit()
