@@ -13,14 +13,19 @@ from flambeau.support.lazy import Array
 
 peer: Any = executorch_runtime
 
+OPENVINO_TEXT = b"FLOV"
+"""A payload of the backend openvino begins with it that is compiled when it is loaded."""
+
 
 def load(program: bytes) -> Callable[[Sequence[Array]], Sequence[Any]]:
-    """The method `forward` of a program. Raises NotImplementedError where its runtime lacks a backend."""
+    """The method `forward` of a program. Raises NotImplementedError where its runtime lacks a backend, or the compiler of a model."""
     runtime = peer.Runtime.get()
     for plan in read_program(program).execution_plan:
         for delegate in plan.delegates:
             if not runtime.backend_registry.is_available(delegate.id):
                 raise NotImplementedError(f"it has no backend {delegate.id!r}")
+            if delegate.processed[: len(OPENVINO_TEXT)] == OPENVINO_TEXT:
+                raise NotImplementedError("its backend for OpenVINO compiles no models")
     method = runtime.load_program(program, verification=peer.Verification.InternalConsistency).load_method("forward")
     # Its wrapper of a method does not keep the bytes of the program.
     return lambda arrays, program=program: [to_array(value) for value in method.execute([to_tensor(array) for array in arrays])]

@@ -176,7 +176,7 @@ def test_sizes_that_only_the_run_knows_may_be_too_many():
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:
             flat, channels = x.flatten(1), x.mean(1)
             image = F.interpolate(x, scale_factor=2.0, mode="bilinear"), F.adaptive_avg_pool2d(x, 2)
-            moved = x[:, :, 1:], x.mean((1, 2)), x.sum((2, 3)), x[:, :, 0], x[:, :, :1].expand(-1, -1, x.shape[2], -1)
+            moved = x[:, :, 1:], x.mean((1, 2)), x.sum((2, 3)), x[:, :, 0], x[:, :, :1].expand(-1, -1, x.shape[3], -1)
             return flat, channels, *image, *moved, x[x[:, 0, 0, 0].long()]
 
     sizes = {
