@@ -1,31 +1,5 @@
 """What every test has."""
 
-import tempfile
-from collections.abc import Generator
-
-import pytest
-from memory import free_memory
-
-
-@pytest.fixture(scope="session", autouse=True)
-def temporary_files_in_one_place(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
-    """What tools leave in the folder for temporary files, such as reproducers, goes when the files of the tests go."""
-    folder = str(tmp_path_factory.mktemp("temporary"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", folder)
-        patch.setattr(tempfile, "tempdir", folder)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def no_forced_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compared is text without colours, whatever the terminal of whoever runs the tests is told."""
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def memory_of_one_file() -> Generator[None, None, None]:
-    """What the tests of a file leave in memory does not stay until the last one."""
-    yield
-    free_memory()
+from fixtures_of_every_test import memory_of_one_file as memory_of_one_file
+from fixtures_of_every_test import no_forced_colours as no_forced_colours
+from fixtures_of_every_test import temporary_files_in_one_place as temporary_files_in_one_place

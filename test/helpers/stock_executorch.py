@@ -24,7 +24,7 @@ def load(program: bytes) -> Callable[[Sequence[Array]], Sequence[Any]]:
         for delegate in plan.delegates:
             if not runtime.backend_registry.is_available(delegate.id):
                 raise NotImplementedError(f"it has no backend {delegate.id!r}")
-            if delegate.processed[: len(OPENVINO_TEXT)] == OPENVINO_TEXT:
+            if bytes(delegate.processed[:4]) == OPENVINO_TEXT:
                 raise NotImplementedError("its backend for OpenVINO compiles no models")
     method = runtime.load_program(program, verification=peer.Verification.InternalConsistency).load_method("forward")
     # Its wrapper of a method does not keep the bytes of the program.
