@@ -185,7 +185,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "mobilenet_v2": lambda: _case(mobilenet_v2(32)),
     "mobilenet_v3": mobilenet_v3,
     "mobilenet_v3, images of any number": images_of_any_number,
-    "resnet18": lambda: _case(resnet18(32)),
+    "resnet18": lambda: _case(resnet18(32, width=16)),
     "ds_cnn": ds_cnn,
     "deit_tiny": lambda: _case(deit_tiny(32, 1)),
     "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256)),

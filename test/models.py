@@ -104,17 +104,17 @@ class BasicBlock(nn.Module):
 class ResNet18(nn.Module):
     """ResNet-18 (He et al. 2015)."""
 
-    def __init__(self, classes: int = 1000):
+    def __init__(self, width: int = 64, classes: int = 1000):
         super().__init__()
         blocks: list[nn.Module] = []
-        channels = 64
-        for outputs, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        channels = width
+        for outputs, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
             blocks += [BasicBlock(channels, outputs, stride), BasicBlock(outputs, outputs, 1)]
             channels = outputs
-        self.stem = nn.Sequential(ConvNorm(3, 64, 7, 2, activation=nn.ReLU(inplace=True)), nn.MaxPool2d(3, 2, 1))
+        self.stem = nn.Sequential(ConvNorm(3, width, 7, 2, activation=nn.ReLU(inplace=True)), nn.MaxPool2d(3, 2, 1))
         self.blocks = nn.Sequential(*blocks)
         self.pool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Linear(512, classes)
+        self.fc = nn.Linear(8 * width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.fc(torch.flatten(self.pool(self.blocks(self.stem(x))), 1))
@@ -146,9 +146,9 @@ def mobilenet_v2(size: int = 224) -> Model:
     return _finish(MobileNetV2(), torch.randn(1, 3, size, size))
 
 
-def resnet18(size: int = 224) -> Model:
+def resnet18(size: int = 224, width: int = 64) -> Model:
     _seed()
-    return _finish(ResNet18(), torch.randn(1, 3, size, size))
+    return _finish(ResNet18(width), torch.randn(1, 3, size, size))
 
 
 def digits_cnn(batch: int = 1) -> Model:
