@@ -23,6 +23,7 @@ from flambeau.passes.delegation.checks import (
     windows_are_whole,
 )
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 
 
 def reshape_pattern(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
@@ -51,6 +52,12 @@ def _divides_by_window(op: SchemaOp) -> str | None:
     """No divisor but the size of the window."""
     divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
     return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
+
+
+def _scale_is_known(op: SchemaOp) -> str | None:
+    """A scale, or vectors of a size that is known before the run."""
+    is_known_one = op.argument("scale") is not None or is_known(shape_of(op.operands[0])[-1])
+    return None if is_known_one else "the size of its vectors, from which its scale follows, is known when it runs only"
 
 
 def _is_unmasked(op: SchemaOp) -> str | None:
@@ -82,7 +89,9 @@ OPERATORS: dict[str, Rule] = {
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
     "scaled_dot_product_attention": Rule(
-        (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)), checks=(_is_unmasked,), whole=True
+        (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)),
+        checks=(_is_unmasked, _scale_is_known),
+        whole=True,
     ),
     # pools
     "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _is_undilated, indices_are_unused)),
@@ -104,7 +113,11 @@ OPERATORS: dict[str, Rule] = {
 }
 """What OpenVINO takes, by the names of the operators of the edge level."""
 
-_TABLE = OperatorTable(OPERATORS, Limit(dtypes=(f32,), rank=(0, 6), row_major=True, filled=True, bounded=True))
+_TABLE = OperatorTable(
+    OPERATORS,
+    Limit(dtypes=(f32,), rank=(0, 6), row_major=True, filled=True, bounded=True),
+    checks=(numbers_are_known, sizes_fit),
+)
 
 
 def table(options: BackendOptions) -> OperatorTable:

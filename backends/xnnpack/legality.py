@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
-from flambeau.backends.xnnpack.open_sizes import numbers_are_known, sizes_fit
 from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
@@ -24,6 +23,7 @@ from flambeau.passes.delegation.checks import (
     windows_are_whole,
 )
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 from flambeau.support.lazy import np
 
 

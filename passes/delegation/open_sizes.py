@@ -1,11 +1,11 @@
-"""What must be known before the run of sizes that it decides: the numbers of nodes, and whether shapes fit.
+"""Checks of sizes that only the run knows: that the numbers of an operator are known, and that its shapes fit, in every run.
 
-A payload says the greatest sizes, and a node of it is checked with these: sizes that only happen to be equal in a run have other ones.
+A payload says the greatest sizes, and what it computes is checked with these: sizes that only happen to be equal in a run have other ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import cast
 
@@ -26,7 +26,7 @@ def numbers_are_known(op: SchemaOp) -> str | None:
 
 def sizes_fit(op: SchemaOp) -> str | None:
     """Sizes of operands that fit in every run, as is known before."""
-    wrong = next(((a, b) for a, b in _equal(op) if not provably_equal(a, b)), None)
+    wrong = next(((a, b) for a, b in _equal(op) if not (is_known(a) and is_known(b)) and not provably_equal(a, b)), None)
     return None if wrong is None else f"whether {wrong[0]} is {wrong[1]} is known when it runs only"
 
 
@@ -36,8 +36,10 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
     match op.schema.base:
         case "linear":
             yield shapes[0][-1], shapes[1][-1]
+            yield from _broadcast(shapes[2:], shape_of(op.result))
         case "mm" | "addmm":
             yield shapes[-2][1], shapes[-1][0]
+            yield from _broadcast(shapes[:-2], shape_of(op.result))
         case "bmm":
             yield from ((shapes[0][0], shapes[1][0]), (shapes[0][2], shapes[1][1]))
         case "convolution":
@@ -45,15 +47,22 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
         case "cat" | "stack":
             along = normalize_dim(op.argument("dim"), len(shapes[0])) if op.schema.base == "cat" else None
             yield from ((shape[dim], size) for shape in shapes for dim, size in enumerate(shapes[0]) if dim != along)
+        case "scaled_dot_product_attention":
+            query, key, value = shapes[:3]
+            yield from ((query[-1], key[-1]), (key[-2], value[-2]))
+            yield from _broadcast([shape[:-2] for shape in shapes[:3]], shape_of(op.result)[:-2])
+            yield from _broadcast(shapes[3:], (*shape_of(op.result)[:-1], key[-2]))
         case "native_layer_norm":
             sizes = op.argument("normalized_shape")
             yield from ((a, b) for shape in shapes for a, b in zip(shape[-len(sizes) :], sizes, strict=True))
         case "view_copy":
             yield prod(shapes[0]), prod(shape_of(op.result))
         case base if op.elementwise or base in ("where", "expand_copy"):
-            result = shape_of(op.results[0])
-            yield from (
-                (a, b) for shape in shapes for a, b in zip(reversed(shape), reversed(result), strict=False) if not provably_equal(a, 1)
-            )
+            yield from _broadcast(shapes, shape_of(op.results[0]))
         case _:
             return
+
+
+def _broadcast(shapes: Sequence[Sequence[int]], result: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The sizes that are equal where tensors are broadcast to a shape: all but those that are 1."""
+    yield from ((a, b) for shape in shapes for a, b in zip(reversed(shape), reversed(result), strict=False) if not provably_equal(a, 1))
