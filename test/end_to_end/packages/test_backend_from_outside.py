@@ -15,7 +15,7 @@ import torch
 from flambeau.support.lazy import Array
 from flambeau.tools.commands.new import skeleton
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "backend_from_outside" / "abacus"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "backend_from_outside" / "abacus"
 MOST_LINES = 400
 
 # The packages that are installed here, those of editable installations among them: nothing is downloaded.
