@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from flambeau.runtime.binding.library import CBackend, CKernelTable, COption, CRegistry, FlambeauError, Status, library
+from flambeau.support.tables import discover
 
 if TYPE_CHECKING:
     KernelTable: TypeAlias = ctypes._Pointer[CKernelTable]  # pyright: ignore[reportPrivateUsage]  ctypes names it so
@@ -57,7 +58,9 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     """
     if not given:
         return ()
-    known = {name: _text(backend.name) for backend in _backends() for name in (_text(backend.name), _text(backend.id))}
+    known = _known_names()
+    if not given.keys() <= known.keys() and discover():
+        known = _known_names()
     read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
     for name, options in given.items():
         if name not in known:
@@ -67,6 +70,11 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
             raise FlambeauError(Status.INVALID_ARGUMENT, f"the options of backend {name!r} are a dict by name, not {options!r}")
         read.append((known[name], tuple((option, _option_text(name, option, value)) for option, value in options.items())))
     return tuple(read)
+
+
+def _known_names() -> dict[str, str]:
+    """The names of backends, by themselves and by what programs call them."""
+    return {name: _text(backend.name) for backend in _backends() for name in (_text(backend.name), _text(backend.id))}
 
 
 def registry(options: Options = ()) -> CRegistry | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flambeau.runtime.binding.libraries import kernel_names, registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
 from flambeau.support.executorch_names import ExplainsMembers
+from flambeau.support.tables import discover
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.loaded_program import Program
@@ -277,7 +278,9 @@ class MethodMeta(ExplainsMembers):
             FlambeauError: the method cannot be loaded here; the text says everything that is missing.
         """
         requirements = CRequirements()
-        status = library().fl_method_measure(self._program.handle, self._index, registry(self._program.options), requirements, self._error)
+        status = self._measure(requirements)
+        if status in (Status.OPERATOR_MISSING, Status.NOT_FOUND) and discover():
+            status = self._measure(requirements)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
             missing = [name for name in self.operator_names if name not in kernel_names()]
             missing = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in dict.fromkeys(missing)]
@@ -286,6 +289,9 @@ class MethodMeta(ExplainsMembers):
         check(status, self._error)
         arenas = range(self.num_memory_planned_buffers())
         return Memory(requirements.method, requirements.scratch, tuple(self.memory_planned_buffer_size(index) for index in arenas))
+
+    def _measure(self, requirements: CRequirements) -> int:
+        return library().fl_method_measure(self._program.handle, self._index, registry(self._program.options), requirements, self._error)
 
     def __repr__(self) -> str:
         def text(slot: Slot) -> str:

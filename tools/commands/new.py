@@ -119,6 +119,7 @@ def _next_steps(kind: str, name: str, place: Path) -> list[str]:
         case _:
             return [
                 f"pytest {folder}    (the C part needs cmake and a compiler)",
-                f"cmake -S {folder} -B {build} && cmake --build {build}",
+                f"cmake -S {folder} -B {build} -DPython3_EXECUTABLE={shlex.quote(sys.executable)} && cmake --build {build}",
                 f"flambeau compile MODEL --load-plugin {folder} --backend {name}",
+                f"pip install --no-build-isolation {folder}    (a package: no --load-plugin then)",
             ]

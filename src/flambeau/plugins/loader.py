@@ -75,7 +75,7 @@ class Plugin:
     """The things that it added: `pass 'fuse-mul-add'`."""
     undos: tuple[Undo, ...] = field(repr=False)
     modules: tuple[str, ...] = field(repr=False)
-    """The names in `sys.modules` that came with it."""
+    """The names in `sys.modules` that came with it, its own first."""
 
 
 _LOADED: dict[Path, Plugin] = {}
@@ -215,7 +215,7 @@ def load_installed() -> str:
                 what = str(error) if isinstance(error, RegistrationError) else in_one_line(error)
                 failed.append(f"the installed plug-in {where} could not be loaded ({' '.join(what.split())})")
                 continue
-        modules = tuple(sorted(set(sys.modules) - before))
+        modules = (point.module, *sorted(set(sys.modules) - before - {point.module}))
         _INSTALLED.append(
             Plugin(
                 where,

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
 AROUND = (".ci", "benchmarks", "docs", "examples", "src", "test")
 TEXT = {".c", ".cfg", ".cmake", ".def", ".fbs", ".h", ".json", ".md", ".mlir", ".py", ".toml", ".txt", ".yaml", ".yml", ""}
+MADE = {"__pycache__", "build", ".pytest_cache", ".ruff_cache"}
 CODE = {".c", ".cmake", ".def", ".h", ".md", ".mlir", ".py", ".toml"}
 
 
@@ -28,7 +29,12 @@ def files(*folders: str) -> Iterator[Path]:
     """The files of the project's own folders that a person wrote; links are read under their own names only."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and path.suffix in TEXT and not path.name.startswith(".lit"):
+            if (
+                path.is_file()
+                and MADE.isdisjoint(path.relative_to(ROOT).parts)
+                and path.suffix in TEXT
+                and not path.name.startswith(".lit")
+            ):
                 yield path
 
 

@@ -103,3 +103,46 @@ def test_installed_plugins_cost_nothing_when_every_name_is_known(installed: Path
         installed, "main(['x.mlir', '-p', 'canonicalize,plan'])\nprint('acme' in sys.modules, 'importlib.metadata' in sys.modules)"
     )
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "False False"), result.stderr
+
+
+BACKEND = """
+from dataclasses import replace
+
+import acme
+from flambeau.backends.elementwise import BACKEND
+
+BACKEND = replace(BACKEND, name="zoo", identifier="ZooBackend")
+"""
+RELU = "func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = aten.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+
+
+@pytest.fixture
+def zoo(installed: Path) -> Path:
+    """The same, and a package that offers a backend, whose name comes last."""
+    write(installed, "zoo/__init__.py", BACKEND)
+    write(installed, "zoo-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: zoo\nVersion: 1\n")
+    write(installed, "zoo-1.dist-info/entry_points.txt", "[flambeau.plugins]\nzoo = zoo\n")
+    return installed
+
+
+def test_the_folder_of_an_installed_backend_is_found(zoo: Path):
+    code = "from flambeau.passes.delegation.interface import find_backend\nfrom flambeau.tools.conformance.readme_check import folder_of\n"
+    found = python(zoo, f"{code}find_backend('zoo')\nprint(folder_of('zoo'))")
+    assert found.stdout == f"{zoo / 'zoo'}\n", found.stderr
+
+
+def test_a_program_is_loaded_with_the_backends_of_installed_packages(zoo: Path):
+    write(zoo, "x.mlir", f"{RELU}  func.return %0 : tensor<2xf32>\n}}\n")
+    compile_it = "from flambeau.tools.main import main\nmain(['compile', 'x.mlir', '--backend', 'zoo{least=1}'])"
+    compiled = python(zoo, compile_it)
+    assert compiled.returncode == 0, compiled.stderr
+    load = (
+        "from flambeau.runtime import FlambeauError, Runtime\n"
+        "try:\n    Runtime.get().load_program('x.pte'{}).load_method()\n"
+        "except FlambeauError as error:\n    print(error, 'zoo' in sys.modules)"
+    )
+    # The package has no part of the C runtime, but it was asked for one.
+    told = python(zoo, load.format(""))
+    assert told.stdout == "method 'forward' needs backend 'ZooBackend', which this runtime does not have True\n", told.stderr
+    told = python(zoo, load.format(", backend_options={'zoo': {}}"))
+    assert told.stdout.startswith("there is no backend 'zoo'; there are ") and told.stdout.endswith(" True\n"), told.stderr

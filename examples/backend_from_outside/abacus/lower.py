@@ -1,0 +1,43 @@
+"""From operators of the edge level to those of the device."""
+
+import numpy as np
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.passes.delegation.converters import Converters
+from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.kit import ModuleConstants, SchemaOp, SSAValue, tensor
+from xdsl.dialects.builtin import f32
+
+from . import dialect as d
+
+CONVERTERS = Converters("abacus")
+"""One for each operator of the table."""
+
+
+def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
+    """Rewrites a partition in the dialect `abacus`."""
+    CONVERTERS.apply(partition, constants)
+
+
+for _name, _kind in {
+    "neg": d.NegateOp,
+    "abs": d.AbsoluteOp,
+    "relu": d.ReluOp,
+    "maximum": d.MaximumOp,
+    "minimum": d.MinimumOp,
+    "add.Tensor": d.AddOp,
+    "sub.Tensor": d.SubtractOp,
+    "mul.Tensor": d.MultiplyOp,
+    "mm": d.MultiplyMatricesOp,
+}.items():
+    CONVERTERS(_name)(lambda op, constants, kind=_kind: kind(*op.operands).result)
+
+
+@CONVERTERS("linear")
+def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """The product with the transposed weight, which is laid out here, and perhaps a bias."""
+    x, weight = op.operands[:2]
+    array = constants.array(weight)
+    assert array is not None
+    transposed = constants.add(constants.name(weight), np.ascontiguousarray(array.T), tensor(f32, array.T.shape))
+    product = d.MultiplyMatricesOp(x, transposed.result).result
+    return product if op.argument("bias") is None else d.AddOp(product, op.argument("bias")).result
