@@ -90,7 +90,7 @@ def declares_what_its_tests_import(folder: Path) -> list[str]:
 def explains_itself(folder: Path) -> list[str]:
     """Its README answers what users ask; steps of installing that take other tools have a page of their own, setup.md."""
     complaints = readme_complaints(folder)
-    page = f"docs/reference/{folder.name}.md"
+    page = f"docs/reference/backends/{folder.name}.md"
     if f"](../../{page})" not in _section(folder, "Operators"):
         complaints.append(f"README.md, Operators: no link to {page}, which is written from its table")
     told = set(map(canonical, re.findall(r"^\|\s*`?([\w.-]+)", _section(folder, "Dependencies"), flags=re.MULTILINE)))
@@ -106,12 +106,13 @@ def explains_itself(folder: Path) -> list[str]:
 
 
 def declares_itself_alone(folder: Path) -> list[str]:
-    """Its `__init__.py` declares it, and imports neither another file of the folder nor what is not installed with Flambeau."""
+    """Its `__init__.py` declares and describes it, and imports no other file of it, and only what is installed with Flambeau."""
     manifest = folder / "__init__.py"
     if not manifest.is_file() or not re.search(r"^BACKEND = Backend\(", manifest.read_text(encoding="utf-8"), flags=re.MULTILINE):
         return ["__init__.py does not say BACKEND = Backend(…)"]
+    undescribed = [] if "description=Description(" in manifest.read_text(encoding="utf-8") else ["__init__.py has no Description(…)"]
     core, own = _core(folder), f"flambeau.backends.{folder.name}"
-    return [
+    return undescribed + [
         f"__init__.py imports {module}"
         for module in imported(manifest)
         if f"{module}.".startswith(f"{own}.")

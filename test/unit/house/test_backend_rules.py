@@ -27,7 +27,7 @@ def test_a_backend_keeps_the_rules(folder: Path, rule: Callable[[Path], list[str
 
 
 SECTION = {
-    "Operators": "[A table](../../docs/reference/novel.md).",
+    "Operators": "[A table](../../docs/reference/backends/novel.md).",
     "Install": "```sh\npip install '.[novel]'\n```\n`-DFLAMBEAU_BACKEND_NOVEL=OFF` leaves it out.",
     "Dependencies": "| | why | licence | to upgrade | to mind |\n|-|-|-|-|-|\n| `novel-sdk` | it runs | MIT | raise it | 9 GB |\n",
 }
@@ -47,7 +47,7 @@ peer = [{peer}]
 """
 GOOD = {
     "pyproject.toml": PROJECT.format(group='"novel-sdk>=1.2,<2"', peer=""),
-    "backends/novel/__init__.py": "from dataclasses import dataclass\n\nBACKEND = Backend()\n",
+    "backends/novel/__init__.py": "from dataclasses import dataclass\n\nBACKEND = Backend(description=Description())\n",
     "backends/novel/compile.py": "import numpy\n\n\ndef encode():\n    import novel_sdk\n",
     "backends/novel/README.md": readme(),
     "backends/novel/runtime/novel.c": "const fl_backend fl_backend_novel = {0};\n",
@@ -110,7 +110,7 @@ BAD: list[tuple[Callable[[Path], list[str]], Mapping[str, str | None], str]] = [
     (
         explains_itself,
         {"backends/novel/README.md": readme(Operators="All.")},
-        "README.md, Operators: no link to docs/reference/novel.md, which is written from its table",
+        "README.md, Operators: no link to docs/reference/backends/novel.md, which is written from its table",
     ),
     (
         explains_itself,
@@ -134,14 +134,15 @@ BAD: list[tuple[Callable[[Path], list[str]], Mapping[str, str | None], str]] = [
     ),
     (explains_itself, {"backends/novel/setup.md": "# Steps\n"}, "README.md, Install: no link to setup.md"),
     (declares_itself_alone, {"backends/novel/__init__.py": ""}, "__init__.py does not say BACKEND = Backend(…)"),
+    (declares_itself_alone, {"backends/novel/__init__.py": "BACKEND = Backend()\n"}, "__init__.py has no Description(…)"),
     (
         declares_itself_alone,
-        {"backends/novel/__init__.py": "from flambeau.backends.novel.lower import convert\n\nBACKEND = Backend()\n"},
+        {"backends/novel/__init__.py": "import flambeau.backends.novel.lower\n\nBACKEND = Backend(description=Description())\n"},
         "__init__.py imports flambeau.backends.novel.lower",
     ),
     (
         declares_itself_alone,
-        {"backends/novel/__init__.py": "import novel_sdk\n\nBACKEND = Backend()\n"},
+        {"backends/novel/__init__.py": "import novel_sdk\n\nBACKEND = Backend(description=Description())\n"},
         "__init__.py imports novel_sdk",
     ),
 ]
