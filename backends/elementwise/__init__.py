@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flambeau.passes.delegation.interface import Backend, BackendOptions, one_by_one
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
 from flambeau.support.lazy import later
 
 
@@ -20,4 +20,11 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.elementwise.program:encode")),
     decode=later("flambeau.backends.elementwise.program:decode"),
     options=ElementwiseOptions,
+    description=Description(
+        hardware="any CPU",
+        platform="any",
+        choose="an example for authors of backends, which joins runs of elementwise float32 operators",
+        runtimes="Flambeau's runtime",
+        state=State.REFERENCE,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flambeau.passes.delegation.interface import Backend, one_by_one
+from flambeau.passes.delegation.interface import Backend, Description, State, one_by_one
 from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
 from flambeau.support.executorch_names import explains_arguments
 from flambeau.support.lazy import later
@@ -14,6 +14,13 @@ BACKEND = Backend(
     convert=later("flambeau.backends.xnnpack.lower:convert"),
     encode=one_by_one(later("flambeau.backends.xnnpack.encode:encode")),
     decode=later("flambeau.backends.xnnpack.decode:decode"),
+    description=Description(
+        hardware="CPUs: x86, Arm, RISC-V",
+        platform="Linux, macOS, Android",
+        choose="XNNPACK's kernels on a CPU, in programs that ExecuTorch runs as they are",
+        runtimes="Flambeau's runtime, ExecuTorch",
+        state=State.RUNS_HERE,
+    ),
 )
 
 

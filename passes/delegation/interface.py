@@ -7,6 +7,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -63,6 +64,34 @@ class BackendOptions:
             raise ValueError(f"a delegate has 1 operator or more, not {self.least}")
 
 
+class State(Enum):
+    """How far the payloads of a backend are tried here, in the words of users."""
+
+    RUNS_HERE = "runs on the vendor's runtime here"
+    COMPILED = "compiled by the vendor"
+    INTERCHANGE = "interchange"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What users choose a backend by.
+
+    Attributes:
+        hardware: what computes.
+        platform: the systems that its part of the runtime is for.
+        choose: when to take this one.
+        runtimes: what runs its programs.
+        state: how far it is tried.
+    """
+
+    hardware: str
+    platform: str
+    choose: str
+    runtimes: str
+    state: State
+
+
 @dataclass(frozen=True)
 class Backend:
     """A backend: what it takes, and what it makes of it. Its functions are imported when they are first called (`later`).
@@ -79,6 +108,7 @@ class Backend:
         requires: the Python modules that `encode` imports and that are not installed with Flambeau.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
+        description: what users choose it by; every built-in backend has one.
     """
 
     name: str
@@ -90,6 +120,7 @@ class Backend:
     options: type[BackendOptions] = BackendOptions
     requires: tuple[str, ...] = ()
     library: Path | None = None
+    description: Description | None = None
 
     def missing(self) -> str | None:
         """What must be installed before it can encode; None when all is."""

@@ -31,7 +31,18 @@ from fuzz.campaign import Campaign, Failure
 from fuzz.mutation import ROOT, changed, mutated, original, piece
 
 _BREAK = "-" * 40
-_SHOWS = ("--help", "-h", "--help-pass", "--list-passes", "--show-dialects", "--list-targets", "--list-plugins", "--emit-irdl", "--version")
+_SHOWS = (
+    "--help",
+    "-h",
+    "--help-pass",
+    "--list-passes",
+    "--show-dialects",
+    "--list-targets",
+    "--list-backends",
+    "--list-plugins",
+    "--emit-irdl",
+    "--version",
+)
 _FILES = (
     "a.mlir",
     "new.txt",

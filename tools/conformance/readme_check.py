@@ -33,13 +33,36 @@ def folder_of(backend: str) -> Path | None:
     return None
 
 
-def missing_sections(folder: Path) -> list[str]:
+DEPENDENCY_COLUMNS = ("why", "licence", "to upgrade", "to mind")
+"""What the table of dependencies says of each, after its name."""
+
+
+def sections_of(readme: Path) -> dict[str, str]:
+    """What stands under each title."""
+    found = re.findall(r"^## (.*)\n((?:(?!## ).*(?:\n|$))*)", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {title.strip(): text.strip() for title, text in found}
+
+
+def readme_complaints(folder: Path) -> list[str]:
     """What the README of a folder lacks, each in words."""
     readme = folder / "README.md"
     if not readme.is_file():
         return [f"there is no {readme.name} in {folder.name}"]
-    found = {
-        title.strip(): text.strip()
-        for title, text in re.findall(r"^## (.*)\n((?:(?!## ).*(?:\n|$))*)", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    }
-    return [f"README.md has nothing under '## {title}': {what}" for title, what in SECTIONS.items() if not found.get(title)]
+    found = sections_of(readme)
+    missing = [f"README.md has nothing under '## {title}': {what}" for title, what in SECTIONS.items() if not found.get(title)]
+    return missing + _dependency_complaints(found.get("Dependencies", ""))
+
+
+def _dependency_complaints(text: str) -> list[str]:
+    """What the section of dependencies lacks: none, or a table with a row for each."""
+    if not text or text.startswith("None."):
+        return []
+    head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")] or [[]]
+    if head[1:] != [*DEPENDENCY_COLUMNS]:
+        return [f"README.md, Dependencies: 'None.', or a table with the columns {', '.join(DEPENDENCY_COLUMNS)}"]
+    return [
+        f"README.md, Dependencies: nothing says of {row[0]} {column!r}"
+        for row in rows[1:]
+        for column, cell in zip(DEPENDENCY_COLUMNS, (*row[1:], *[""] * len(head)), strict=False)
+        if not cell
+    ]

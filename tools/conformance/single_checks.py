@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from flambeau.tools.conformance.absence import check_modules
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.graph_trial import Trial
-from flambeau.tools.conformance.readme_check import folder_of, missing_sections
+from flambeau.tools.conformance.readme_check import folder_of, readme_complaints
 from flambeau.tools.conformance.refused_operators import computed_and_refused
 from flambeau.tools.conformance.runtime_options import check_absent_library, check_unknown_option
 
@@ -19,7 +19,7 @@ def _readme(trial: Trial) -> Sequence[str] | None:
     folder = folder_of(trial.choice.backend.name)
     if folder is None:
         return None
-    if missing := missing_sections(folder):
+    if missing := readme_complaints(folder):
         raise Disagreement("; ".join(missing))
     return []
 

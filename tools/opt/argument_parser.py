@@ -150,6 +150,7 @@ class _Show(OptionAction):
             "list_passes": pages.listing,
             "show_dialects": pages.dialects,
             "list_targets": pages.targets,
+            "list_backends": pages.backends,
             "version": pages.versions,
         }
         try:
@@ -239,6 +240,7 @@ def make_parser() -> argparse.ArgumentParser:
     shows.add_argument("--list-passes", action=_Show, nargs=0, help="print the name of every pipeline and pass")
     shows.add_argument("--show-dialects", action=_Show, nargs=0, help="print the name of every dialect")
     shows.add_argument("--list-targets", action=_Show, nargs=0, help="print every target that programs are compiled for")
+    shows.add_argument("--list-backends", action=_Show, nargs=0, help="print every backend, what it is for, and how far it is tried")
     shows.add_argument("--version", action=_Show, nargs=0, help="print the versions of Flambeau, xDSL and Python")
     for group in GROUPS:
         group.add_arguments(parser.add_argument_group(group.title))

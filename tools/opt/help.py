@@ -93,6 +93,14 @@ def targets() -> str:
     return "".join(f"{name}\n" for name in target_names())
 
 
+def backends() -> str:
+    """The name of every backend, and how far it is tried."""
+    from flambeau.passes.delegation.interface import backend_names, find_backend
+
+    told = {name: find_backend(name).description for name in backend_names()}
+    return "".join(name + (f": {text.hardware}; {text.state.value}" if text is not None else "") + "\n" for name, text in told.items())
+
+
 def page(name: str) -> str:
     """All about one pass or pipeline. Raises PipelineError when there is none of that name."""
     known = pipelines()

@@ -1,10 +1,38 @@
-"""The pages of what the built-in backends take."""
+"""The page of all built-in backends, and those of what each takes."""
 
 from __future__ import annotations
 
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.delegation.interface import backend_names, find_backend
 from flambeau.passes.delegation.options import find_choice
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, summary, table
+
+_BACKENDS = """\
+A backend takes operators out of a program and runs them elsewhere; everything else runs on the CPU's kernels. `--backend NAME` of
+`flambeau compile` and `to_backend("NAME")` choose one, or several, of which the first takes first. `edge.survey("NAME")` says what a
+backend would take of a program, and `flambeau compile --explain-partitions` why it leaves the rest. The folder of a backend,
+`backends/NAME`, has a README: what to install, its options, how to debug it, licences. [Plug-ins](../guide/plugins.md) bring others,
+and `flambeau-opt --list-backends` lists all that are there.
+"""
+_STATES = """\
+The state of a backend is one of these:
+
+* *runs on the vendor's runtime here*: the tests run its payloads with the vendor's library;
+* *compiled by the vendor*: the vendor's compiler makes its payloads, and the tests do not run them on a device;
+* *interchange*: its payloads are in a format that a tool of the vendor reads, and that tool still has to compile them;
+* *reference*: an engine of Flambeau runs its payloads.
+"""
+
+
+def backends_page() -> str:
+    """The page of all built-in backends: which one is for what, and how far each is tried."""
+    rows: list[tuple[str, ...]] = []
+    for name in backend_names():
+        if (told := find_backend(name).description) is not None:
+            texts = (told.hardware, told.platform, told.choose, told.runtimes, told.state.value)
+            rows.append((f"`{name}`", *map(cell, texts), f"[operators](backends/{name}.md)"))
+    header = ("Backend", "Hardware", "Platform", "Which one?", "Runs in", "State", "What it takes")
+    return "\n".join([WRITTEN_BY, "", "# Backends", "", _BACKENDS, *table(header, rows), _STATES])
 
 
 def backend_page(name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.passes.delegation.interface import backend_names
-from flambeau.tools.reference.backend_pages import backend_page
+from flambeau.tools.reference.backend_pages import backend_page, backends_page
 from flambeau.tools.reference.dialect_pages import dialect_page
 from flambeau.tools.reference.executorch_page import executorch_page
 from flambeau.tools.reference.kit_page import kit_page
@@ -19,7 +19,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/passes.md": passes_page,
     "reference/kit.md": kit_page,
     "reference/executorch.md": executorch_page,
-    **{f"reference/{name}.md": partial(backend_page, name) for name in backend_names()},
+    "reference/backends.md": backends_page,
+    **{f"reference/backends/{name}.md": partial(backend_page, name) for name in backend_names()},
     **{f"reference/{name}.md": partial(dialect_page, name) for name in dialect_names()},
 }
 """The generated pages: the path of each within `docs`, and what writes it."""

@@ -26,7 +26,7 @@ from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.tables import declared_by
-from flambeau.tools.conformance.readme_check import SECTIONS, missing_sections
+from flambeau.tools.conformance.readme_check import SECTIONS, readme_complaints
 from flambeau.tools.main import main
 
 Plant: TypeAlias = Callable[..., None]
@@ -195,6 +195,22 @@ def test_what_a_backend_requires_may_be_absent(
 
 
 def test_a_readme_has_sections(tmp_path: Path):
-    assert missing_sections(tmp_path) == [f"there is no README.md in {tmp_path.name}"]
-    (tmp_path / "README.md").write_text("".join(f"## {title}\n\nText.\n\n" for title in SECTIONS if title != "Debug") + "## Debug\n")
-    assert missing_sections(tmp_path) == [f"README.md has nothing under '## Debug': {SECTIONS['Debug']}"]
+    assert readme_complaints(tmp_path) == [f"there is no README.md in {tmp_path.name}"]
+    (tmp_path / "README.md").write_text("".join(f"## {title}\n\nNone.\n\n" for title in SECTIONS if title != "Debug") + "## Debug\n")
+    assert readme_complaints(tmp_path) == [f"README.md has nothing under '## Debug': {SECTIONS['Debug']}"]
+
+
+def test_a_readme_says_of_each_dependency_what_users_ask(tmp_path: Path):
+    sections = "".join(f"## {title}\n\nText.\n\n" for title in SECTIONS if title != "Dependencies")
+    table = "| | why | licence | to upgrade | to mind |\n|---|---|---|---|---|\n| `sdk` | it runs | MIT | raise it | 9 GB |\n"
+    for text, complaints in {
+        "None.": [],
+        "Some.": ["README.md, Dependencies: 'None.', or a table with the columns why, licence, to upgrade, to mind"],
+        table: [],
+        table.replace("9 GB", ""): ["README.md, Dependencies: nothing says of `sdk` 'to mind'"],
+        table.replace(" raise it | 9 GB |", ""): [
+            "README.md, Dependencies: nothing says of `sdk` " + repr(column) for column in ("to upgrade", "to mind")
+        ],
+    }.items():
+        (tmp_path / "README.md").write_text(f"{sections}## Dependencies\n\n{text}\n")
+        assert readme_complaints(tmp_path) == complaints

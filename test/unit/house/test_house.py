@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from declared_packages import canonical, packages, third_party
 
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.passes.manager.registry import own_pass_file, own_pass_names
@@ -49,7 +50,6 @@ def names_of(paths: list[Path]) -> list[str]:
 
 PASSES = own_pass_names()
 DIALECTS = sorted(path.parent for path in (ROOT / "dialects").glob("*/__init__.py") if path.parent.name in dialect_names())
-BACKENDS = sorted(path.parent for path in (ROOT / "backends").glob("*/__init__.py"))
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -163,15 +163,6 @@ def test_a_folder_has_a_short_readme(name: str):
     assert len(readme.read_text().splitlines()) <= 60
 
 
-def test_no_backend_is_named_outside_its_folder():
-    found: list[str] = []
-    for backend in BACKENDS:
-        named = re.compile(rf"backends[./]{backend.name}\b|[\"']{backend.name}[\"']")
-        outside = [path for path in files(*FOLDERS, "src") if backend not in path.parents and path.suffix != ".md"]
-        found += [f"{backend.name} in {path.relative_to(ROOT)}" for path in outside if named.search(path.read_text())]
-    assert not found
-
-
 def test_the_core_of_the_c_runtime_includes_only_what_it_may():
     allowed = {"stddef.h", "stdint.h", "string.h"}
     found: list[str] = []
@@ -182,21 +173,6 @@ def test_the_core_of_the_c_runtime_includes_only_what_it_may():
             headers = set(re.findall(r"^\s*#\s*include\s*<([^>]+)>", path.read_text(), flags=re.MULTILINE))
             found += [f"{path.relative_to(ROOT)}: <{header}>" for header in sorted(headers - allowed - more)]
     assert not found
-
-
-def imports_of(path: Path) -> set[str]:
-    """The third-party packages and `flambeau` that a file imports anywhere, by their top-level names."""
-    found: set[str] = set()
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names)
 
 
 def test_text_is_read_and_written_as_utf_8():
@@ -223,21 +199,17 @@ def opens_text(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) or not call.args or bool(modes)  # others have an `open` of their own
 
 
-def declared(requirements: list[str]) -> set[str]:
-    return {re.split(r"[<>=!~\[ ;]", requirement)[0].replace("-", "_") for requirement in requirements}
-
-
 def test_what_the_package_imports_is_what_it_declares():
     project = CONFIGURATION["project"]
-    core = declared(project["dependencies"])
+    core = packages(project["dependencies"])
     modules = [path for path in files(*FOLDERS) if path.suffix == ".py" and "test" not in path.parts and "backends" not in path.parts]
-    used = set[str]().union(*(imports_of(path) for path in modules)) - {"flambeau"}
+    used = set(map(canonical, set[str]().union(*map(third_party, modules))))
     lazy = set(
         re.findall(r'"(\w+)"', (ROOT / "src" / "flambeau" / "support" / "lazy.py").read_text())
     )  # modules that are named, not imported
-    extras = set[str]().union(*(declared(group) for group in project["optional-dependencies"].values()))
+    extras = set[str]().union(*map(packages, project["optional-dependencies"].values()))
     assert used - core - extras == set()
-    assert core - used - lazy == set(), "declared and not used"
+    assert core - used - set(map(canonical, lazy)) == set(), "declared and not used"
 
 
 def run_python(code: str) -> str:

@@ -1,11 +1,15 @@
 """The pages of docs/reference: what their generators make of docstrings, signatures and constraints."""
 
+from pathlib import Path
+
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, f32
 from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition, opt_operand_def, region_def, result_def
 
 from flambeau.passes import kit
+from flambeau.passes.delegation.interface import State
 from flambeau.passes.kit import m
 from flambeau.tools.reference import dialect_pages
+from flambeau.tools.reference.backend_pages import backends_page
 from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.markdown import cell, docstring, entries_of, sections_of, table
 
@@ -52,6 +56,13 @@ def test_the_page_of_the_kit_describes_each_name():
     assert all(f"### `m.{name}`" in page for name in ("op", "value", "attribute", "constant", "either", "all_of", "Match", "Part", "Op"))
     assert "`where(condition: Callable[[T], bool], otherwise: str | None = None) -> Self`" in page
     assert "solutions" not in page.partition("### `m.Op`")[2], "what a base says is not said again"
+
+
+def test_the_page_of_backends_has_a_row_for_each_folder_and_explains_each_state():
+    page = backends_page()
+    folders = [path.parent.name for path in (Path(__file__).parents[3] / "backends").glob("*/__init__.py")]
+    assert {"elementwise", "xnnpack"} <= {*folders} and all(f"| `{name}` |" in page for name in folders)
+    assert all(f"* *{state.value}*: " in page for state in State)
 
 
 @irdl_op_definition

@@ -145,6 +145,7 @@ def test_help_lists_every_pipeline_and_pass(capsys: pytest.CaptureFixture[str]):
         ("--list-passes", "  plan-memory\n"),
         ("--show-dialects", "\nedge\n"),
         ("--list-targets", "executorch\n"),
+        ("--list-backends", "elementwise: any CPU; reference\n"),
         ("--version", "xdsl 0.74.0\n"),
         ("-h", "usage: flambeau-opt"),
     ],

@@ -1,9 +1,14 @@
 """The build of the C runtime: what it makes for which machine."""
 
+import json
 import os
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 SOURCE = Path(__file__).parents[3] / "runtime" / "c"
 CMAKE = Path(sysconfig.get_path("scripts")) / "cmake"
@@ -42,3 +47,49 @@ def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> 
     done = subprocess.run([CMAKE, "-S", tmp_path, "-B", tmp_path / "build"], check=True, capture_output=True, text=True)
     assert "flambeau: 2 kernels" in done.stdout
     assert (tmp_path / "build" / "flambeau" / "backend_table.c").read_text().count("fl_backend_") == 0, "no backend was chosen"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The C runtime with its backends, and one more."""
+    root = tmp_path_factory.mktemp("tree")
+    shutil.copytree(SOURCE, root / "runtime" / "c")
+    for folder in (SOURCE.parents[1] / "backends").glob("*/runtime"):
+        shutil.copytree(folder, root / "backends" / folder.parent.name / "runtime")
+    (root / "backends" / "novel" / "runtime").mkdir(parents=True)
+    text = (
+        '#include "flambeau/backend.h"\n\nextern const fl_backend fl_backend_novel;\nconst fl_backend fl_backend_novel = {.id = "Novel"};\n'
+    )
+    (root / "backends" / "novel" / "runtime" / "novel.c").write_text(text)
+    return root
+
+
+def flags(tree: Path, chosen: str) -> list[str]:
+    """The options that build one backend of a tree, or none."""
+    names = sorted(path.parent.name for path in (tree / "backends").glob("*/runtime"))
+    return [f"-DFLAMBEAU_BACKEND_{name.upper()}={'ON' if name == chosen else 'OFF'}" for name in names]
+
+
+def test_a_flag_decides_over_the_files_of_its_backend(tree: Path) -> None:
+    build = tree / "build"
+    for chosen in ["", *sorted(path.parent.name for path in (tree / "backends").glob("*/runtime"))]:
+        subprocess.run([CMAKE, "-S", tree / "runtime" / "c", "-B", build, *flags(tree, chosen)], check=True, capture_output=True)
+        files = [Path(item["file"]) for item in json.loads((build / "compile_commands.json").read_text())]
+        inside = {path.relative_to(tree / "backends").parts[0] for path in map(Path.resolve, files) if tree / "backends" in path.parents}
+        assert inside == ({chosen} if chosen else set())
+        assert (build / "backend_table.c").read_text().count("&fl_backend_") == len(inside)
+
+
+def test_without_any_backend_the_rest_is_built_and_runs(tree: Path) -> None:
+    build = tree / "without"
+    settings = ["-DFLAMBEAU_ARCH=", "-DCMAKE_BUILD_TYPE=Debug", "-DFLAMBEAU_TESTS=OFF", *flags(tree, "")]
+    subprocess.run([CMAKE, "-S", tree / "runtime" / "c", "-B", build, *settings], check=True, capture_output=True)
+    subprocess.run([CMAKE, "--build", build, "--target", "flambeau-run", "-j", "2"], check=True, capture_output=True)
+
+    programs = tree / "runtime" / "c" / "test" / "programs"
+    np.save(tree / "x.npy", np.ones((2, 8), "float32"))
+    command = [build / "flambeau-run", programs / "linear.pte", "--input", tree / "x.npy", "--output", tree / "y.npy"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert np.load(tree / "y.npy").shape == (2, 4)
+    refused = subprocess.run([build / "flambeau-run", programs / "delegate.pte"], capture_output=True, text=True)
+    assert refused.returncode and refused.stderr.rstrip().endswith("needs backend 'Test', which this runtime does not have")
