@@ -67,7 +67,7 @@ class Function:
         made = [f"%v{self.values + index}" for index in range(len(results))]
         self.values += len(results)
         given = f" {{{', '.join(f'{key} = {value}' for key, value in attributes.items())}}}" if attributes else ""
-        full = name if name.startswith("fused.") else f"{self.level}.{name}"
+        full = name if name.startswith(("fused.", "quantized_decomposed.")) else f"{self.level}.{name}"
         kind = results[0] if len(results) == 1 else f"({', '.join(results)})"
         self.lines.append(f"  {', '.join(made)} = {full}({', '.join(names)}){given} : ({', '.join(kinds)}) -> {kind}")
         return made[0], results[0]
@@ -257,6 +257,15 @@ def rms_norms(f: Function, x: Value) -> Value:
     return f.op("mul.Tensor", [weight, f.op("mul.Tensor", [x, b], T)], T)
 
 
+def quantized_layer(f: Function, x: Value) -> Value:
+    """A linear layer of quantized numbers and an activation."""
+    kind, range_ = "tensor<2x4xi8>", {"zero_point": "3", "quant_min": "-128", "quant_max": "127", "dtype": "i8"}
+    q, dq = "quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"
+    weight = f.op(dq, [f.load(f.weight("tensor<4x4xi8>", 4))], "tensor<4x4xf32>", scale="0.5", **{**range_, "zero_point": "0"})
+    layer = f.op("linear", [f.op(dq, [f.op(q, [x], kind, scale="0.25", **range_)], T, scale="0.25", **range_), weight, None], T)
+    return f.op(dq, [f.op(q, [f.op("relu", [layer], T)], kind, scale="0.5", **range_)], T, scale="0.5", **range_)
+
+
 def layouts(f: Function, x: Value) -> Value:
     """Copies to the other layout and back, with elementwise operators between the copies."""
     a = f.op("_to_dim_order_copy", [x], IMAGE, dim_order="[0, 1, 2, 3]")
@@ -321,6 +330,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "fold-batch-norm": (Case("core", (batch_norm,), IMAGE),),
     "fold-constants": (Case("core", (constant, constant_of_one, filled, weighted)),),
     "fuse-epilogues": (Case("edge", (epilogues, plain_edge)),),
+    "fuse-quantized": (Case("edge", (quantized_layer, plain_edge)),),
     "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
     "group-attention": (Case("aten", (attentions,), IMAGE),),
     "lower-complex": (Case("aten", (complex_square, composite)),),

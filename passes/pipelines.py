@@ -74,6 +74,8 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     if _target(options).is_plain:
         return []
     return [
+        # Before their operators become fused forms in floats, and what only moves between them is in their way.
+        _pass("fuse-quantized", target=options.target),
         # Operators, and groups of them, in the fused forms that the target has.
         _pass("convert-edge-to-fused", target=options.target),
         _pass("fuse-rms-norm", target=options.target),

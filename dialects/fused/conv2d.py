@@ -13,6 +13,25 @@ from flambeau.support.lazy import Array
 Pair = tuple[int, int]
 
 
+def convolved_size(
+    shape: tuple[int, ...], kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int, out_channels: int
+) -> tuple[int, ...]:
+    """The height and width of a dense or depthwise convolution's result. Raises ValueError when there is none."""
+    if len(shape) != 4:
+        raise ValueError(f"input must have 4 dimensions, got {len(shape)}")
+    channels = shape[1]
+    if groups != 1 and not groups == channels == out_channels:
+        raise ValueError(f"groups must be 1, or both numbers of channels; got {groups} with {channels} and {out_channels} channels")
+    spatial: list[int] = []
+    for extent, size, step, pad, spread in zip(shape[2:], kernel_size, stride, padding, dilation, strict=True):
+        if step < 1 or spread < 1 or size < 1 or pad < 0:
+            raise ValueError("kernel_size, stride and dilation must be positive and padding not negative")
+        spatial.append((extent + 2 * pad - spread * (size - 1) - 1) // step + 1)
+    if min(spatial) < 1:
+        raise ValueError(f"the kernel {list(kernel_size)} does not fit the padded input {list(shape)}")
+    return tuple(spatial)
+
+
 @row(
     "fused",
     "flambeau",
@@ -42,22 +61,12 @@ class FusedConv2dOp(SchemaOp):
         check_activation(activation)
         require_same_element(x, packed, bias, addend)
         shape = shape_of(x)
-        if len(shape) != 4:
-            raise ValueError(f"input must have 4 dimensions, got {len(shape)}")
+        spatial = convolved_size(shape, kernel_size, stride, padding, dilation, groups, out_channels)
         channels = shape[1]
-        if groups != 1 and not groups == channels == out_channels:
-            raise ValueError(f"groups must be 1, or both numbers of channels; got {groups} with {channels} and {out_channels} channels")
         area = kernel_size[0] * kernel_size[1]
         expected = (panels(out_channels), area * channels, PANEL) if groups == 1 else (area, panels(out_channels) * PANEL)
         if shape_of(packed) != expected:
             raise ValueError(f"packed_weight must have the shape {list(expected)}, got {list(shape_of(packed))}")
-        spatial: list[int] = []
-        for extent, size, step, pad, spread in zip(shape[2:], kernel_size, stride, padding, dilation, strict=True):
-            if step < 1 or spread < 1 or size < 1 or pad < 0:
-                raise ValueError("kernel_size, stride and dilation must be positive and padding not negative")
-            spatial.append((extent + 2 * pad - spread * (size - 1) - 1) // step + 1)
-        if min(spatial) < 1:
-            raise ValueError(f"the kernel {list(kernel_size)} does not fit the padded input {list(shape)}")
         result = (shape[0], out_channels, *spatial)
         if addend is not None and shape_of(addend) != result:
             raise ValueError(f"addend must have the result's shape {list(result)}, got {list(shape_of(addend))}")

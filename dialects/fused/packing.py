@@ -9,6 +9,9 @@ from flambeau.support.lazy import Array, np
 PANEL = 16
 """Columns of a panel: one 512-bit vector of floats, two of 256 bits, four of 128."""
 
+QUAD = 4
+"""Products of 8-bit integers that processors add at once."""
+
 
 def panels(columns: int) -> int:
     """Panels for this many columns; the last one may be padded with zeros."""
@@ -49,3 +52,29 @@ def unpack_conv_weight(packed: Array, kernel_size: tuple[int, int], groups: int,
         flat = unpack_linear_weight(packed, out_channels)
         return flat.reshape(out_channels, height, width, -1).transpose(0, 3, 1, 2)
     return cast(Array, packed[:, :out_channels].T.reshape(out_channels, 1, height, width))
+
+
+def pack_quads(weight: Array) -> Array:
+    """[columns, depth] -> [panels, depth / QUAD rounded up, PANEL, QUAD], with zeros beyond: the order of integer products."""
+    columns, depth = weight.shape
+    quads = -(-depth // QUAD)
+    padded = np.zeros((panels(columns) * PANEL, quads * QUAD), weight.dtype)
+    padded[:columns, :depth] = weight
+    return np.ascontiguousarray(padded.reshape(-1, PANEL, quads, QUAD).transpose(0, 2, 1, 3))
+
+
+def unpack_quads(packed: Array, columns: int, depth: int) -> Array:
+    """The inverse of `pack_quads`."""
+    whole = packed.transpose(0, 2, 1, 3)
+    return whole.reshape(whole.shape[0] * PANEL, -1)[:columns, :depth]
+
+
+def pack_quantized_conv_weight(weight: Array, groups: int) -> Array:
+    """The integers of a 2-D convolution, [out channels, in channels / groups, height, width].
+
+    Dense (`groups` 1): as `pack_quads` does it, the depth ordered by (height, width, channel). Depthwise: [height * width, channels].
+    """
+    out_channels, _, height, width = weight.shape
+    if groups == 1:
+        return pack_quads(weight.transpose(0, 2, 3, 1).reshape(out_channels, -1))
+    return np.ascontiguousarray(weight.reshape(out_channels, height * width).T)

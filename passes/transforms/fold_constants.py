@@ -17,6 +17,7 @@ from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import is_static, nbytes, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -34,7 +35,7 @@ class FoldConstantsPass(ModulePass):
 
     A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
     takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses. A `where` whose condition
-    is the same everywhere is what it chooses.
+    is the same everywhere is what it chooses. Quantized weights stay integers, which are a fourth of the floats.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
     """
@@ -138,7 +139,7 @@ class FoldConstantsPass(ModulePass):
 
 
 def _foldable(op: SchemaOp) -> bool:
-    if not type(op).has("numpy") or not is_side_effect_free(op) or not is_static(*op.results):
+    if not type(op).has("numpy") or not is_side_effect_free(op) or not is_static(*op.results) or isinstance(op, DEQUANTIZE):
         return False
     size = sum(nbytes(result.type) for result in op.results)
     return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if is_static(operand)))

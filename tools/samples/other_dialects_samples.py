@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import f16, f64, i8
 
-from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
+from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight, pack_quads, pack_quantized_conv_weight
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.dialects.ir.tensor_types import ui8
 from flambeau.runtime.manifest import activation_names
@@ -39,7 +39,39 @@ def convolution(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def requantization(rng: np.random.Generator, channels: int) -> Any:
+    """Bias, multiplier and shift of each channel, which bring sums to about 8 bits."""
+    ratios = rng.integers(2**30, 2**31, channels)
+    return np.stack((rng.integers(-9000, 9000, channels), ratios, rng.integers(36, 40, channels))).astype(np.int32)
+
+
+def quantized_linear(rng: np.random.Generator) -> list[Sample]:
+    """Products of integers, signed and not, of depths that are no multiples of 4."""
+    return [
+        (bytes_of(rng, "int8", 2, 5, 7), pack_quads(bytes_of(rng, "int8", 20, 7)), requantization(rng, 20), 20, 3, -128, 127),
+        (bytes_of(rng, "uint8", 3, 8), pack_quads(bytes_of(rng, "int8", 16, 8)), requantization(rng, 16), 16, 128, 100, 200),
+        (bytes_of(rng, "int8", 9), pack_quads(bytes_of(rng, "int8", 1, 9)), requantization(rng, 1), 1, -3, -100, 100),
+    ]
+
+
+def quantized_convolution(rng: np.random.Generator) -> list[Sample]:
+    """Convolutions of integers, dense and depthwise, with borders."""
+
+    def sample(dtype: str, weight: Any, groups: int, channels: int, *window: tuple[int, int]) -> Sample:
+        packed, low = pack_quantized_conv_weight(weight, groups), 0 if dtype == "uint8" else -128
+        more = weight.shape[2:], *window, groups, weight.shape[0], low + 7, low + 120, low + 1, low + 254
+        return bytes_of(rng, dtype, 2, channels, 8, 7), packed, requantization(rng, weight.shape[0]), *more
+
+    return [
+        sample("int8", bytes_of(rng, "int8", 20, 3, 3, 2), 1, 3, (2, 1), (1, 0), (1, 2)),
+        sample("uint8", bytes_of(rng, "int8", 4, 5, 1, 1), 1, 5, (1, 1), (0, 0), (1, 1)),
+        sample("int8", bytes_of(rng, "int8", 5, 1, 3, 3), 5, 5, (1, 2), (1, 1), (1, 1)),
+    ]
+
+
 FUSED: dict[str, Samples] = {
+    "fused.quantized_linear": quantized_linear,
+    "fused.quantized_conv2d": quantized_convolution,
     "fused.linear": linear,
     "fused.conv2d": convolution,
     "fused.scaled_dot_product_attention": lambda rng: [

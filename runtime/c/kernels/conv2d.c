@@ -144,15 +144,15 @@ void fl_conv2d_run(const fl_conv2d *c, void *scratch) {
   }
 }
 
-/* Reads the arguments up to groups; `weight` is not looked at. */
-static fl_status read_arguments(fl_context *context, fl_value *const *args, fl_conv2d *c, int64_t *groups) {
+fl_status fl_conv2d_read(fl_context *context, fl_value *const *args, int at, fl_conv2d *c, int64_t *groups) {
   FL_TENSOR_ARGUMENT(input, 0);
-  FL_INT_ARGUMENT(group_count, 8);
-  FL_INT_ARGUMENT(out_channels, 9);
+  int64_t group_count = 0, out_channels = 0;
+  FL_CHECK(context, fl_get_int(args[at + 4], &group_count) && fl_get_int(args[at + 5], &out_channels),
+           "groups and out_channels must be integers");
   int64_t v[4][2];
   for (int i = 0; i < 4; ++i) {
     uint32_t count = 0;
-    FL_CHECK(context, fl_get_ints(args[4 + i], v[i], 2, &count) && count == 2,
+    FL_CHECK(context, fl_get_ints(args[at + i], v[i], 2, &count) && count == 2,
              "kernel_size, stride, padding and dilation must be lists of two integers");
   }
   FL_CHECK(context, input->rank == 4, "the input must have 4 dimensions");
@@ -181,8 +181,7 @@ static fl_status read_arguments(fl_context *context, fl_value *const *args, fl_c
   return FL_OK;
 }
 
-/* True of the dim order [0, 2, 3, 1], size-1 dimensions anywhere. */
-static int is_channels_last(const fl_tensor *t) {
+int fl_is_channels_last(const fl_tensor *t) {
   const int64_t c = t->sizes[1], w = t->sizes[3], h = t->sizes[2];
   return t->rank == 4 && (c == 1 || t->strides[1] == 1) && (w == 1 || t->strides[3] == c) && (h == 1 || t->strides[2] == w * c) &&
          (t->sizes[0] == 1 || t->strides[0] == h * w * c);
@@ -193,7 +192,7 @@ size_t fl_packed_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_conv2d c;
   int64_t groups;
   (void)count;
-  return read_arguments(&context, args, &c, &groups) == FL_OK && groups == 1 ? fl_conv2d_scratch_size(&c, args[0]->as.tensor->dynamic) : 0;
+  return fl_conv2d_read(&context, args, 4, &c, &groups) == FL_OK && groups == 1 ? fl_conv2d_scratch_size(&c, args[0]->as.tensor->dynamic) : 0;
 }
 
 fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -204,11 +203,11 @@ fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_
   FL_TENSOR_ARGUMENT(weight, 1);
   FL_OPTIONAL_TENSOR_ARGUMENT(bias, 2);
   FL_OPTIONAL_TENSOR_ARGUMENT(addend, 3);
-  FL_TRY(read_arguments(context, args, &c, &groups));
+  FL_TRY(fl_conv2d_read(context, args, 4, &c, &groups));
   FL_ACTIVATION_ARGUMENT(activation, 10);
   FL_TENSOR_ARGUMENT(out, 11);
   FL_CHECK(context, input->dtype == FL_FLOAT32 && weight->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32, "only float32 is supported");
-  FL_CHECK(context, is_channels_last(input), "the input must be stored channels last");
+  FL_CHECK(context, fl_is_channels_last(input), "the input must be stored channels last");
   FL_CHECK(context, fl_is_contiguous(weight), "the packed weight must be contiguous");
   const size_t taps = c.kernel_height * c.kernel_width;
   if (groups == 1) {
@@ -228,8 +227,8 @@ fl_status fl_packed_conv2d_out(fl_context *context, fl_value *const *args, size_
            "the bias must have one value for each output channel");
   const int32_t sizes[4] = {(int32_t)c.batch, (int32_t)c.out_channels, (int32_t)c.out_height, (int32_t)c.out_width};
   FL_TRY(fl_resize(context, out, sizes, 4));
-  FL_CHECK(context, is_channels_last(out), "the result must be stored channels last");
-  FL_CHECK(context, !addend || (addend->dtype == FL_FLOAT32 && fl_same_sizes(addend, out) && is_channels_last(addend)),
+  FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
+  FL_CHECK(context, !addend || (addend->dtype == FL_FLOAT32 && fl_same_sizes(addend, out) && fl_is_channels_last(addend)),
            "the addend must have the result's shape and be stored channels last");
   c.input = input->data;
   c.weight = weight->data;

@@ -3,6 +3,7 @@
 #define FLAMBEAU_KERNELS_CONV2D_H
 
 #include "gemm.h"
+#include "loops.h"
 
 typedef struct fl_conv2d {
   size_t batch, height, width, channels;
@@ -28,5 +29,11 @@ void fl_conv2d_depthwise(const fl_conv2d *conv);
 
 /* Output size along one dimension. Returns 0 for parameters that make no sense, or an empty result where the input is not. */
 int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t *out);
+
+/* Reads the input, and from argument `at` on kernel_size, stride, padding, dilation, groups and out_channels. */
+fl_status fl_conv2d_read(fl_context *context, fl_value *const *args, int at, fl_conv2d *c, int64_t *groups);
+
+/* True of the dim order [0, 2, 3, 1], size-1 dimensions anywhere. */
+int fl_is_channels_last(const fl_tensor *t);
 
 #endif

@@ -36,19 +36,13 @@ static fl_status read_list(fl_context *context, const fl_value *value, uint8_t s
   return FL_OK;
 }
 
-static int is_channels_last(const fl_tensor *t) {
-  const int64_t c = t->sizes[1], h = t->sizes[2], w = t->sizes[3];
-  return (c == 1 || t->strides[1] == 1) && (w == 1 || t->strides[3] == c) && (h == 1 || t->strides[2] == w * c) &&
-         (t->sizes[0] == 1 || t->strides[0] == h * w * c);
-}
-
 static way way_of(const fl_convolution *p) {
   const size_t per_group = p->in_channels / p->groups;
   if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
   }
   const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
-  if (p->input->rank == 4 && !contiguous && is_channels_last(p->input) && is_channels_last(p->out)) {
+  if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
     if (p->groups == 1) {
       return CHANNELS_LAST;
     }

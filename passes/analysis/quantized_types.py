@@ -1,0 +1,97 @@
+"""How integers stand for floats: the quantized type of a tensor, found where it is dequantized and quantized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import np
+
+DEQUANTIZE: tuple[type[Operation], ...] = (DequantizePerTensorOp, DequantizePerChannelOp)
+
+
+@dataclass(frozen=True)
+class QuantizedType:
+    """(q - zero_point) * scale, with numbers for the whole tensor, or for each entry of dimension `axis`.
+
+    It prints as MLIR's `!quant.uniform`.
+    """
+
+    storage: Attribute
+    low: int
+    high: int
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+
+    def __str__(self) -> str:
+        numbers = [f"{scale!r}:{zero}" if zero else f"{scale!r}" for scale, zero in zip(self.scales, self.zero_points, strict=True)]
+        of = f"{self.storage}<{self.low}:{self.high}>:f32"
+        return f"!quant.uniform<{of}, {numbers[0]}>" if self.axis is None else f"!quant.uniform<{of}:{self.axis}, {{{', '.join(numbers)}}}>"
+
+    @property
+    def scale(self) -> float:
+        """That of the whole tensor."""
+        assert self.axis is None
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """That of the whole tensor."""
+        assert self.axis is None
+        return self.zero_points[0]
+
+    def stands_for_same(self, other: QuantizedType) -> bool:
+        """Whether equal integers of both are equal floats."""
+        return (self.storage, self.scales, self.zero_points, self.axis) == (other.storage, other.scales, other.zero_points, other.axis)
+
+    def quantize(self, number: float) -> int:
+        """The integer that a float becomes, as `quantize_per_tensor` computes it in float32."""
+        return int(np.clip(np.rint(np.float32(number) * np.float32(1.0 / self.scale)) + self.zero_point, self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A tensor of integers, and what they stand for."""
+
+    value: SSAValue
+    type: QuantizedType
+
+
+def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
+    """The integers that `value` is the float32 numbers of; None where it is none, or their parameters are no constants."""
+    op = value.owner
+    if not isinstance(op, DEQUANTIZE) or element_of(value) != f32:
+        return None
+    match op:
+        case DequantizePerTensorOp():
+            integers, scale, zero_point, low, high, _, _ = op.arguments()
+            return Quantized(integers, QuantizedType(element_of(integers), low, high, (_single(scale),), (zero_point,)))
+        case DequantizePerChannelOp():
+            integers, scale, zero_point, axis, low, high, _, _ = op.arguments()
+            scales = constants.array(scale)
+            zeros = None if zero_point is None else constants.array(zero_point)
+            if scales is None or (zero_point is not None and zeros is None):
+                return None
+            numbers = tuple(float(item) for item in scales)
+            zero_points = (0,) * len(numbers) if zeros is None else tuple(int(item) for item in zeros)
+            dim = normalize_dim(axis, len(shape_of(integers)))
+            return Quantized(integers, QuantizedType(element_of(integers), low, high, numbers, zero_points, dim))
+        case _:
+            return None
+
+
+def quantized_type(op: QuantizePerTensorOp) -> QuantizedType:
+    """What the integers of its result stand for."""
+    _, scale, zero_point, low, high, _ = op.arguments()
+    return QuantizedType(element_of(op.result), low, high, (_single(scale),), (zero_point,))
+
+
+def _single(scale: float) -> float:
+    """A scale as kernels read it: in float32."""
+    return float(np.float32(scale))

@@ -1,0 +1,190 @@
+/* flambeau::quantized_linear and quantized_conv2d: layers of quantized numbers, in integers. */
+#include "conv2d.h"
+#include "integer_products.h"
+
+#define MOST_PRODUCTS 65536
+#define MOST_SHIFT 61
+/* Channels whose sums a depthwise convolution holds. */
+#define CHANNELS 64
+
+/* Checks `parameters` and the three numbers from argument `at` on. */
+static fl_status read_requantization(fl_context *context, fl_value *const *args, int at, const fl_tensor *input, size_t channels,
+                                     fl_requantization *to) {
+  FL_TENSOR_ARGUMENT(parameters, 2);
+  FL_CHECK(context, parameters->dtype == FL_INT32 && parameters->rank == 2 && parameters->sizes[0] == 3 &&
+                        (size_t)parameters->sizes[1] == channels && fl_is_contiguous(parameters),
+           "the parameters must be bias, multiplier and shift of each channel, in int32");
+  int64_t numbers[3];
+  const int64_t least = input->dtype == FL_INT8 ? -128 : 0;
+  for (int i = 0; i < 3; ++i) {
+    FL_CHECK(context, fl_get_int(args[at + i], &numbers[i]) && numbers[i] >= least && numbers[i] <= least + 255,
+             "zero_point, low and high must be numbers of the input's type");
+  }
+  FL_CHECK(context, numbers[1] <= numbers[2], "low must not be above high");
+  const int32_t *const data = parameters->data;
+  *to = (fl_requantization){data, data + channels, data + 2 * channels, (int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2]};
+  for (size_t c = 0; c < channels; ++c) {
+    FL_CHECK(context, to->shift[c] >= 1 && to->shift[c] <= MOST_SHIFT, "a shift must be from 1 to 61");
+  }
+  return FL_OK;
+}
+
+static fl_status check_types(fl_context *context, const fl_tensor *input, const fl_tensor *weight, const fl_tensor *out) {
+  FL_CHECK(context, (input->dtype == FL_INT8 || input->dtype == FL_UINT8) && input->dtype == out->dtype && weight->dtype == FL_INT8,
+           "the input and the result must be of int8 or uint8, both of one, and the weight of int8");
+  FL_CHECK(context, fl_is_contiguous(weight), "the weight must be contiguous");
+  return FL_OK;
+}
+
+static int is_packed(const fl_tensor *weight, size_t n, size_t k) {
+  return weight->rank == 4 && (size_t)weight->sizes[0] == (n + FL_PANEL - 1) / FL_PANEL && (size_t)weight->sizes[1] == fl_quads(k) &&
+         weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD;
+}
+
+static uint8_t flip_of(const fl_tensor *input) { return input->dtype == FL_INT8 ? 0x80 : 0; }
+
+fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_INT_ARGUMENT(features, 3);
+  FL_TENSOR_ARGUMENT(out, 7);
+  FL_TRY(check_types(context, input, weight, out));
+  FL_CHECK(context, input->rank >= 1 && fl_is_contiguous(input), "the input must be contiguous and have a dimension");
+  const size_t k = (size_t)input->sizes[input->rank - 1];
+  FL_CHECK(context, features >= 0 && features <= INT32_MAX && k <= MOST_PRODUCTS && is_packed(weight, (size_t)features, k),
+           "the weight must be packed: [ceil(out_features / 16), ceil(k / 4), 16, 4], with k at most 65536");
+  fl_integer_product product = {(size_t)features, k, weight->data, flip_of(input), {0}};
+  FL_TRY(read_requantization(context, args, 4, input, product.n, &product.to));
+  int32_t sizes[FL_MAX_RANK];
+  size_t rows = 1;
+  for (uint8_t i = 0; i + 1 < input->rank; ++i) {
+    sizes[i] = input->sizes[i];
+    rows *= (size_t)sizes[i];
+  }
+  sizes[input->rank - 1] = (int32_t)features;
+  FL_TRY(fl_resize(context, out, sizes, input->rank));
+  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
+  fl_integer_product_run(&product, input->data, k, rows, out->data, product.n);
+  return FL_OK;
+}
+
+static int is_plain(const fl_conv2d *c) {
+  return c->kernel_height == 1 && c->kernel_width == 1 && c->stride_height == 1 && c->stride_width == 1 && c->padding_height == 0 &&
+         c->padding_width == 0;
+}
+
+size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
+  fl_context context = {0};
+  fl_conv2d c;
+  int64_t groups;
+  (void)count;
+  if (fl_conv2d_read(&context, args, 3, &c, &groups) != FL_OK || groups != 1 || is_plain(&c)) {
+    return 0;
+  }
+  const size_t row = c.kernel_height * c.kernel_width;
+  return row > MOST_PRODUCTS || row * c.channels > MOST_PRODUCTS ? 0 : FL_TAKEN(uint8_t, FL_QUAD_ROWS * row * c.channels);
+}
+
+/* The pixels under the kernel at one place of the output, side by side; `zero` where there is no image. */
+static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size_t x, uint8_t zero, uint8_t *to) {
+  for (size_t i = 0; i < c->kernel_height; ++i) {
+    const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
+    for (size_t j = 0; j < c->kernel_width; ++j, to += c->channels) {
+      const int64_t column = (int64_t)(x * c->stride_width + j * c->dilation_width) - (int64_t)c->padding_width;
+      if (row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width) {
+        memcpy(to, image + ((size_t)row * c->width + (size_t)column) * c->channels, c->channels);
+      } else {
+        memset(to, zero, c->channels);
+      }
+    }
+  }
+}
+
+static void run_dense(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *window, uint8_t *out) {
+  const size_t pixels = c->out_height * c->out_width;
+  if (is_plain(c)) {
+    fl_integer_product_run(product, input, product->k, c->batch * pixels, out, product->n);
+    return;
+  }
+  for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
+    for (size_t at = 0; at < pixels; at += FL_QUAD_ROWS) {
+      const size_t rows = pixels - at < FL_QUAD_ROWS ? pixels - at : FL_QUAD_ROWS;
+      for (size_t r = 0; r < rows; ++r) {
+        copy_window(c, input, (at + r) / c->out_width, (at + r) % c->out_width, zero, window + r * product->k);
+      }
+      fl_integer_product_run(product, window, product->k, rows, out + (n * pixels + at) * product->n, product->n);
+    }
+  }
+}
+
+/* Adds the products of one row of the kernel, for `count` channels. `tap` is the pixel, or NULL where there is no image. */
+static void add_tap(const uint8_t *tap, uint8_t zero, uint8_t flip, const int8_t *weight, size_t count, int32_t *sums) {
+  const int32_t shift = flip ? 128 : 0;
+  for (size_t i = 0; tap && i < count; ++i) {
+    sums[i] += ((int32_t)(uint8_t)(tap[i] ^ flip) - shift) * weight[i];
+  }
+  for (size_t i = 0; !tap && i < count; ++i) {
+    sums[i] += ((int32_t)(uint8_t)(zero ^ flip) - shift) * weight[i];
+  }
+}
+
+static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *out) {
+  for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
+    for (size_t pixel = 0; pixel < c->out_height * c->out_width; ++pixel, out += c->channels) {
+      const size_t y = pixel / c->out_width, x = pixel % c->out_width;
+      for (size_t first = 0; first < c->channels; first += CHANNELS) {
+        const size_t count = c->channels - first < CHANNELS ? c->channels - first : CHANNELS;
+        int32_t sums[CHANNELS] = {0};
+        const int8_t *weight = product->weight + first;
+        for (size_t tap = 0; tap < product->k; ++tap, weight += c->channels) {
+          const int64_t row = (int64_t)(y * c->stride_height + tap / c->kernel_width * c->dilation_height) - (int64_t)c->padding_height;
+          const int64_t column = (int64_t)(x * c->stride_width + tap % c->kernel_width * c->dilation_width) - (int64_t)c->padding_width;
+          const int inside = row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width;
+          const uint8_t *at = inside ? input + ((size_t)row * c->width + (size_t)column) * c->channels + first : NULL;
+          add_tap(at, zero, product->flip, weight, count, sums);
+        }
+        fl_requantize(&product->to, sums, first, count, out + first);
+      }
+    }
+  }
+}
+
+fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_INT_ARGUMENT(zero, 9);
+  FL_TENSOR_ARGUMENT(out, 13);
+  fl_conv2d c;
+  int64_t groups;
+  FL_TRY(fl_conv2d_read(context, args, 3, &c, &groups));
+  FL_TRY(check_types(context, input, weight, out));
+  FL_CHECK(context, fl_is_channels_last(input), "the input must be stored channels last");
+  const int64_t least = input->dtype == FL_INT8 ? -128 : 0;
+  FL_CHECK(context, zero >= least && zero <= least + 255, "input_zero_point must be a number of the input's type");
+  FL_CHECK(context, c.kernel_height * c.kernel_width <= MOST_PRODUCTS, "a sum can have 65536 products");
+  const size_t taps = c.kernel_height * c.kernel_width, k = groups == 1 ? taps * c.channels : taps;
+  if (groups == 1) {
+    FL_CHECK(context, k <= MOST_PRODUCTS && is_packed(weight, c.out_channels, k),
+             "the weight must be packed: [ceil(out_channels / 16), ceil(k / 4), 16, 4], with k = kernel height x width x channels, at most 65536");
+  } else {
+    FL_CHECK(context, groups > 0 && (size_t)groups == c.channels && c.channels == c.out_channels,
+             "only one group, or one group for each channel, is supported");
+    FL_CHECK(context, weight->rank == 2 && (size_t)weight->sizes[0] == taps && (size_t)weight->sizes[1] == c.channels,
+             "a depthwise weight must be packed: [kernel height x width, channels]");
+  }
+  fl_integer_product product = {c.out_channels, k, weight->data, flip_of(input), {0}};
+  FL_TRY(read_requantization(context, args, 10, input, c.out_channels, &product.to));
+  const int32_t sizes[4] = {(int32_t)c.batch, (int32_t)c.out_channels, (int32_t)c.out_height, (int32_t)c.out_width};
+  FL_TRY(fl_resize(context, out, sizes, 4));
+  FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
+  if (groups == 1) {
+    const size_t size = is_plain(&c) ? 0 : FL_QUAD_ROWS * k;
+    FL_TAKE(uint8_t, window, size);
+    run_dense(&c, &product, input->data, (uint8_t)zero, window, out->data);
+  } else {
+    run_depthwise(&c, &product, input->data, (uint8_t)zero, out->data);
+  }
+  return FL_OK;
+}

@@ -1,0 +1,100 @@
+// RUN: flambeau-opt %s -p fuse-quantized,remove-dead-code | filecheck %s
+
+ml_program.global private @w(#flambeau.blob<"w", "4545d7dc47b44a22">) : tensor<4x3xi8>
+ml_program.global private @k(#flambeau.blob<"k", "c3bb26aa62439d44">) : tensor<2x3x3x3xi8>
+ml_program.global private @d(#flambeau.blob<"d", "af35505fac991c8c">) : tensor<3x1x3x3xi8>
+ml_program.global private @b(#flambeau.blob<"b", "c3bbf1cf8f7e84d8">) : tensor<4xf32>
+ml_program.global private @s(#flambeau.blob<"s", "f339df6a1f4479f8">) : tensor<4xf32>
+ml_program.global private @z(#flambeau.blob<"z", "66687aadf862bd77">) : tensor<4xi64>
+
+// A layer with scales for each channel; its activation is where it saturates.
+// CHECK-LABEL: func.func @linear
+// CHECK-NEXT:    %[[W:.*]] = ml_program.global_load_const @w.packed : tensor<1x1x16x4xi8>
+// CHECK-NEXT:    %[[R:.*]] = ml_program.global_load_const @w.requantization : tensor<3x4xi32>
+// CHECK-NEXT:    %[[Y:.*]] = fused.quantized_linear(%x, %[[W]], %[[R]]) {out_features = 4, zero_point = 2, low = 2, high = 127}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @linear(%x: tensor<2x3xi8>) -> tensor<2x4xi8> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.linear(%0, %wf, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %2 = edge.relu(%1) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %3 : tensor<2x4xi8>
+}
+
+// An activation between integers of one meaning clamps integers, and then is where the layer before saturates.
+// CHECK-LABEL: func.func @saturates
+// CHECK:         fused.quantized_linear({{.*}}zero_point = 2, low = 2, high = 14}
+// CHECK-NEXT:    func.return
+func.func @saturates(%x: tensor<2x3xi8>) -> tensor<2x4xi8> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.linear(%0, %wf, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  %3 = quantized_decomposed.dequantize_per_tensor(%2) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %4 = edge.hardtanh(%3) {min_val = 0.0, max_val = 6.0} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %5 = quantized_decomposed.quantize_per_tensor(%4) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %5 : tensor<2x4xi8>
+}
+
+// Convolutions, dense and depthwise, of channels-last images.
+// CHECK-LABEL: func.func @convolutions
+// CHECK:         %[[X:.*]] = edge._to_dim_order_copy(%x) {dim_order = [0, 2, 3, 1]}
+// CHECK:         ml_program.global_load_const @k.packed : tensor<1x7x16x4xi8>
+// CHECK:         %[[Y:.*]] = fused.quantized_conv2d(%[[X]], {{.*}}) {kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 1, out_channels = 2, input_zero_point = 3, zero_point = -128, low = -128, high = 127}
+// CHECK-NEXT:    edge._to_dim_order_copy(%[[Y]]) {dim_order = [0, 1, 2, 3]}
+// CHECK:         ml_program.global_load_const @d.packed : tensor<9x3xi8>
+// CHECK:         fused.quantized_conv2d({{.*}}groups = 3, out_channels = 3
+func.func @convolutions(%x: tensor<1x3x8x8xi8>) -> (tensor<1x2x4x4xi8>, tensor<1x3x4x4xi8>) {
+  %k = ml_program.global_load_const @k : tensor<2x3x3x3xi8>
+  %d = ml_program.global_load_const @d : tensor<3x1x3x3xi8>
+  %kf = quantized_decomposed.dequantize_per_tensor(%k) {scale = 0.125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3x3x3xi8>) -> tensor<2x3x3x3xf32>
+  %df = quantized_decomposed.dequantize_per_tensor(%d) {scale = 0.125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x1x3x3xi8>) -> tensor<3x1x3x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3x8x8xi8>) -> tensor<1x3x8x8xf32>
+  %1 = edge.convolution(%0, %kf, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x4x4xf32>
+  %2 = edge.convolution(%0, %df, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 3} : (tensor<1x3x8x8xf32>, tensor<3x1x3x3xf32>) -> tensor<1x3x4x4xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.25, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xi8>
+  %4 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xi8>
+  func.return %3, %4 : tensor<1x2x4x4xi8>, tensor<1x3x4x4xi8>
+}
+
+// What only moves elements moves integers, and numbers that were quantized before are not quantized again.
+// CHECK-LABEL: func.func @moves
+// CHECK-NEXT:    %[[A:.*]] = edge.view_copy(%x) {size = [6]} : (tensor<2x3xi8>) -> tensor<6xi8>
+// CHECK-NEXT:    func.return %[[A]], %x
+func.func @moves(%x: tensor<2x3xi8>) -> (tensor<6xi8>, tensor<2x3xi8>) {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.view_copy(%0) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<6xf32>) -> tensor<6xi8>
+  %3 = quantized_decomposed.quantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %2, %3 : tensor<6xi8>, tensor<2x3xi8>
+}
+
+// Another scale, a narrower range, and sums that others read, stay in floats.
+// CHECK-LABEL: func.func @stays
+// CHECK-NOT:     fused.quantized
+// CHECK-COUNT-3: quantize_per_tensor(
+// CHECK:         edge.linear
+// CHECK:         quantize_per_tensor(
+// CHECK:         func.return
+func.func @stays(%x: tensor<2x3xi8>) -> (tensor<2x3xi8>, tensor<2x3xi8>, tensor<2x4xi8>, tensor<2x4xf32>) {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = quantized_decomposed.quantize_per_tensor(%0) {scale = 0.25, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %2 = quantized_decomposed.quantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -10, quant_max = 10, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %3 = edge.linear(%0, %wf, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %1, %2, %4, %3 : tensor<2x3xi8>, tensor<2x3xi8>, tensor<2x4xi8>, tensor<2x4xf32>
+}
