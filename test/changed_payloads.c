@@ -112,12 +112,17 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
   size_t arena_sizes[8] = {0};
   void *blocks[2][8] = {{NULL}};
   CHECK(need.arenas <= 8 && need.method < (size_t)1 << 26);
+  if (need.scratch >= (size_t)1 << 26) {
+    snprintf(error->text, sizeof error->text, "it needs more memory than there is");
+    return 0;
+  }
   for (uint32_t i = 0; i < need.arenas; ++i) {
     arena_sizes[i] = fl_program_arena_size(&program, 0, i);
     arenas[i] = exact(arena_sizes[i]);
   }
   need.method = (need.method + 63) / 64 * 64;
-  const fl_memory memory = {exact(need.method), need.method, arenas, arena_sizes, need.arenas, NULL, 0, 0};
+  need.scratch = (need.scratch + 63) / 64 * 64;
+  const fl_memory memory = {exact(need.method), need.method, arenas, arena_sizes, need.arenas, exact(need.scratch), need.scratch, 0};
   if (fl_method_init(&method, &program, 0, NULL, &memory, error) == FL_OK) {
     CHECK(method.input_count <= 8 && method.output_count <= 8);
     for (int round = 0; round < 3; ++round) {
@@ -136,6 +141,7 @@ static int run(const uint8_t *file, size_t size, fl_error *error) {
     }
   }
   give_back(memory.method, need.method);
+  give_back(memory.scratch, need.scratch);
   return result;
 }
 

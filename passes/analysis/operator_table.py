@@ -95,7 +95,8 @@ class Limit:
         if self.dtypes and element_of(value) not in self.dtypes:
             return f"{name} is of {element_of(value)}, and its kernel takes {', '.join(map(str, self.dtypes))}"
         if self.rank is not None and not self.rank[0] <= len(shape_of(value)) <= self.rank[1]:
-            return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {self.rank[0]} to {self.rank[1]}"
+            ranks = " to ".join(map(str, dict.fromkeys(self.rank)))
+            return f"{name} has {len(shape_of(value))} dimensions, and its kernel takes {ranks}"
         if self.bounded and any(is_unknown(size) or largest(size) is None for size in shape_of(value)):
             return f"a size of {name} depends on data, or has no greatest value"
         if self.filled and not all(map(exceeds, shape_of(value), [0] * len(shape_of(value)))):

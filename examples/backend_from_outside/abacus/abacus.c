@@ -189,7 +189,8 @@ static int read_value(const uint8_t *at, block *value) {
 static int fits(uint32_t code, const block *result, const block *a, const block *b) {
   if (code == MULTIPLY_MATRICES) {
     const int are_matrices = a->rank == 2 && b->rank == 2 && result->rank == 2;
-    return are_matrices && a->sizes[3] <= MOST_TERMS && a->sizes[3] == b->sizes[2] && result->sizes[2] == a->sizes[2] && result->sizes[3] == b->sizes[3];
+    return are_matrices && a->sizes[3] <= MOST_TERMS && a->sizes[3] == b->sizes[2] && result->sizes[2] == a->sizes[2] &&
+           result->sizes[3] == b->sizes[3];
   }
   int same = result->rank == (a->rank > b->rank ? a->rank : b->rank);
   for (int d = 0; d < DIMENSIONS; ++d) {
@@ -220,7 +221,10 @@ static const char *read_payload(const fl_payload *payload, delegate *found, uint
   if (word(data + 4) != VERSION) {
     return "its payload is of another version";
   }
-  *found = (delegate){.input_count = word(data + 8), .constant_count = word(data + 12), .step_count = word(data + 16), .output_count = word(data + 20)};
+  *found = (delegate){.input_count = word(data + 8),
+                      .constant_count = word(data + 12),
+                      .step_count = word(data + 16),
+                      .output_count = word(data + 20)};
   const uint64_t count = (uint64_t)found->input_count + found->constant_count + found->step_count;
   const uint64_t records = count * VALUE_BYTES + (uint64_t)found->step_count * STEP_BYTES + (uint64_t)found->output_count * WORD;
   if (count > UINT32_MAX || payload->size - HEADER_BYTES < records) {

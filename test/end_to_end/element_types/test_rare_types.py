@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "two lists": (lambda x: x[PLACES, PLACES], "argument 'indices' has 2 tensors, and its kernel takes 1 where a tensor is of"),
     "a matrix of places": (
         lambda x: x[PLACES[None]],
-        "argument 'indices' has 2 dimensions, and its kernel takes 1 to 1 where a tensor is of",
+        "argument 'indices' has 2 dimensions, and its kernel takes 1 where a tensor is of",
     ),
     "a row that is repeated": (
         lambda x: x.clone().copy_(x[0]),
