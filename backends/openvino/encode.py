@@ -91,7 +91,8 @@ class _Encoder:
         key = self.constants.sha256(array)
         if key not in self.places:
             self.places[key] = self.size
-            end = aligned(self.size + len(data))
+            # OpenVINO reads no constant where there are no bytes, not even one without elements.
+            end = aligned(self.size + max(len(data), 1))
             self.pieces += [data, bytes(end - self.size - len(data))]
             self.size = end
         kind, precision = ELEMENTS[element]

@@ -60,6 +60,12 @@ def _scale_is_known(op: SchemaOp) -> str | None:
     return None if is_known_one else "the size of its vectors, from which its scale follows, is known when it runs only"
 
 
+def _has_one_rank(op: SchemaOp) -> str | None:
+    """Query, key and value of as many dimensions."""
+    ranks = [len(shape_of(value)) for value in op.operands[:3]]
+    return None if len(set(ranks)) == 1 else f"its query, key and value have {ranks} dimensions, not as many each"
+
+
 def _is_unmasked(op: SchemaOp) -> str | None:
     """No mask but a causal one: where all is hidden, PyTorch gives zeros, and OpenVINO something else."""
     return "a row of its mask may hide everything" if op.argument("attn_mask") is not None else None
@@ -90,7 +96,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
     "scaled_dot_product_attention": Rule(
         (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)),
-        checks=(_is_unmasked, _scale_is_known),
+        checks=(_has_one_rank, _is_unmasked, _scale_is_known),
         whole=True,
     ),
     # pools

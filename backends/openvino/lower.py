@@ -241,15 +241,26 @@ def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return movement.TransposeLayerOp(op.operands[0], tuple(normalize_dim(dim, rank) for dim in op.argument("dims"))).result
 
 
+def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
+    """Tensors one after another.
+
+    Lines are rows meanwhile: OpenVINO writes absolute values of a joined line into its memory, whoever else reads that.
+    """
+    if len(shape_of(values[0])) > 1:
+        return movement.ConcatLayerOp(list(values), axis=dim).result
+    rows = [movement.UnsqueezeLayerOp(value, (0,)).result for value in values]
+    return movement.SqueezeLayerOp(movement.ConcatLayerOp(rows, axis=1).result, (0,)).result
+
+
 @CONVERTERS("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.ConcatLayerOp(list(op.operands), axis=_dim(op)).result
+    return _joined(op.operands, _dim(op))
 
 
 @CONVERTERS("stack")
 def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dim = normalize_dim(op.argument("dim"), len(shape_of(op.result)))
-    return movement.ConcatLayerOp([movement.UnsqueezeLayerOp(value, (dim,)).result for value in op.operands], axis=dim).result
+    return _joined([movement.UnsqueezeLayerOp(value, (dim,)).result for value in op.operands], dim)
 
 
 @CONVERTERS("split_with_sizes_copy")

@@ -186,7 +186,12 @@ class OperatorTable:
 
     def keeps_whole(self, op: SchemaOp) -> bool:
         """Whether an operation of an earlier level is to stay whole until partitions are cut."""
-        return self.keeps(type(op)) and self._why_not(op, self.rules[op.schema.name]) is None
+        return self.keeps(type(op)) and self.will_take(op)
+
+    def will_take(self, op: SchemaOp) -> bool:
+        """Whether an operation of an earlier level is taken if it stays whole."""
+        rule = self.rules.get(op.schema.name)
+        return rule is not None and self._why_not(op, rule) is None
 
     def why_not(self, op: Operation) -> str | None:
         """Why an operation is not taken; None when it is."""

@@ -16,6 +16,7 @@ from flambeau.dialects.aten.concat import CatOp
 from flambeau.dialects.aten.permute import PermuteOp
 from flambeau.dialects.aten.select import NO_END, SliceTensorOp
 from flambeau.dialects.aten.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import is_known, is_unknown
 from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
@@ -198,13 +199,18 @@ def check_pattern(name: str) -> None:
         raise ValueError(f"canonicalize has no pattern {name!r}; it has {', '.join(_NAMES)}{did_you_mean(name, _NAMES)}")
 
 
+def _is_outside_of_partitions(op: Operation) -> bool:
+    return not isinstance(op.parent_op(), PartitionOp)
+
+
 @dataclass(frozen=True)
 class CanonicalizePass(PatternPass):
     """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
     squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway, no
-    complex numbers that are made of their parts and taken apart. Where an operator writes into an operand, copies stay.
+    complex numbers that are made of their parts and taken apart. Where an operator writes into an operand, copies stay. Partitions stay as
+    their backends took them.
     """
 
     name = "canonicalize"
@@ -225,7 +231,7 @@ class CanonicalizePass(PatternPass):
         """Applies the patterns."""
         writes = any(isinstance(item, SchemaOp) and item.schema.mutates for item in op.walk())
         patterns = self._chosen(IdentityPattern(copies=not writes))
-        PatternDriver(patterns, top_down=self.top_down, most=self.max_num_rewrites).run(op)
+        PatternDriver(patterns, top_down=self.top_down, most=self.max_num_rewrites, only=_is_outside_of_partitions).run(op)
 
     def _chosen(self, identity: Pattern) -> Sequence[Pattern]:
         names = set(self.enable_patterns or _NAMES) - set(self.disable_patterns)

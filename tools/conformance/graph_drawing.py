@@ -47,6 +47,8 @@ _NOISY = 2
 """The number of computations in which each number is moved as far as rounding may move it."""
 _APPROXIMATION = 0.005
 """How much of the tolerance the approximation of a function may take."""
+_AROUND = 0.5
+"""What a function of one number is approximated relative to, where its result is smaller."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
 _ATTEMPTS = 10
@@ -163,13 +165,17 @@ class _Drawing:
     def noisy(self, ssa: SSAValue, array: Array) -> _Value:
         return _Value(ssa, array, [self.moved(array) for _ in range(_NOISY)])
 
-    def moved(self, array: Array) -> Array:
-        """An array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest."""
+    def moved(self, array: Array, op: Operation | None = None) -> Array:
+        """An array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest.
+
+        A function of one number, what `op` may compute, may be a difference of numbers around 1.
+        """
         moved = cast(Array, self.rounding.moved(array))
         tolerance = TOLERANCES.get(array.dtype.name)
         if tolerance is None or not np.isfinite(wide := array.astype(np.float64)).all():
             return moved
-        by = _APPROXIMATION * tolerance * float(np.abs(wide).max(initial=0))
+        is_function = isinstance(op, SchemaOp) and op.elementwise and len(op.operands) == 1
+        by = _APPROXIMATION * tolerance * float(np.abs(wide).max(initial=_AROUND if is_function else 0))
         noise = cast(Array, np.asarray(cast(Any, self.noise.uniform(-by, by, array.shape))))
         return np.asarray(moved.astype(np.float64) + noise).astype(array.dtype)
 
@@ -255,7 +261,7 @@ class _Drawing:
         found: list[_Value] = []
         for place, result in enumerate(op.results):
             array = runs[0][place]
-            noisy = [self.moved(run[place]) for run in runs[1:]]
+            noisy = [self.moved(run[place], op) for run in runs[1:]]
             # Of nothing, something: sums and products without terms, which some kernels leave unwritten.
             is_made_of_nothing = array.size and any(not value.array.size for value in operands)
             if array.size > MOST_ELEMENTS or is_made_of_nothing or not is_steady(array, noisy):
@@ -366,7 +372,10 @@ class _Drawing:
             program = interpret(graph.module, graph.context)
             found = cast("list[Array]", program.run("forward", inputs))
             moved = [[self.moved(array) for array in inputs] for _ in range(_NOISY)]
-            noisy = [cast("list[Array]", program.run("forward", given, lambda _, found: list(map(self.moved, found)))) for given in moved]
+            noisy = [
+                cast("list[Array]", program.run("forward", given, lambda op, found: [self.moved(array, op) for array in found]))
+                for given in moved
+            ]
         except InterpreterError:
             return  # such as an index that is out of range in fewer rows
         if all(is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):

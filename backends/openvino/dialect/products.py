@@ -177,8 +177,10 @@ class ScaledDotProductAttentionLayerOp(LayerOp):
     def infer(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scale: Tensor, /, causal: bool) -> Tensor:
         require_floats(key, value, mask, scale)
         require_rank("scale", shape_of(scale), 0)
-        given = None if causal or not shape_of(mask) else mask
-        return ScaledDotProductAttentionOp.infer(query, key, value, given, 0.0, causal, False)
+        for name, given in (("key", key), ("value", value)):
+            require_rank(name, shape_of(given), len(shape_of(query)))
+        shown = None if causal or not shape_of(mask) else mask
+        return ScaledDotProductAttentionOp.infer(query, key, value, shown, 0.0, causal, False)
 
     @staticmethod
     def numpy(query: Array, key: Array, value: Array, mask: Array, scale: Array, /, causal: bool) -> Array:

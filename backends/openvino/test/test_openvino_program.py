@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import import_program
-from flambeau.passes.delegation.interface import backend_names
+from flambeau.passes.delegation.interface import backend_names, find_backend
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.delegation.partitioner import CompileSpec
 from flambeau.passes.manager import PassError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
+from flambeau.runtime.pte import read_program
 from flambeau.tools.main import main
 
 pytestmark = pytest.mark.usefixtures("openvino_library")
@@ -76,6 +78,21 @@ def test_operators_that_are_whole_may_stay(kept: tuple[str, ...]):
     data = Compilation(module, context, PipelineOptions(backends=("openvino",), no_delegate=kept)).emit()
     (found,) = Runtime.get().load_program(data).load_method("forward").execute([tensor.numpy() for tensor in inputs])
     np.testing.assert_allclose(np.asarray(found), Whole()(*inputs).numpy(), rtol=1e-4, atol=1e-6)
+
+
+def delegates_of(program: torch.export.ExportedProgram, backends: tuple[str, ...]) -> Counter[str]:
+    """How many delegates of each backend a program has, by the backend's identifier."""
+    context = FlambeauContext()
+    data = Compilation(import_program(program, context), context, PipelineOptions(backends=backends)).emit()
+    return Counter(delegate.id for delegate in read_program(bytes(data)).execution_plan[0].delegates)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_it_wants_whole_costs_an_earlier_backend_nothing(other: str):
+    layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.SiLU(), torch.nn.Linear(4, 4), torch.nn.SiLU()).eval()
+    program, name = torch.export.export(layers, (torch.ones(2, 4),)), find_backend(other).identifier
+    alone = delegates_of(program, (other,))
+    assert alone[name] > 0 and delegates_of(program, (other, "openvino"))[name] == alone[name]
 
 
 def test_the_command_line_compiles_and_runs_it(tmp_path: Path):

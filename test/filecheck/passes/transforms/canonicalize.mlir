@@ -104,3 +104,11 @@ func.func @parts(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
   %1 = aten.view_as_real(%0) : (tensor<3xcomplex<f32>>) -> tensor<3x2xf32>
   func.return %1 : tensor<3x2xf32>
 }
+
+// A backend took what its table says, and not what that might become.
+// CHECK-LABEL: delegate.partition @taken
+// CHECK:         edge.unsqueeze_copy
+delegate.partition @taken backend "OpenvinoBackend" (%x: tensor<3xf32>) -> (tensor<1x3xf32>) {
+  %0 = edge.unsqueeze_copy(%x) {dim = 0} : (tensor<3xf32>) -> tensor<1x3xf32>
+  delegate.return %0 : tensor<1x3xf32>
+}
