@@ -84,6 +84,35 @@ fl_status fl_quantized_range(fl_context *context, fl_value *const *args, int at,
   return FL_OK;
 }
 
+/* 1.5 * 2^23: added to a float of up to 22 bits, it leaves the nearest integer in the last bits, halves to even. */
+#define ROUNDING 12582912.0f
+#define MOST_ZERO_POINT 1048576
+
+/* Whether one scale in float32, and a zero point of up to 20 bits, are for all. */
+static int is_plain(const parameters *p) {
+  return !p->scales && p->zero_point >= -MOST_ZERO_POINT && p->zero_point <= MOST_ZERO_POINT;
+}
+
+/* As `quantize` below: it limits before it rounds, which gives the same, since limits are integers. NaN becomes 0. */
+static void quantize_floats(const float *x, size_t n, float inverse, int32_t zero, int32_t low, int32_t high, uint8_t *out) {
+  const float least = (float)(low - zero), most = (float)(high - zero);
+  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) {
+    const float v = x[i] * inverse;
+    const float limited = v < least ? least : v > most ? most : v;
+    const float rounded = (limited + ROUNDING) - ROUNDING;
+    const int32_t whole = (int32_t)(v == v ? rounded : 0) + (v == v ? zero : 0);
+    out[i] = (uint8_t)whole;
+  }
+}
+
+static void dequantize_int8(const int8_t *x, size_t n, float scale, int32_t zero, float *out) {
+  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) { out[i] = (float)(x[i] - zero) * scale; }
+}
+
+static void dequantize_uint8(const uint8_t *x, size_t n, float scale, int32_t zero, float *out) {
+  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) { out[i] = (float)(x[i] - zero) * scale; }
+}
+
 /* `shifted_first`: the zero point is added before rounding. */
 static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p, const int64_t *range, int shifted_first) {
   FL_CHECK(context, fl_is_float(input->dtype), "the input must be of a floating type");
@@ -91,6 +120,10 @@ static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor
   FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
   const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
   const size_t count = fl_numel(input);
+  if (is_plain(p) && !shifted_first && input->dtype == FL_FLOAT32 && (out->dtype == FL_INT8 || out->dtype == FL_UINT8)) {
+    quantize_floats(input->data, count, (float)(1.0 / p->scale), (int32_t)p->zero_point, (int32_t)range[0], (int32_t)range[1], out->data);
+    return FL_OK;
+  }
   for (size_t i = 0; i < count; ++i) {
     const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_at(p, i);
     const double inverse = p->scales && !wide ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
@@ -108,6 +141,14 @@ static fl_status dequantize(fl_context *context, const fl_tensor *input, fl_tens
   FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
   const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
   const size_t count = fl_numel(input);
+  if (is_plain(p) && out->dtype == FL_FLOAT32 && input->dtype == FL_INT8) {
+    dequantize_int8(input->data, count, (float)p->scale, (int32_t)p->zero_point, out->data);
+    return FL_OK;
+  }
+  if (is_plain(p) && out->dtype == FL_FLOAT32 && input->dtype == FL_UINT8) {
+    dequantize_uint8(input->data, count, (float)p->scale, (int32_t)p->zero_point, out->data);
+    return FL_OK;
+  }
   for (size_t i = 0; i < count; ++i) {
     const double x = fl_read_real(input->dtype, input->data, i) - (double)zero_point_at(p, i), scale = scale_at(p, i);
     fl_write_real(out->dtype, out->data, i, wide ? x * scale : (double)((float)x * (float)scale));
