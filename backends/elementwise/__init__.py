@@ -12,6 +12,11 @@ class ElementwiseOptions(BackendOptions):
 
     least: int = 2
 
+    @property
+    def only_here(self) -> str | None:
+        """The backend is ours."""
+        return "it has no such backend"
+
 
 BACKEND = Backend(
     "elementwise",

@@ -22,6 +22,12 @@ class OpenvinoOptions(BackendOptions):
     compiled: bool = False
     """Whether the model is compiled now, by the OpenVINO that is installed here, for machines like this one."""
 
+    @property
+    def only_here(self) -> str | None:
+        """Stock ExecuTorch compiles no models."""
+        how = "the models that it holds are compiled when they are loaded; openvino{compiled=true} compiles them now"
+        return None if self.compiled else how
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.precision not in PRECISIONS:

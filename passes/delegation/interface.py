@@ -59,9 +59,14 @@ class BackendOptions:
     least: int = 1
     """The fewest operators that are worth a delegate."""
 
+    @property
+    def only_here(self) -> str | None:
+        """Why ExecuTorch's runtime does not run what is compiled with these options; None where it does, or nobody knows."""
+        return None
+
     def __post_init__(self) -> None:
         if self.least < 1:
-            raise ValueError(f"a delegate has 1 operator or more, not {self.least}")
+            raise ValueError(f"option 'least', the fewest operators of a delegate, is 1 or more, not {self.least}")
 
 
 class State(Enum):

@@ -12,9 +12,18 @@ from xdsl.ir import Attribute
 
 from flambeau.dialects.delegate.ops import PartitionOp, compile_specs
 from flambeau.passes.analysis.operator_table import OperatorTable
-from flambeau.passes.delegation.interface import Backend, BackendError, BackendOptions, find_backend, find_identifier, unknown_identifier
+from flambeau.passes.delegation.interface import (
+    Backend,
+    BackendError,
+    BackendOptions,
+    backend_names,
+    find_backend,
+    find_identifier,
+    unknown_identifier,
+)
 from flambeau.passes.manager.grammar import Element, parse
 from flambeau.passes.manager.pass_options import Option, OptionField, Value, construct, option_fields, value_text
+from flambeau.passes.manager.registry import PipelineError
 
 
 @dataclass(frozen=True)
@@ -37,22 +46,61 @@ class Choice:
         return compile_specs({**texts}) if texts else None
 
 
+GENERAL = frozenset(field.name for field in option_fields(BackendOptions))
+"""The options of every backend, which say what it gets; the others go with it."""
+_FORM = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}"
+
+
 def find_choice(text: str) -> Choice:
     """The backend of a text like `xnnpack{least=3}`. Raises BackendError, PipelineError, OptionError."""
-    match parse(text).elements:
-        case (Element(name, given),):
-            return _choice(name, given)
+    match _elements(text):
+        case (element,):
+            return _choice(element.name, element.options)
         case _:
-            raise BackendError(f"a backend is a name, perhaps with options in braces, as in xnnpack{{least=3}}, not {text!r}")
+            raise BackendError(f"{_FORM}, one at a time, not {text!r}")
 
 
-def split_choices(text: str) -> tuple[str, ...]:
+def split_choices(*texts: str) -> tuple[str, ...]:
     """The texts of the backends in `xnnpack{least=3},elementwise`, each known. Raises BackendError, PipelineError, OptionError."""
-    starts = [element.offset for element in parse(text).elements]
-    parts = (text[start:end] for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
-    found = tuple(part.strip().removesuffix(",").rstrip() for part in parts)
-    for part in found or (text,):
-        find_choice(part)
+    found: list[str] = []
+    for text in texts:
+        starts = [element.offset for element in _elements(text)]
+        parts = (text[start:end] for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
+        found += [part.strip().removesuffix(",").rstrip() for part in parts]
+    check_distinct([find_choice(part) for part in found])
+    return tuple(found)
+
+
+def check_distinct(choices: Sequence[Choice]) -> None:
+    """Raises BackendError where a backend is chosen twice: the first one leaves nothing to the second."""
+    names = [choice.backend.name for choice in choices]
+    for name in names:
+        if names.count(name) > 1:
+            raise BackendError(f"backend {name!r} is chosen twice; once is enough, as it takes all that it can")
+
+
+def with_options(text: str, options: Mapping[str, str]) -> str:
+    """The text of a backend, with more options."""
+    name, _, given = text.partition("{")
+    inside = [*(f"{key}={value}" for key, value in options.items()), given.rpartition("}")[0]]
+    return f"{name}{{{' '.join(filter(None, inside))}}}" if options else text
+
+
+def is_given(text: str, option: str) -> bool:
+    """Whether the text of a backend has an option."""
+    return any(given.key == option for element in _elements(text) for given in element.options)
+
+
+def _elements(text: str) -> Sequence[Element]:
+    """The backends of a text, one or more. Raises BackendError."""
+    try:
+        elements = parse(text).elements
+    except PipelineError as error:
+        why = f": {error}" if "{" in text else ""
+        raise BackendError(f"{_FORM}, and a comma comes between two, not {text!r}{why}") from error
+    found = [element for element in elements if isinstance(element, Element)]
+    if not found or len(found) < len(elements):
+        raise BackendError(f"{_FORM}, not {text!r}; there are {', '.join(backend_names())}")
     return found
 
 
@@ -79,8 +127,7 @@ def _choice(name: str, given: Sequence[Option]) -> Choice:
 
 def _own_fields(backend: Backend) -> list[OptionField]:
     """The options beside those of every backend."""
-    general = {field.name for field in option_fields(BackendOptions)}
-    return [field for field in option_fields(backend.options) if field.name not in general]
+    return [field for field in option_fields(backend.options) if field.name not in GENERAL]
 
 
 def _text(value: object) -> str:

@@ -18,7 +18,7 @@ from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
-from flambeau.passes.delegation.options import BackendName, Choice, find_choice
+from flambeau.passes.delegation.options import BackendName, Choice, check_distinct, find_choice
 from flambeau.passes.delegation.report import ReportRow, partition_report
 from flambeau.passes.delegation.survey import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.vetoes import Vetoes
@@ -149,8 +149,9 @@ class PartitionPass(ModulePass):
         functions = functions_with_bodies(op)
         vetoes = Vetoes(self.no_delegate, self.unless)
         vetoes.check(item for function in functions for item in function.walk())
-        for name in self.backends:
-            choice = find_choice(name)
+        choices = [find_choice(name) for name in self.backends]
+        check_distinct(choices)
+        for choice in choices:
             for function in functions:
                 outliner = _Outliner(op, function, choice, vetoes)
                 for block in list(blocks_of(function)):

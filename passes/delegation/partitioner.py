@@ -16,6 +16,11 @@ class CompileSpec:
     key: str
     value: bytes | str
 
+    @property
+    def text(self) -> str:
+        """The value as text."""
+        return self.value if isinstance(self.value, str) else self.value.decode(errors="replace")
+
 
 @explains_arguments
 @dataclass(frozen=True)

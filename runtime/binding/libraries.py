@@ -54,10 +54,12 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     """The options of backends as texts, for `registry`.
 
     Raises:
-        FlambeauError: there is no backend of a name, or an option is neither a number nor a text.
+        FlambeauError: there is no backend of a name, it is named twice, or an option is neither a number nor a text.
     """
     if not given:
         return ()
+    if not isinstance(cast(object, given), Mapping):
+        raise FlambeauError(Status.INVALID_ARGUMENT, f"backend_options is a dict of dicts by the names of backends, not {given!r}")
     known = _known_names()
     if not given.keys() <= known.keys() and discover():
         known = _known_names()
@@ -68,6 +70,8 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
             raise FlambeauError(Status.NOT_FOUND, f"there is no backend {name!r}; there are {names}")
         if not isinstance(cast(object, options), Mapping):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"the options of backend {name!r} are a dict by name, not {options!r}")
+        if known[name] in dict(read):
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"backend_options has backend {known[name]!r} twice, once as {name!r}")
         read.append((known[name], tuple((option, _option_text(name, option, value)) for option, value in options.items())))
     return tuple(read)
 

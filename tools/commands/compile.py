@@ -13,18 +13,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
 from flambeau.compiler.stages import STAGES, StageError, stage_of
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.options import split_choices
+from flambeau.passes.delegation.options import find_choice, split_choices
 from flambeau.passes.manager import Instrumentation, Pipeline
-from flambeau.passes.manager.pass_options import OptionError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.manager.registry import PipelineError
 from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
@@ -172,7 +172,7 @@ def compile_command(
     road = PipelineOptions(
         options.target,
         tuple(options.preserve or ()),
-        tuple(backend for text in options.backends or () for backend in split_choices(text)),
+        split_choices(*(options.backends or ())),
         tuple(options.no_delegate or ()),
         options.planner,
     )
@@ -189,6 +189,7 @@ def compile_command(
             data = compilation.emit()
             with replacing(path) as file:
                 file.write(data)
+    notes = _notes(road, compilation.module)
     size = path.stat().st_size
     memory = memory_reports(compilation.module, context)
     if json:
@@ -198,12 +199,23 @@ def compile_command(
             "import_seconds": imported,
             "stages": [vars(record) for record in compilation.records],
             "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
+            "notes": notes,
         }
         print_json(report | ({"partitions": partitions.data()} if options.explain_partitions else {}))
         return
     if options.explain_partitions:
         console.print(partitions.table())
     _print_report(console, compilation, memory, path, size, imported)
+    for note in notes:
+        console.print(f"note: {note}")
+
+
+def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
+    """What users should know of the delegates of a program."""
+    used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
+    choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
+    told = {choice.backend.name: choice.options.only_here for choice in choices}
+    return [f"ExecuTorch does not run what {name} has of this program: {why}" for name, why in told.items() if why is not None]
 
 
 def _stem(model: str) -> str:
@@ -223,8 +235,9 @@ def _check(options: CompileOptions) -> None:
     for backend in options.backends or ():
         try:
             split_choices(backend)
-        except (PipelineError, OptionError) as error:
-            raise StageError(f"--backend {backend}: {error}") from error
+        except ValueError as error:
+            raise StageError(f"--backend {backend.strip() or repr(backend)}: {error}") from error
+    split_choices(*(options.backends or ()))
     for name in ("no_delegate", "explain_partitions"):
         if getattr(options, name) and not options.backends:
             raise StageError(f"--{name.replace('_', '-')} is for --backend")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.status import Status
@@ -24,7 +24,12 @@ def print_json(report: dict[str, Any], indent: int | None = 2) -> None:
 
 def stderr_console() -> Console:
     """Prints on stderr what it is given as it is, but for the styles of tables."""
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, width=width_of(sys.stderr))
+
+
+def width_of(stream: TextIO) -> int | None:
+    """The width of what is printed: that of a terminal; elsewhere tables take as much as they need, and nothing is cut."""
+    return None if stream.isatty() else 1 << 16
 
 
 def working(console: Console, work: str) -> Status:

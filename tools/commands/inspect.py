@@ -9,9 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
 
+from flambeau.compiler.scratch_memory import measure_scratch
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.tools.commands.console import print_json
+from flambeau.runtime.emit.pte_writer import EmitError
+from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program
 from flambeau.tools.commands.shared_options import LoadPlugins
@@ -25,12 +28,24 @@ def inspect_command(
     """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
     context = FlambeauContext()
     module = load_program(program, context)
+    unmeasured = _measure(module, context, program)
     report = describe_program(module, context)
     report["file_bytes"] = program.stat().st_size
+    report["unmeasured"] = unmeasured
     if json:
         print_json(report)
         return
     _print(report)
+
+
+def _measure(module: ModuleOp, context: FlambeauContext, program: Path) -> str | None:
+    """Notes the memory of kernels and delegates, which our runtime tells of a `.pte`. Returns why it does not tell all of it."""
+    if program.suffix != ".pte":
+        return None
+    try:
+        return measure_scratch(module, context, program.read_bytes())[1]
+    except EmitError as error:
+        return str(error)
 
 
 def _print_delegate(console: Console, name: str, delegate: dict[str, Any]) -> None:
@@ -64,10 +79,13 @@ def _size(size: tuple[int | None, str | int, int, int | None]) -> str:
 
 
 def _print(report: dict[str, Any]) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    console.print(
-        f"stage {report['stage']}, {report['file_bytes']} bytes, {report['weight_bytes']} of them in {len(report['weights'])} weights"
-    )
+    console = Console(highlight=False, width=width_of(sys.stdout))
+    inside = sum(item.get("constant_bytes", 0) for item in report["delegates"].values())
+    delegates = f", {inside} in constants of delegates" if inside else ""
+    sizes = f"{report['weight_bytes']} of them in {len(report['weights'])} weights{delegates}"
+    console.print(f"stage {report['stage']}, {report['file_bytes']} bytes, {sizes}")
+    if report["unmeasured"] is not None:
+        console.print(f"note: not all of its memory could be measured: {report['unmeasured']}", markup=False)
     for name, method in report["methods"].items():
         console.print(f"\nmethod {name}: {method['instructions']} instructions", style="bold")
         if memory := method.get("memory"):

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.options import find_choice
-from flambeau.passes.manager.grammar import Element, parse
+from flambeau.passes.delegation.options import find_choice, is_given, with_options
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.engine_process import EngineProcess
@@ -83,10 +82,7 @@ def _try_graphs(
 
 def _from_one_operator_on(backend: str) -> str:
     """The backend with the option that it takes single operators too, unless the user says how many."""
-    name, brace, options = backend.partition("{")
-    if any(option.key == "least" for element in parse(backend).elements if isinstance(element, Element) for option in element.options):
-        return backend
-    return f"{name}{{least=1,{options}" if brace else f"{name}{{least=1}}"
+    return backend if is_given(backend, "least") else with_options(backend, {"least": "1"})
 
 
 def _keep(outcome: Outcome, path: Path) -> None:

@@ -47,35 +47,45 @@ def _general(taken: OperatorTable) -> list[str]:
     """What holds of each operator, in words."""
     checks = [summary(check).removesuffix(".") for check in taken.checks]
     return [
-        _tensors(taken.tensors),
+        f"Tensors are {_words(taken.tensors)}.",
         *([f"Of every operator: {'; '.join(check[0].lower() + check[1:] for check in checks)}."] if checks else []),
     ]
 
 
-def _tensors(limit: Limit) -> str:
-    """What holds of the tensors of each operator, in words."""
+def _conditions(rule: Rule) -> list[str]:
+    """What is taken, in words."""
+    limits = [f"{f'`{limit.argument}`' if limit.argument else 'each tensor'} {_predicate(limit)}" for limit in rule.limits]
+    constants = [f"`{name}` is a constant" for name in rule.constants]
+    checks = [summary(check).removesuffix(".") for check in rule.checks]
+    return [*limits, *constants, *(check[0].lower() + check[1:] for check in checks)]
+
+
+def _predicate(limit: Limit) -> str:
+    """What a limit says of one argument."""
+    if limit == Limit(limit.argument, rank=limit.rank):
+        return f"has {_dimensions(limit)}"
+    return f"is {_words(limit)}"
+
+
+def _dimensions(limit: Limit) -> str:
+    least, most = limit.rank or (0, 0)
+    return f"{least if least == most else f'{least} to {most}'} dimensions"
+
+
+def _words(limit: Limit) -> str:
+    """What a limit lets pass, in words."""
     words = [
         f"of {', '.join(map(str, limit.dtypes))}" if limit.dtypes else "",
-        f"of {limit.rank[0]} to {limit.rank[1]} dimensions" if limit.rank else "",
+        f"of {_dimensions(limit)}" if limit.rank else "",
         "row-major" if limit.row_major else "",
         "of sizes that are known before the run" if limit.static else "",
         "of sizes that have greatest values and do not depend on data" if limit.bounded else "",
         "never empty" if limit.filled else "",
+        f"`{limit.only}`" if limit.only is not None else "",
+        f"{limit.least} or more" if limit.least is not None else "",
+        f"{limit.length} numbers or more" if limit.length is not None else "",
+        f"{limit.tensors} tensors" if limit.tensors is not None else "",
+        f"of the type of `{limit.dtype_of}`" if limit.dtype_of else "",
+        f"of the shape of `{limit.shape_of}`" if limit.shape_of else "",
     ]
-    return f"Tensors are {', '.join(filter(None, words))}."
-
-
-def _conditions(rule: Rule) -> list[str]:
-    """What is taken, in words."""
-    constants = [f"`{name}` is a constant" for name in rule.constants]
-    checks = [summary(check).removesuffix(".") for check in rule.checks]
-    return [*(_limit(limit) for limit in rule.limits), *constants, *(check[0].lower() + check[1:] for check in checks)]
-
-
-def _limit(limit: Limit) -> str:
-    if limit.rank is not None:
-        least, most = limit.rank
-        return f"`{limit.argument}` has {least if least == most else f'{least} to {most}'} dimensions"
-    if limit.dtypes:
-        return f"`{limit.argument}` is of {', '.join(map(str, limit.dtypes))}"
-    return f"`{limit.argument}` is `{limit.only}`"
+    return ", ".join(filter(None, words))

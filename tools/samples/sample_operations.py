@@ -74,7 +74,8 @@ def converted(array: Array, name: str) -> Array:
     if name == "bool":
         return np.asarray(array.astype(np.float64) > 0)
     if name in FLOATS:
-        return np.asarray(array.astype(numpy_type(name)))
+        with np.errstate(over="ignore"):  # a large number is infinite in a narrow type, which kernels are tried with too
+            return np.asarray(array.astype(numpy_type(name)))
     values = np.nan_to_num(array.astype(np.float64), posinf=9, neginf=-9).clip(-100, 100)
     return np.asarray((np.abs(values) if name == "uint8" else values).astype(name))
 

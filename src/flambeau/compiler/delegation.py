@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -74,7 +74,8 @@ class HandOver(ModulePass):
                 self.operators[partition.sym_name.data] = operators_in(partition)
                 if specs := self.specs[partition.backend.data]:
                     name, blobs = partition.sym_name.data, blob_store(ctx)
-                    partition.specs = compile_specs({spec.key: spec_value(name, spec.key, spec.value, blobs) for spec in specs})
+                    given = compile_specs({spec.key: spec_value(name, spec.key, spec.value, blobs) for spec in specs})
+                    partition.specs = DictionaryAttr({**(partition.specs.data if partition.specs else {}), **given.data})
 
 
 def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[str, Counter[str]]) -> DelegationInfo:

@@ -22,7 +22,7 @@ from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.options import GENERAL, find_choice, with_options
 from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.survey import Survey, survey
@@ -160,21 +160,21 @@ class EdgeProgramManager(ExplainsMembers):
     def to_backend(
         self,
         partitioner: str | Partitioner,
-        no_delegate: Sequence[str] = (),
+        no_delegate: str | Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
         """A manager of the program in which what a backend takes is delegated to it.
 
         Args:
             partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
-            no_delegate: what stays: paths of modules, such as `layers.0.attention`, and names of operators.
+            no_delegate: what stays, one or several: paths of modules, such as `layers.0.attention`, and names of operators.
             unless: whether an operator stays.
 
         Raises:
             BackendError: there is no such backend.
             PassError: it cannot compile what it takes, or nothing is of a path or name in `no_delegate`.
         """
-        return _delegated(self, [_partitioner(partitioner)], no_delegate, unless)
+        return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
 
     def survey(self, backend: str) -> Survey:
         """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
@@ -286,11 +286,11 @@ def to_edge_transform_and_lower(
 def _delegated(
     edge: EdgeProgramManager,
     chosen: Sequence[Partitioner],
-    no_delegate: Sequence[str] = (),
+    no_delegate: tuple[str, ...] = (),
     unless: Callable[[SchemaOp], bool] | None = None,
 ) -> EdgeProgramManager:
     backends = tuple(item.backend for item in chosen)
-    partition, *rest = delegate(replace(edge.options, backends=backends, no_delegate=tuple(no_delegate)))
+    partition, *rest = delegate(replace(edge.options, backends=backends, no_delegate=no_delegate))
     assert isinstance(partition, PartitionPass)
     handing_over = HandOver({find_choice(item.backend).backend.identifier: item.compile_specs for item in chosen})
     found = edge.transform([partition.keeping(unless), handing_over, *rest])
@@ -304,8 +304,18 @@ def _partitioner(given: object) -> Partitioner:
         listed = f"there are {', '.join(backend_names())}"
         why = instead_of_object(given, f"{listed}; several are handed over one after the other")
         raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {_full_name(given)}: {why}")
+    general = {spec.key: spec.text for spec in found.compile_specs if spec.key in GENERAL}
+    found = Partitioner(with_options(found.backend, general), [spec for spec in found.compile_specs if spec.key not in GENERAL])
     find_choice(found.backend)
     return found
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    """What stays, as a user names it: a text or several. Raises TypeError."""
+    items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
+    if wrong := [item for item in items if not isinstance(item, str)]:
+        raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")
+    return cast("tuple[str, ...]", tuple(items))
 
 
 @explains_arguments

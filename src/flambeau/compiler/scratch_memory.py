@@ -24,9 +24,9 @@ def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) 
     except FlambeauError as error:
         raise EmitError(f"the runtime refuses the program: {error}") from error
     for method in methods_of(module).values():
-        if method.scratch is not None:
-            continue
         delegates = any(isinstance(op, DelegateCallOp) for op in method.instructions)
+        if method.scratch is not None and not (delegates and DELEGATE_MEMORY not in method.attributes):
+            continue
         try:
             memory = loaded.metadata(method.sym_name.data).memory
         except FlambeauError as error:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from flambeau.support.suggestions import did_you_mean
+
 INSTEAD = {
     # Modules.
     "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
@@ -34,6 +36,7 @@ INSTEAD = {
     "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
     # Partitioners, quantizers, passes.
     "ToOutVarPass": "the pass convert-edge-to-exec chooses the kernels of the target",
+    "OpenvinoPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     "XnnpackPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     # executorch.devtools
     "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
@@ -113,6 +116,8 @@ INSTEAD = {
     "EdgeCompileConfig(_skip_dim_order)": "leave it out, the target decides the layouts",
     "EdgeCompileConfig(_use_edge_ops)": "leave it out, programs always reach the edge level",
     "get_delegation_info(graph_module)": "get_delegation_info takes what to_backend gives, as its only argument",
+    "OpenvinoPartitioner(op_names_to_skip)": "edge.to_backend(partitioner, no_delegate=[...]) keeps operators and modules",
+    "OpenvinoPartitioner(op_types_to_skip)": "edge.to_backend(partitioner, no_delegate=[...]) keeps operators and modules",
     "XnnpackPartitioner(config_precisions)": "leave it out, edge.survey(name) says which operators of which types the backend takes",
     "XnnpackPartitioner(configs)": "leave it out, edge.survey(name) says which operators the backend takes",
     "XnnpackPartitioner(per_op_mode)": "leave it out, connected operators come into one delegate",
@@ -208,11 +213,18 @@ def _explaining(function: Any, name: str) -> Any:
             key = f"{name}({argument})"
             if key in ALWAYS and given[argument] == ALWAYS[key]:
                 del given[argument]
-            elif (instead := INSTEAD.get(key)) is not None:
-                raise TypeError(f"{name} has no argument {argument!r}, which ExecuTorch has: {instead}")
+            else:
+                instead = INSTEAD.get(key)
+                hint = _arguments_of(function, argument) if instead is None else f", which ExecuTorch has: {instead}"
+                raise TypeError(f"{name} has no argument {argument!r}{hint}")
         return function(*args, **given)
 
     return call
+
+
+def _arguments_of(function: Any, argument: str) -> str:
+    names = [item for item in inspect.signature(function).parameters if item != "self"]
+    return f"; it has {', '.join(names) or 'none'}{did_you_mean(argument, names)}"
 
 
 def instead_of_object(given: object, otherwise: str) -> str:

@@ -23,7 +23,7 @@
 // NOTHING:   no-delegate 'layers.0.gats' keeps nothing: no operator of the program is in a module of this path, or has this name; did you mean 'layers.0.gate'?
 // UNKNOWN:   backend 'elementwise' has no option 'lest'; it has least; did you mean 'least'?
 // TYPE:      option 'least' of backend 'elementwise' must be an integer, got 'few'
-// VALUE:     a delegate has 1 operator or more, not 0
+// VALUE:     option 'least', the fewest operators of a delegate, is 1 or more, not 0
 func.func @forward(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %0 = edge.relu(%x) : (tensor<3xf32>) -> tensor<3xf32> loc("layers.0"("m.py":1:1))
   %1 = edge.neg(%0) : (tensor<3xf32>) -> tensor<3xf32> loc("layers.0"("m.py":2:1))

@@ -10,8 +10,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 from runtime_programs import call, plan, stock, write
 
+from flambeau import to_edge_transform_and_lower
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.schema.context import FlambeauContext
@@ -64,12 +66,19 @@ def test_a_delegate_shows_its_backend(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["compile", str(tmp_path / "a.mlir"), "--backend", "elementwise", "-o", program]) == 0
     capsys.readouterr()
     assert main(["inspect", program]) == 0
-    assert "delegate delegate0 (" in (out := capsys.readouterr().out) and "unknown backend" not in out
+    assert "delegate delegate0 (" in (out := capsys.readouterr().out) and "unknown" not in out
     assert main(["inspect", "--json", program]) == 0
     delegates = json.loads(capsys.readouterr().out)["delegates"]
     assert list(delegates) == ["delegate0"]
     backend, size = (delegates["delegate0"][key] for key in ("backend", "bytes"))
     assert f"delegate delegate0 ({backend}), {size} bytes" in out and "not disassembled" not in out
+
+
+def test_weights_in_delegates_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exported = torch.export.export(torch.nn.Linear(4, 2).eval(), (torch.rand(1, 4),))
+    to_edge_transform_and_lower(exported, partitioner="openvino").to_executorch().save(tmp_path / "a.pte")
+    assert main(["inspect", str(tmp_path / "a.pte")]) == 0
+    assert " bytes, 0 of them in 0 weights, 40 in constants of delegates\n" in capsys.readouterr().out
 
 
 def test_a_delegate_of_an_unknown_backend_shows_its_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

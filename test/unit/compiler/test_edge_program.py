@@ -10,7 +10,7 @@ import executorch.runtime
 import numpy as np
 import pytest
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner as StockXnnpackPartitioner
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from executorch.exir.passes.cse_pass import CSEPass
 from torch.export import ExportedProgram
@@ -29,6 +29,8 @@ from flambeau import (
     to_edge,
     to_edge_transform_and_lower,
 )
+from flambeau.backends.openvino import OpenvinoPartitioner
+from flambeau.backends.xnnpack import XnnpackPartitioner
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
@@ -101,6 +103,63 @@ def test_a_partitioner_is_a_backend_with_its_options(exported: ExportedProgram):
     wrong = Partitioner("elementwise", [CompileSpec("mode", "fast")])
     with pytest.raises(PassError, match="mode"):
         to_edge(exported).to_backend(wrong)
+
+
+def test_a_compile_spec_may_be_an_option_of_every_backend(exported: ExportedProgram):
+    three = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise", [CompileSpec("least", b"3")])])
+    assert str(three) == str(to_edge(exported).to_backend("elementwise{least=3}"))
+    assert to_edge(exported).to_backend(Partitioner("elementwise", [CompileSpec("least", "99")])).delegated == {}
+    for text, spec, message in (
+        ("elementwise", "none", "option 'least' of backend 'elementwise' must be an integer, got 'none'"),
+        ("elementwise", "0", "option 'least', the fewest operators of a delegate, is 1 or more, not 0"),
+        ("elementwise{least=2}", "3", "option 'least' of backend 'elementwise' is given twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            to_edge(exported).to_backend(Partitioner(text, [CompileSpec("least", spec)]))
+
+
+def test_options_in_braces_and_compile_specs_add_up():
+    exported = torch.export.export(torch.nn.Linear(4, 2).eval(), (torch.rand(1, 4),))
+    edge = to_edge_transform_and_lower(exported, partitioner=Partitioner("openvino{device=GPU}", [CompileSpec("precision", b"f16")]))
+    assert '{device = "GPU", precision = "f16"}' in str(edge)
+
+
+def test_a_backend_is_chosen_once(exported: ExportedProgram):
+    with pytest.raises(PassError, match=r"backend 'elementwise' is chosen twice"):
+        to_edge_transform_and_lower(exported, partitioner=["elementwise{least=3}", "elementwise"])
+
+
+def test_what_stays_may_be_one_text(exported: ExportedProgram):
+    edge: Any = to_edge(exported)
+    assert str(edge.to_backend("elementwise", no_delegate="mul.Tensor")) == str(edge.to_backend("elementwise", no_delegate=["mul.Tensor"]))
+    for wrong, kind in ((3, "int"), (["mul.Tensor", None], "NoneType")):
+        with pytest.raises(TypeError, match=rf"no_delegate is paths of modules and names of operators, as in \['softmax'\], not {kind}"):
+            edge.to_backend("elementwise", no_delegate=wrong)
+
+
+@pytest.mark.parametrize("text", ["", "elementwise,", "elementwise xnnpack", "elementwise,xnnpack", "func.func(elementwise)"])
+def test_what_names_no_backend_is_refused(exported: ExportedProgram, text: str):
+    with pytest.raises(BackendError, match=r"^a backend is a name, perhaps with options in braces, as in xnnpack\{least=3\}"):
+        to_edge(exported).to_backend(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "message"),
+    [
+        (XnnpackPartitioner, "compile_spec", "; it has compile_specs; did you mean 'compile_specs'?"),
+        (OpenvinoPartitioner, "nonsense", "; it has compile_spec"),
+        (
+            OpenvinoPartitioner,
+            "op_types_to_skip",
+            ", which ExecuTorch has: edge.to_backend(partitioner, no_delegate=[...]) keeps operators",
+        ),
+        (Partitioner, "nonsense", "; it has backend, compile_specs"),
+        (to_edge, "partitioner", "; it has programs, constant_methods, compile_config"),
+    ],
+)
+def test_an_unknown_argument_is_told_what_is_taken(make: Any, given: str, message: str):
+    with pytest.raises(TypeError, match=f"^{make.__name__} has no argument {given!r}{re.escape(message)}"):
+        make(**{given: 1})
 
 
 def test_the_first_partitioner_chooses_first():
@@ -222,10 +281,10 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
     anything: Any = exported
     takes = "to_backend takes the name of a backend or a flambeau.Partitioner, not"
     refused: list[tuple[str, type[Exception], Any]] = [
-        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: edge.to_backend(XnnpackPartitioner())),
-        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered([XnnpackPartitioner()])),
-        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered(XnnpackPartitioner())),
-        (f"{takes} dict: there are ", TypeError, lambda: lowered({"forward": [XnnpackPartitioner()]})),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: edge.to_backend(StockXnnpackPartitioner())),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered([StockXnnpackPartitioner()])),
+        (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered(StockXnnpackPartitioner())),
+        (f"{takes} dict: there are ", TypeError, lambda: lowered({"forward": [StockXnnpackPartitioner()]})),
         ("no attribute 'partition', which ExecuTorch has: ", AttributeError, lambda: chosen.partition(exported)),
         ("compile_specs is a list of flambeau.CompileSpec, and holds 3", TypeError, lambda: Partitioner("elementwise", three)),
         ("compile_specs has 'a' twice", ValueError, lambda: Partitioner("elementwise", [CompileSpec("a", "b"), CompileSpec("a", b"c")])),
@@ -234,7 +293,7 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         ("not a list of executorch's CSEPass: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([CSEPass()])),
         ("not a list of function: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([configured])),
         ("not dict: passes over torch.fx graphs do not", TypeError, lambda: edge.transform({"forward": []})),
-        ("XnnpackPartitioner: import it from", TypeError, lambda: edge.transform([XnnpackPartitioner()])),
+        ("XnnpackPartitioner: import it from", TypeError, lambda: edge.transform([StockXnnpackPartitioner()])),
         (
             "not a list of str: write the names in one text, 'canonicalize,cse'",
             TypeError,
@@ -252,7 +311,7 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
             TypeError,
             lambda: made(_check_ir_validity=False),
         ),
-        ("unexpected keyword argument 'check'", TypeError, lambda: made(check=False)),
+        ("has no argument 'check'; it has target, preserve_ops, bounds", TypeError, lambda: made(check=False)),
         ("no attribute 'exported_program', which ExecuTorch has: ", AttributeError, lambda: edge.exported_program()),
         ("no attribute 'exported'$", AttributeError, lambda: edge.exported),
     ]

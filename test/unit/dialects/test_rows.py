@@ -30,7 +30,7 @@ from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array
-from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
+from flambeau.tools.samples.sample_operations import arrays_of, converted, meaning, operation
 
 UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_permuted", "aten.empty_like", "aten.new_empty"}
 """Their content is anything."""
@@ -198,3 +198,8 @@ def test_schema_table_is_that_of_the_pinned_torch():
     expected = {str(schema).removeprefix("aten::") for schema in schemas if schema.name.startswith("aten::")}
     assert sorted(set(lines) - expected) == []
     assert sorted(expected - set(lines)) == []
+
+
+def test_a_sample_that_a_type_does_not_hold_is_infinite_without_a_warning():
+    with np.errstate(all="raise"):
+        assert np.isinf(converted(np.array([1e300]), "float32")).all()

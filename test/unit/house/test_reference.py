@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, f32
 from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition, opt_operand_def, region_def, result_def
 
 from flambeau.passes import kit
-from flambeau.passes.delegation.interface import State
+from flambeau.passes.delegation.interface import State, backend_names
 from flambeau.passes.kit import m
 from flambeau.tools.reference import dialect_pages
-from flambeau.tools.reference.backend_pages import backends_page
+from flambeau.tools.reference.backend_pages import backend_page, backends_page
 from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.markdown import cell, docstring, entries_of, sections_of, table
 
@@ -63,6 +64,12 @@ def test_the_page_of_backends_has_a_row_for_each_folder_and_explains_each_state(
     folders = [path.parent.name for path in (Path(__file__).parents[3] / "backends").glob("*/__init__.py")]
     assert {"elementwise", "xnnpack"} <= {*folders} and all(f"| `{name}` |" in page for name in folders)
     assert all(f"* *{state.value}*: " in page for state in State)
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_the_page_of_a_backend_says_what_each_limit_is_of(name: str):
+    page = backend_page(name)
+    assert "``" not in page and "None" not in page and " is ;" not in page and " is  |" not in page
 
 
 @irdl_op_definition

@@ -417,3 +417,14 @@ def test_torch_tensors_go_in_and_outputs_go_to_torch():
     (output,) = halves.execute((torch.tensor([0.5, 1, 2, -4], dtype=torch.bfloat16),))
     assert output.dtype == ml_dtypes.bfloat16 and output.astype(np.float32).tolist() == [0.5, 1, 2, -4]
     assert "its memory cannot be shared" in message(loaded.execute, (x, x.to_sparse()))
+
+
+def test_options_of_backends_are_checked_when_a_program_is_loaded():
+    refused: list[tuple[Any, str]] = [
+        ({"nonsense": {"a": 1}}, "there is no backend 'nonsense'; there are elementwise,"),
+        ({"elementwise": 3}, "the options of backend 'elementwise' are a dict by name, not 3"),
+        ({"elementwise": {}, "FlambeauElementwise": {}}, "backend_options has backend 'elementwise' twice, once as 'FlambeauElementwise'"),
+        (3, "backend_options is a dict of dicts by the names of backends, not 3"),
+    ]
+    for given, expected in refused:
+        assert message(Runtime.get().load_program, stock("add"), backend_options=given).startswith(expected)

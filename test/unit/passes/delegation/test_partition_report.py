@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("edge.tanh", "elementwise", 1, 8, 64),
     ]
     assert rows[0]["reason"] == "elementwise: the backend has no such operator; xnnpack: argument 'mat2' is not a constant"
+    commas = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}, and a comma comes between two"
     for options, message in (
         (["--no-delegate", "relu"], "error: --no-delegate is for --backend"),
         (["--explain-partitions"], "error: --explain-partitions is for --backend"),
@@ -94,9 +98,46 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             ["--backend", "xnnpack{lest=1}"],
             "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least; did you",
         ),
+        (
+            ["--backend", ""],
+            "error: --backend '': a backend is a name, perhaps with options in braces, as in xnnpack{least=3}, not ''; there ",
+        ),
+        (["--backend", "xnnpack,"], f"error: --backend xnnpack,: {commas}, not 'xnnpack,'\n"),
+        (["--backend", "xnnpack{least"], f"error: --backend xnnpack{{least: {commas}, not 'xnnpack{{least': "),
+        (["--backend", "xnnpack,xnnpack"], "error: --backend xnnpack,xnnpack: backend 'xnnpack' is chosen twice; "),
+        (["--backend", "xnnpack", "--backend", "xnnpack{least=2}"], "error: backend 'xnnpack' is chosen twice; "),
+        (
+            ["--backend", "xnnpack{least=0}"],
+            "error: --backend xnnpack{least=0}: option 'least', the fewest operators of a delegate, is 1 or",
+        ),
     ):
         assert main(["compile", "x.mlir", *options]) == 1
         assert capsys.readouterr().err.startswith(message)
+
+
+def test_a_report_that_goes_into_a_file_is_whole(tmp_path: Path):
+    (tmp_path / "x.mlir").write_text(PROGRAM)
+    code = "from flambeau.tools.main import main; main(['compile', 'x.mlir', '--backend', 'elementwise,xnnpack', '--explain-partitions'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "60"})
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith(" edge.mm"))
+    assert line.rstrip().endswith("elementwise: the backend has no such operator; xnnpack: argument 'mat2' is not a constant")
+
+
+def test_compiling_says_where_the_program_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    Path("x.mlir").write_text(PROGRAM)
+    notes = {
+        "xnnpack": [],
+        "openvino": ["ExecuTorch does not run what openvino has of this program: the models that it holds are compiled when "],
+    }
+    for backend, expected in (
+        notes | {"elementwise": ["ExecuTorch does not run what elementwise has of this program: it has no such"]}
+    ).items():
+        assert main(["compile", "x.mlir", "--backend", backend, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["notes"]
+        assert len(found) == len(expected) and all(map(str.startswith, found, expected))
+        assert main(["compile", "x.mlir", "--backend", backend]) == 0
+        assert capsys.readouterr().err.count("\nnote: ExecuTorch does not run ") == len(expected)
 
 
 def test_what_was_kept_for_a_backend_and_stays_is_what_the_target_runs():
