@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, i1, shape_of
+from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
+from flambeau.dialects.ir.tensor_types import f32, i1, normalize_dim, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.checks import (
@@ -52,6 +52,13 @@ def _divides_by_window(op: SchemaOp) -> str | None:
     """No divisor but the size of the window."""
     divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
     return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
+
+
+def _index_is_inside(op: SchemaOp) -> str | None:
+    """An index that the dimension has in every run: OpenVINO refuses none."""
+    shape, index = shape_of(op.operands[0]), op.argument("index")
+    extent = shape[normalize_dim(op.argument("dim"), len(shape))]
+    return None if exceeds(extent, index if index >= 0 else -index - 1) else f"whether it has an entry {index} is known when it runs only"
 
 
 def _scale_is_known(op: SchemaOp) -> str | None:
@@ -107,7 +114,8 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
     "native_layer_norm": Rule(checks=(result_only,)),
     # movement
-    **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack", "select_copy.int"), _PLAIN),
+    **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack"), _PLAIN),
+    "select_copy.int": Rule(checks=(_index_is_inside,)),
     "view_copy": Rule(checks=(_one_follows,)),
     "split_with_sizes_copy": Rule(checks=(dim_is_known, parts_have_elements)),
     "slice_copy.Tensor": Rule(checks=(dim_is_known,)),

@@ -58,6 +58,7 @@ def test_attention_is_of_tensors_of_one_rank():
 OPEN = "#edge.layout<sizes = [s0 in [1, 4], 4, s1 in [1, 6]]>"
 
 
+OPEN_ROW = "tensor<4x?xf32, #edge.layout<sizes = [4, s1]>>"
 OPEN_KIND = f"tensor<?x4x?xf32, {OPEN}>"
 
 
@@ -72,10 +73,14 @@ OPEN_KIND = f"tensor<?x4x?xf32, {OPEN}>"
         ),
         ("scaled_dot_product_attention(%0, %1, %2, none) {scale = 0.5}", [OPEN_KIND] * 3, OPEN_KIND, None),
         ("view_copy(%0) {size = [4, 6]}", [OPEN_KIND], "tensor<4x6xf32>", "whether s0 * s1 * 4 is 24 is known when it runs only"),
+        ("select_copy.int(%0) {dim = 0, index = 0}", [OPEN_KIND], OPEN_ROW, None),
+        ("select_copy.int(%0) {dim = 0, index = -1}", [OPEN_KIND], OPEN_ROW, None),
+        ("select_copy.int(%0) {dim = 0, index = 1}", [OPEN_KIND], OPEN_ROW, "whether it has an entry 1 is known when it runs only"),
+        ("select_copy.int(%0) {dim = 0, index = -2}", [OPEN_KIND], OPEN_ROW, "whether it has an entry -2 is known when it runs only"),
         (
-            "select_copy.int(%0) {index = s1 in [1, 6]}",
+            "select_copy.int(%0) {dim = 0, index = s1 in [1, 6]}",
             [OPEN_KIND],
-            "tensor<4x?xf32, #edge.layout<sizes = [4, s1]>>",
+            OPEN_ROW,
             "a number in it is known when it runs only",
         ),
     ],

@@ -70,12 +70,22 @@ class Whole(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(y, x, x, attn_mask=mask)
 
 
-@pytest.mark.parametrize("kept", [(), ("silu",), ("scaled_dot_product_attention",)])
-def test_operators_that_are_whole_may_stay(kept: tuple[str, ...]):
+@pytest.mark.parametrize(
+    ("backends", "kept"),
+    [
+        (("openvino",), ()),
+        (("openvino",), ("silu",)),
+        (("openvino",), ("scaled_dot_product_attention",)),
+        (("openvino", *OTHERS), ("silu",)),
+        ((*OTHERS, "openvino"), ()),
+        ((*OTHERS, "openvino"), ("mul.Tensor",)),
+    ],
+)
+def test_operators_that_are_whole_may_stay(backends: tuple[str, ...], kept: tuple[str, ...]):
     inputs = (torch.randn(1, 2, 4, 8), torch.ones(4, 4, dtype=torch.bool).tril().logical_not())
     context = FlambeauContext()
     module = import_program(torch.export.export(Whole(), inputs), context)
-    data = Compilation(module, context, PipelineOptions(backends=("openvino",), no_delegate=kept)).emit()
+    data = Compilation(module, context, PipelineOptions(backends=backends, no_delegate=kept)).emit()
     (found,) = Runtime.get().load_program(data).load_method("forward").execute([tensor.numpy() for tensor in inputs])
     np.testing.assert_allclose(np.asarray(found), Whole()(*inputs).numpy(), rtol=1e-4, atol=1e-6)
 
