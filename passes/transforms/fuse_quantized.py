@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
+from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.comparison import ClampOp
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.aten.linear import LinearOp
@@ -18,7 +20,16 @@ from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.packing import pack_quads, pack_quantized_conv_weight
-from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, SHIFTS, QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized import (
+    MOST_PRODUCTS,
+    RANGES,
+    SHIFTS,
+    SUM_BITS,
+    SUM_SHIFTS,
+    QuantizedAddOp,
+    QuantizedConv2dOp,
+    QuantizedLinearOp,
+)
 from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor, tensor_type
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
 
 _INT32 = 2**31 - 1
 _LAYERS = (LinearOp, ConvolutionOp)
-_QUANTIZED_LAYERS = (QuantizedLinearOp, QuantizedConv2dOp)
+_SATURATING = (QuantizedLinearOp, QuantizedConv2dOp, QuantizedAddOp)
 
 
 def fixed_point(ratios: Array) -> tuple[Array, Array]:
@@ -79,11 +90,7 @@ class LayerPattern(Pattern):
         """Rewrites `op`, whose operand a layer computes."""
         assert isinstance(op, QuantizePerTensorOp)
         to = quantized_type(op)
-        value, low, high = op.operands[0], to.low, to.high
-        clamp = value.owner
-        if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
-            low, high = _narrowed(to, bounds)
-            value = clamp.operands[0]
+        value, low, high = _before_clamp(op.operands[0], to)
         if not isinstance(value.owner, _LAYERS) or value.owner.level() != "edge":
             return
         layer = self._layer(value, to)
@@ -189,6 +196,49 @@ def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, inte
 
 
 @dataclass(frozen=True)
+class SumPattern(Pattern):
+    """quantize(clamp(dequantize(x) + dequantize(y))): the sum in integers."""
+
+    target: Target
+    constants: ModuleConstants
+    roots = (QuantizePerTensorOp,)
+    counter = "sums fused"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, whose operand is a sum."""
+        assert isinstance(op, QuantizePerTensorOp)
+        to = quantized_type(op)
+        value, low, high = _before_clamp(op.operands[0], to)
+        total = value.owner
+        if not isinstance(total, AddTensorOp) or total.level() != "edge" or total.argument("alpha") != 1 or not value.has_one_use():
+            return None
+        if not self.target.has(QuantizedAddOp):
+            return decline(f"stays in floats: the target {self.target.name!r} has no kernel for {QuantizedAddOp.name}")
+        x, y = (dequantized(operand, self.constants) for operand in total.operands)
+        if x is None or y is None or x.type.axis is not None or y.type.axis is not None:
+            return decline("stays in floats: an operand is not dequantized with one constant scale")
+        if to.storage not in RANGES or {x.type.storage, y.type.storage} != {to.storage}:
+            return decline(f"stays in floats: {x.type.storage} plus {y.type.storage} as {to.storage} has no kernel")
+        if x.value.type != y.value.type or not is_static(x.value):
+            return decline("stays in floats: its operands have dynamic sizes, or different ones or layouts")
+        ratios = (x.type.scale / to.scale, y.type.scale / to.scale)
+        shift = min(SUM_BITS - math.frexp(max(ratios))[1], SUM_SHIFTS[1])
+        if shift < SUM_SHIFTS[0]:
+            return decline(f"stays in floats: the ratio of scales {max(ratios)} is too large")
+        multipliers = (round(ratio * 2**shift) for ratio in ratios)
+        zero_points = x.type.zero_point, y.type.zero_point, to.zero_point
+        return replace_with_values(op, [QuantizedAddOp(x.value, y.value, *multipliers, shift, *zero_points, low, high).result], rewriter)
+
+
+def _before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int]:
+    """The operand of the clamp that computes `value`, if one does for nothing else, and between which integers it brings results."""
+    clamp = value.owner
+    if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
+        return clamp.operands[0], *_narrowed(to, bounds)
+    return value, to.low, to.high
+
+
+@dataclass(frozen=True)
 class MovePattern(Pattern):
     """quantize(f(dequantize(x))) of one quantized type, where f moves elements, takes the largest or clamps: f of the integers."""
 
@@ -233,7 +283,7 @@ def _moves(op: SchemaOp) -> bool:
 
 @dataclass(frozen=True)
 class SaturationPattern(Pattern):
-    """clamp(quantized layer): the layer saturates there."""
+    """clamp(quantized layer or sum): it saturates there."""
 
     roots = (ClampOp,)
     counter = "clamps fused"
@@ -244,7 +294,7 @@ class SaturationPattern(Pattern):
         bounds, value = bounds_of_clamp(op), op.operands[0]
         copy = value.owner
         layer = copy.operands[0].owner if isinstance(copy, ToDimOrderCopyOp) and copy.operands[0].has_one_use() else copy
-        if bounds is None or not value.has_one_use() or not isinstance(layer, _QUANTIZED_LAYERS) or element_of(op.result) not in RANGES:
+        if bounds is None or not value.has_one_use() or not isinstance(layer, _SATURATING) or element_of(op.result) not in RANGES:
             return
         arguments = list(layer.arguments())
         low, high = arguments[-2:]
@@ -259,7 +309,7 @@ class SaturationPattern(Pattern):
 
 @dataclass(frozen=True)
 class FuseQuantizedPass(ModulePass):
-    """Linear layers and convolutions of quantized numbers become `fused.quantized_linear` and `fused.quantized_conv2d`.
+    """Linear layers, convolutions and sums of quantized numbers become `fused.quantized_linear`, `quantized_conv2d` and `quantized_add`.
 
     Weights stay the 8-bit integers that they are, packed for the kernels. The bias, and the ratio of scales as multiplier and shift, are
     constants in int32. Operators between layers that move elements, take the largest or clamp do so with the integers.
@@ -275,5 +325,5 @@ class FuseQuantizedPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
-        constants = ModuleConstants(ctx, op)
-        apply_patterns(op, [LayerPattern(find_target(self.target), constants), MovePattern(constants), SaturationPattern()])
+        target, constants = find_target(self.target), ModuleConstants(ctx, op)
+        apply_patterns(op, [LayerPattern(target, constants), SumPattern(target, constants), MovePattern(constants), SaturationPattern()])

@@ -78,7 +78,7 @@ class ElementwisePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its full-size operands all come from the same layout."""
         assert isinstance(op, SchemaOp)
-        if not op.elementwise or op.level() != "edge" or len(op.results) != 1 or not is_row_major(op.result):
+        if not op.elementwise or op.level() not in ("edge", "fused") or len(op.results) != 1 or not is_row_major(op.result):
             return
         if all(_moved(operand) is None for operand in op.operands):
             return

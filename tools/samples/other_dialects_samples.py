@@ -70,6 +70,10 @@ def quantized_convolution(rng: np.random.Generator) -> list[Sample]:
 
 
 FUSED: dict[str, Samples] = {
+    "fused.quantized_add": lambda rng: [
+        (bytes_of(rng, "int8", 2, 3, 5), bytes_of(rng, "int8", 2, 3, 5), 2**21, 1234567, 21, -3, 4, -128, -128, 100),
+        (bytes_of(rng, "uint8", 33), bytes_of(rng, "uint8", 33), 700000, 2**20, 20, 128, 0, 7, 0, 255),
+    ],
     "fused.quantized_linear": quantized_linear,
     "fused.quantized_conv2d": quantized_convolution,
     "fused.linear": linear,

@@ -16,7 +16,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import i8
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.fused.quantized import QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, numel
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -63,7 +63,7 @@ class QuantizedLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """dequantize(quantize(activation(layer(dequantize(quantize(x)), dequantize(weight)))))"""
-        x = self.quantized(x, self.input_scale, self.zero_points[0])
+        x = quantized(x, self.input_scale, self.zero_points[0], self.dtype)
         weight, scales = cast(Tensor, self.weight), cast(Tensor, self.scales)
         if self.per_channel:
             zeros = torch.zeros(len(scales), dtype=torch.int64)
@@ -76,12 +76,13 @@ class QuantizedLayer(nn.Module):
         else:
             y = F.conv2d(x, kernel, bias, self.stride, self.padding, self.dilation, self.groups)
         y = ACTIVATIONS[self.activation](y)
-        return self.quantized(y, self.output_scale, self.zero_points[1])
+        return quantized(y, self.output_scale, self.zero_points[1], self.dtype)
 
-    def quantized(self, x: Tensor, scale: float, zero_point: int) -> Tensor:
-        """As integers, and back."""
-        given = scale, zero_point, *RANGES[self.dtype], self.dtype
-        return ops.dequantize_per_tensor(ops.quantize_per_tensor(x, *given), *given)
+
+def quantized(x: Tensor, scale: float, zero_point: int, dtype: torch.dtype) -> Tensor:
+    """As integers, and back."""
+    given = scale, zero_point, *RANGES[dtype], dtype
+    return ops.dequantize_per_tensor(ops.quantize_per_tensor(x, *given), *given)
 
 
 def fused(program: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> tuple[set[type], Any, Any]:
@@ -91,7 +92,7 @@ def fused(program: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> 
     compilation.to("edge")
     Pipeline.parse("fuse-quantized").run(compilation.module, context)
     arrays = [item.numpy() for item in inputs]
-    kinds = {type(op) for op in compilation.module.walk()} & {QuantizedConv2dOp, QuantizedLinearOp}
+    kinds = {type(op) for op in compilation.module.walk()} & {QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp}
     (by_numpy,) = interpret(compilation.module, context).run("forward", arrays)
     (by_runtime,) = Runtime.get().load_program(compilation.emit()).load_method("forward").execute(arrays)
     return kinds, np.asarray(by_numpy), np.asarray(by_runtime)
@@ -105,6 +106,36 @@ def test_random_layers(start: int):
         assert kinds == {QuantizedLinearOp if layer.is_linear else QuantizedConv2dOp}, number
         np.testing.assert_array_equal(by_runtime, by_numpy, err_msg=f"layer {number}")
         steps = np.rint((by_numpy - layer(*layer.inputs).numpy()) / np.float32(layer.output_scale))
+        assert np.abs(steps).max() <= 1 and (steps != 0).mean() < 0.05, number
+
+
+class QuantizedSum(nn.Module):
+    """A sum of two quantized tensors with scales drawn at random, and an activation."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        rng = np.random.default_rng(number)
+        self.dtype = torch.int8 if rng.random() < 0.7 else torch.uint8
+        low, high = RANGES[self.dtype]
+        self.scales = [float(item) for item in np.exp(rng.uniform(-6, 2, 2))]
+        self.scales.append(float(max(self.scales) * rng.uniform(0.5, 4)))
+        self.zero_points = [int(item) for item in rng.integers(low, high + 1, 3)]
+        self.activation = int(rng.integers(0, 3))
+        self.inputs = tuple(tensor_of(rng.normal(size=(3, 41)).astype(np.float32) * scale * 80) for scale in self.scales[:2])
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """dequantize(quantize(activation(dequantize(quantize(x)) + dequantize(quantize(y)))))"""
+        x, y = (quantized(item, *of, self.dtype) for item, *of in zip((x, y), self.scales, self.zero_points, strict=False))
+        return quantized(ACTIVATIONS[self.activation](x + y), self.scales[2], self.zero_points[2], self.dtype)
+
+
+def test_random_sums():
+    for number in range(60):
+        total = QuantizedSum(number)
+        kinds, by_numpy, by_runtime = fused(torch.export.export(total, total.inputs), total.inputs)
+        assert kinds == {QuantizedAddOp}, number
+        np.testing.assert_array_equal(by_runtime, by_numpy, err_msg=f"sum {number}")
+        steps = np.rint((by_numpy - total(*total.inputs).numpy()) / np.float32(total.scales[2]))
         assert np.abs(steps).max() <= 1 and (steps != 0).mean() < 0.05, number
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch_programs import Function, export, seed
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.fused.quantized import QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.frontends.torch_export import import_program
@@ -96,7 +96,7 @@ def programs() -> dict[str, list[Program]]:
     }
 
 
-FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in (QuantizedConv2dOp, QuantizedLinearOp))
+FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)

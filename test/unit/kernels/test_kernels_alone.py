@@ -53,6 +53,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "flambeau::conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
     "flambeau::layer_norm.out": (CONTIGUOUS,),
     "flambeau::linear.out": (CONTIGUOUS, "the weight must be packed"),
+    "flambeau::quantized_add.out": ("the operands and the result must be laid out alike",),
     "flambeau::quantized_conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
     "flambeau::quantized_linear.out": (CONTIGUOUS,),
     "flambeau::rms_norm.out": (CONTIGUOUS,),

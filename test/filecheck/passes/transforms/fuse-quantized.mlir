@@ -66,6 +66,19 @@ func.func @convolutions(%x: tensor<1x3x8x8xi8>) -> (tensor<1x2x4x4xi8>, tensor<1
   func.return %3, %4 : tensor<1x2x4x4xi8>, tensor<1x3x4x4xi8>
 }
 
+// A sum, with its activation.
+// CHECK-LABEL: func.func @sum
+// CHECK-NEXT:    %[[S:.*]] = fused.quantized_add(%x, %y) {input_multiplier = 1048576, other_multiplier = 524288, shift = 20, input_zero_point = 3, other_zero_point = -4, zero_point = 2, low = 2, high = 127}
+// CHECK-NEXT:    func.return %[[S]]
+func.func @sum(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<2x3xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%y) {scale = 0.25, zero_point = -4, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %2 = edge.add.Tensor(%0, %1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = edge.relu(%2) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %4 : tensor<2x3xi8>
+}
+
 // What only moves elements moves integers, and numbers that were quantized before are not quantized again.
 // CHECK-LABEL: func.func @moves
 // CHECK-NEXT:    %[[A:.*]] = edge.view_copy(%x) {size = [6]} : (tensor<2x3xi8>) -> tensor<6xi8>
