@@ -4,8 +4,50 @@
 #define FL_QUAD_VECTOR 1
 #endif
 
+/* The first results, as many as vectors hold; returns how many. */
+static size_t requantize_vectors(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out) {
+  size_t j = 0;
+#if defined(FL_SIMD_AVX512) && defined(__AVX512DQ__)
+  const __m512i one = _mm512_set1_epi64(1), zero_point = _mm512_set1_epi64(to->zero_point);
+  const __m512i low = _mm512_set1_epi64(to->low), high = _mm512_set1_epi64(to->high);
+  for (; j + 8 <= count; j += 8) {
+    const __m256i bias = _mm256_loadu_si256((const void *)(to->bias + first + j)), sum = _mm256_loadu_si256((const void *)(sums + j));
+    const __m512i multiplier = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)(to->multiplier + first + j)));
+    const __m512i shift = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)(to->shift + first + j)));
+    const __m512i product = _mm512_mul_epi32(_mm512_cvtepi32_epi64(_mm256_add_epi32(sum, bias)), multiplier);
+    const __m512i half = _mm512_sllv_epi64(one, _mm512_sub_epi64(shift, one));
+    const __m512i value = _mm512_add_epi64(_mm512_srav_epi64(_mm512_add_epi64(product, half), shift), zero_point);
+    const __m128i bytes = _mm512_cvtepi64_epi8(_mm512_min_epi64(_mm512_max_epi64(value, low), high));
+    memcpy(out + j, &bytes, 8);
+  }
+#elif defined(FL_SIMD_AVX) && defined(__AVX2__)
+  const __m256i one = _mm256_set1_epi64x(1), raise = _mm256_set1_epi64x(INT64_MIN), zero_point = _mm256_set1_epi64x(to->zero_point);
+  const __m256i low = _mm256_set1_epi64x(to->low), high = _mm256_set1_epi64x(to->high);
+  for (; j + 4 <= count; j += 4) {
+    const __m128i bias = _mm_loadu_si128((const void *)(to->bias + first + j)), sum = _mm_loadu_si128((const void *)(sums + j));
+    const __m256i multiplier = _mm256_cvtepi32_epi64(_mm_loadu_si128((const void *)(to->multiplier + first + j)));
+    const __m256i shift = _mm256_cvtepi32_epi64(_mm_loadu_si128((const void *)(to->shift + first + j)));
+    const __m256i product = _mm256_mul_epi32(_mm256_cvtepi32_epi64(_mm_add_epi32(sum, bias)), multiplier);
+    const __m256i half = _mm256_sllv_epi64(one, _mm256_sub_epi64(shift, one));
+    /* An arithmetic shift, which AVX2 lacks: of what is raised to be positive. */
+    const __m256i raised = _mm256_srlv_epi64(_mm256_xor_si256(_mm256_add_epi64(product, half), raise), shift);
+    __m256i value = _mm256_add_epi64(_mm256_sub_epi64(raised, _mm256_srlv_epi64(raise, shift)), zero_point);
+    value = _mm256_blendv_epi8(value, low, _mm256_cmpgt_epi64(low, value));
+    value = _mm256_blendv_epi8(value, high, _mm256_cmpgt_epi64(value, high));
+    int64_t whole[4];
+    _mm256_storeu_si256((void *)whole, value);
+    for (size_t i = 0; i < 4; ++i) {
+      out[j + i] = (uint8_t)whole[i];
+    }
+  }
+#else
+  (void)to, (void)sums, (void)first, (void)count, (void)out;
+#endif
+  return j;
+}
+
 void fl_requantize(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out) {
-  for (size_t j = 0; j < count; ++j) {
+  for (size_t j = requantize_vectors(to, sums, first, count, out); j < count; ++j) {
     const size_t c = first + j;
     const int32_t whole = (int32_t)((uint32_t)sums[j] + (uint32_t)to->bias[c]);
     const int64_t scaled = ((int64_t)whole * to->multiplier[c] + ((int64_t)1 << (to->shift[c] - 1))) >> to->shift[c];

@@ -4,8 +4,6 @@
 
 #define MOST_PRODUCTS 65536
 #define MOST_SHIFT 61
-/* Channels whose sums a depthwise convolution holds. */
-#define CHANNELS 64
 
 /* Checks `parameters` and the three numbers from argument `at` on. */
 static fl_status read_requantization(fl_context *context, fl_value *const *args, int at, const fl_tensor *input, size_t channels,
@@ -79,11 +77,14 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_conv2d c;
   int64_t groups;
   (void)count;
-  if (fl_conv2d_read(&context, args, 3, &c, &groups) != FL_OK || groups != 1 || is_plain(&c)) {
+  if (fl_conv2d_read(&context, args, 3, &c, &groups) != FL_OK || c.kernel_height > MOST_PRODUCTS || c.kernel_width > MOST_PRODUCTS) {
     return 0;
   }
-  const size_t row = c.kernel_height * c.kernel_width;
-  return row > MOST_PRODUCTS || row * c.channels > MOST_PRODUCTS ? 0 : FL_TAKEN(uint8_t, FL_QUAD_ROWS * row * c.channels);
+  const size_t taps = c.kernel_height * c.kernel_width;
+  if (taps > MOST_PRODUCTS || (groups == 1 && (is_plain(&c) || c.channels > MOST_PRODUCTS || taps * c.channels > MOST_PRODUCTS))) {
+    return 0;
+  }
+  return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * taps * c.channels) : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, 2 * taps);
 }
 
 /* The pixels under the kernel at one place of the output, side by side; `zero` where there is no image. */
@@ -118,33 +119,49 @@ static void run_dense(const fl_conv2d *c, const fl_integer_product *product, con
   }
 }
 
-/* Adds the products of one row of the kernel, for `count` channels. `tap` is the pixel, or NULL where there is no image. */
-static void add_tap(const uint8_t *tap, uint8_t zero, uint8_t flip, const int8_t *weight, size_t count, int32_t *sums) {
-  const int32_t shift = flip ? 128 : 0;
-  for (size_t i = 0; tap && i < count; ++i) {
-    sums[i] += ((int32_t)(uint8_t)(tap[i] ^ flip) - shift) * weight[i];
+/* FL_PANEL channels at a time: their sums of products over the taps; `type` is that of the bytes. */
+#define DEFINE_TAPS(name, type)                                                                                  \
+  static void name(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, int32_t *sums) { \
+    int32_t totals[FL_PANEL] = {0};                                                                              \
+    for (size_t tap = 0; tap < k; ++tap, weight += channels) {                                                   \
+      const type *const x = (const void *)taps[tap];                                                             \
+      for (size_t i = 0; i < FL_PANEL; ++i) {                                                                    \
+        totals[i] += x[i] * weight[i];                                                                           \
+      }                                                                                                          \
+    }                                                                                                            \
+    memcpy(sums, totals, sizeof totals);                                                                         \
   }
-  for (size_t i = 0; !tap && i < count; ++i) {
-    sums[i] += ((int32_t)(uint8_t)(zero ^ flip) - shift) * weight[i];
-  }
-}
+DEFINE_TAPS(signed_taps, int8_t)
+DEFINE_TAPS(unsigned_taps, uint8_t)
 
-static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *out) {
+/* `zeros` is a pixel outside the image; `taps` has room for a pointer for each place of the kernel, twice. */
+static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, const uint8_t *zeros,
+                          const uint8_t **taps, uint8_t *out) {
+  const uint8_t **const at = taps + product->k;
   for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
     for (size_t pixel = 0; pixel < c->out_height * c->out_width; ++pixel, out += c->channels) {
       const size_t y = pixel / c->out_width, x = pixel % c->out_width;
-      for (size_t first = 0; first < c->channels; first += CHANNELS) {
-        const size_t count = c->channels - first < CHANNELS ? c->channels - first : CHANNELS;
-        int32_t sums[CHANNELS] = {0};
-        const int8_t *weight = product->weight + first;
-        for (size_t tap = 0; tap < product->k; ++tap, weight += c->channels) {
-          const int64_t row = (int64_t)(y * c->stride_height + tap / c->kernel_width * c->dilation_height) - (int64_t)c->padding_height;
-          const int64_t column = (int64_t)(x * c->stride_width + tap % c->kernel_width * c->dilation_width) - (int64_t)c->padding_width;
-          const int inside = row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width;
-          const uint8_t *at = inside ? input + ((size_t)row * c->width + (size_t)column) * c->channels + first : NULL;
-          add_tap(at, zero, product->flip, weight, count, sums);
+      for (size_t tap = 0; tap < product->k; ++tap) {
+        const int64_t row = (int64_t)(y * c->stride_height + tap / c->kernel_width * c->dilation_height) - (int64_t)c->padding_height;
+        const int64_t column = (int64_t)(x * c->stride_width + tap % c->kernel_width * c->dilation_width) - (int64_t)c->padding_width;
+        const int inside = row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width;
+        taps[tap] = inside ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
+      }
+      size_t first = 0;
+      for (int32_t sums[FL_PANEL]; first + FL_PANEL <= c->channels; first += FL_PANEL) {
+        for (size_t tap = 0; tap < product->k; ++tap) {
+          at[tap] = taps[tap] + first;
         }
-        fl_requantize(&product->to, sums, first, count, out + first);
+        (product->flip ? signed_taps : unsigned_taps)(at, product->weight + first, c->channels, product->k, sums);
+        fl_requantize(&product->to, sums, first, FL_PANEL, out + first);
+      }
+      for (; first < c->channels; ++first) {
+        int32_t sum = 0;
+        for (size_t tap = 0; tap < product->k; ++tap) {
+          const uint8_t byte = taps[tap][first];
+          sum += (product->flip ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[tap * c->channels + first];
+        }
+        fl_requantize(&product->to, &sum, first, 1, out + first);
       }
     }
   }
@@ -163,7 +180,8 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   FL_CHECK(context, fl_is_channels_last(input), "the input must be stored channels last");
   const int64_t least = input->dtype == FL_INT8 ? -128 : 0;
   FL_CHECK(context, zero >= least && zero <= least + 255, "input_zero_point must be a number of the input's type");
-  FL_CHECK(context, c.kernel_height * c.kernel_width <= MOST_PRODUCTS, "a sum can have 65536 products");
+  FL_CHECK(context, c.kernel_height <= MOST_PRODUCTS && c.kernel_width <= MOST_PRODUCTS && c.kernel_height * c.kernel_width <= MOST_PRODUCTS,
+           "a sum can have 65536 products");
   const size_t taps = c.kernel_height * c.kernel_width, k = groups == 1 ? taps * c.channels : taps;
   if (groups == 1) {
     FL_CHECK(context, k <= MOST_PRODUCTS && is_packed(weight, c.out_channels, k),
@@ -184,7 +202,10 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
     FL_TAKE(uint8_t, window, size);
     run_dense(&c, &product, input->data, (uint8_t)zero, window, out->data);
   } else {
-    run_depthwise(&c, &product, input->data, (uint8_t)zero, out->data);
+    FL_TAKE(uint8_t, zeros, c.channels);
+    FL_TAKE(const uint8_t *, pointers, 2 * taps);
+    memset(zeros, (uint8_t)zero, c.channels);
+    run_depthwise(&c, &product, input->data, zeros, pointers, out->data);
   }
   return FL_OK;
 }
