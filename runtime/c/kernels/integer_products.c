@@ -1,9 +1,5 @@
 #include "integer_products.h"
 
-#if defined(__AVX512VNNI__) && defined(FL_SIMD_AVX512)
-#define FL_QUAD_VECTOR 1
-#endif
-
 /* The first results, as many as vectors hold; returns how many. */
 static size_t requantize_vectors(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out) {
   size_t j = 0;
@@ -57,7 +53,7 @@ void fl_requantize(const fl_requantization *to, const int32_t *sums, size_t firs
 }
 
 /* Four bytes of a row, of which those beyond k are zeros. */
-FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k, uint8_t flip) {
+FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k) {
   uint32_t quad = 0;
   const size_t left = k - q * FL_QUAD;
   if (left >= FL_QUAD) {
@@ -65,41 +61,63 @@ FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k, uint8_t flip)
   } else {
     memcpy(&quad, row + q * FL_QUAD, left);
   }
-  return quad ^ (flip * 0x01010101u);
+  return quad;
 }
 
-/* Adds the products of `m` rows with one panel to their sums; m is a constant where this is inlined. */
-FL_INLINE void add_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
-                            int32_t sums[FL_QUAD_ROWS][FL_PANEL], int32_t weights[FL_PANEL]) {
+/* The sums of the products of `m` rows with one panel; m is a constant where this is inlined. */
+FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
+                            int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
   const size_t quads = fl_quads(p->k);
-#ifdef FL_QUAD_VECTOR
-  __m512i c[FL_QUAD_ROWS], ones = _mm512_set1_epi8(1), total = _mm512_setzero_si512();
+#if defined(FL_QUAD_VECTOR)
+  const uint32_t flip = p->is_signed ? 0x80808080u : 0;
+  const __m512i ones = _mm512_set1_epi8(1);
+  __m512i c[FL_QUAD_ROWS], weights = _mm512_setzero_si512();
   FL_UNROLL for (size_t i = 0; i < m; ++i) { c[i] = _mm512_setzero_si512(); }
   for (size_t q = 0; q < quads; ++q) {
     const __m512i w = _mm512_loadu_si512(panel + q * FL_PANEL * FL_QUAD);
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(total) : "v"(ones), "v"(w));
+    /* The intrinsic makes GCC 12 spill the sums. */
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(weights) : "v"(ones), "v"(w));
     FL_UNROLL for (size_t i = 0; i < m; ++i) {
-      const __m512i a = _mm512_set1_epi32((int)quad_of(rows + i * stride, q, p->k, p->flip));
-      /* The intrinsic makes GCC 12 spill the sums. */
+      const __m512i a = _mm512_set1_epi32((int)(quad_of(rows + i * stride, q, p->k) ^ flip));
       __asm__("vpdpbusd %2, %1, %0" : "+v"(c[i]) : "v"(a), "v"(w));
     }
   }
-  FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], c[i]); }
-  _mm512_storeu_si512(weights, total);
+  const __m512i more = p->is_signed ? _mm512_slli_epi32(weights, 7) : _mm512_setzero_si512();
+  FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], more)); }
+#elif defined(__AVX2__)
+  /* In 16 bits: two products at a time, four columns in a vector. */
+  __m256i c[FL_QUAD_ROWS][4];
+  FL_UNROLL for (size_t i = 0; i < 4 * m; ++i) { c[i / 4][i % 4] = _mm256_setzero_si256(); }
+  for (size_t q = 0; q < quads; ++q) {
+    __m256i w[4];
+    FL_UNROLL for (size_t j = 0; j < 4; ++j) {
+      w[j] = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(panel + (q * FL_PANEL + 4 * j) * FL_QUAD)));
+    }
+    FL_UNROLL for (size_t i = 0; i < m; ++i) {
+      const __m128i quad = _mm_set1_epi32((int)quad_of(rows + i * stride, q, p->k));
+      const __m256i a = p->is_signed ? _mm256_cvtepi8_epi16(quad) : _mm256_cvtepu8_epi16(quad);
+      FL_UNROLL for (size_t j = 0; j < 4; ++j) { c[i][j] = _mm256_add_epi32(c[i][j], _mm256_madd_epi16(a, w[j])); }
+    }
+  }
+  FL_UNROLL for (size_t i = 0; i < m; ++i) {
+    FL_UNROLL for (size_t j = 0; j < 4; j += 2) {
+      const __m256i pairs = _mm256_hadd_epi32(c[i][j], c[i][j + 1]);
+      _mm256_storeu_si256((void *)(sums[i] + 4 * j), _mm256_permute4x64_epi64(pairs, 0xD8));
+    }
+  }
 #else
   memset(sums, 0, m * sizeof sums[0]);
-  memset(weights, 0, FL_PANEL * sizeof weights[0]);
   for (size_t q = 0; q < quads; ++q) {
     const int8_t *const w = panel + q * FL_PANEL * FL_QUAD;
-    for (size_t j = 0; j < FL_PANEL; ++j) {
-      weights[j] += w[4 * j] + w[4 * j + 1] + w[4 * j + 2] + w[4 * j + 3];
-    }
     for (size_t i = 0; i < m; ++i) {
-      const uint32_t quad = quad_of(rows + i * stride, q, p->k, p->flip);
-      uint8_t x[FL_QUAD];
-      memcpy(x, &quad, sizeof x);
-      for (size_t j = 0; j < FL_PANEL; ++j) {
-        sums[i][j] += x[0] * w[4 * j] + x[1] * w[4 * j + 1] + x[2] * w[4 * j + 2] + x[3] * w[4 * j + 3];
+      const uint32_t quad = quad_of(rows + i * stride, q, p->k);
+      uint8_t bytes[FL_QUAD];
+      memcpy(bytes, &quad, sizeof bytes);
+      for (size_t t = 0; t < FL_QUAD; ++t) {
+        const int32_t x = p->is_signed ? (int8_t)bytes[t] : (int32_t)bytes[t];
+        for (size_t j = 0; j < FL_PANEL; ++j) {
+          sums[i][j] += x * w[FL_QUAD * j + t];
+        }
       }
     }
   }
@@ -111,24 +129,17 @@ void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, si
   for (size_t i = 0; i < m; i += FL_QUAD_ROWS) {
     const size_t count = m - i < FL_QUAD_ROWS ? m - i : FL_QUAD_ROWS;
     for (size_t j = 0; j < p->n; j += FL_PANEL) {
-      int32_t sums[FL_QUAD_ROWS][FL_PANEL], weights[FL_PANEL];
+      int32_t sums[FL_QUAD_ROWS][FL_PANEL];
       const int8_t *const panel = p->weight + j / FL_PANEL * size;
       const uint8_t *const from = rows + i * stride;
-      switch (count) {
-        case FL_QUAD_ROWS: add_products(p, panel, from, stride, FL_QUAD_ROWS, sums, weights); break;
-        case 4: add_products(p, panel, from, stride, 4, sums, weights); break;
-        case 1: add_products(p, panel, from, stride, 1, sums, weights); break;
-        default:
-          for (size_t r = 0; r < count; ++r) {
-            add_products(p, panel, from + r * stride, stride, 1, sums + r, weights);
-          }
+      if (count == FL_QUAD_ROWS) {
+        sum_products(p, panel, from, stride, FL_QUAD_ROWS, sums);
       }
-      const size_t columns = p->n - j < FL_PANEL ? p->n - j : FL_PANEL;
+      for (size_t r = 0; count < FL_QUAD_ROWS && r < count; ++r) {
+        sum_products(p, panel, from + r * stride, stride, 1, sums + r);
+      }
       for (size_t r = 0; r < count; ++r) {
-        for (size_t column = 0; p->flip && column < FL_PANEL; ++column) {
-          sums[r][column] = (int32_t)((uint32_t)sums[r][column] - 128u * (uint32_t)weights[column]);
-        }
-        fl_requantize(&p->to, sums[r], j, columns, out + (i + r) * out_stride + j);
+        fl_requantize(&p->to, sums[r], j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL, out + (i + r) * out_stride + j);
       }
     }
   }

@@ -1,7 +1,7 @@
 /* Products of 8-bit integers, and how their sums become 8-bit integers again.
  *
  * A packed weight is [ceil(n / 16)][ceil(k / 4)][16][4]: four products of a column lie side by side, because processors add four at once.
- * Bytes of int8 are read as unsigned ones with `flip` 0x80, which makes 128 more of each; that is subtracted from the sums at the end.
+ * VNNI takes unsigned bytes times signed ones: of rows of int8 it gets 128 more, which is subtracted from the sums at the end.
  */
 #ifndef FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
 #define FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
@@ -9,8 +9,18 @@
 #include "gemm.h"
 
 #define FL_QUAD 4
-/* Rows of a tile. */
+#if defined(__AVX512VNNI__) && defined(FL_SIMD_AVX512)
+#define FL_QUAD_VECTOR 1
+#endif
+
+/* Rows of a tile, whose sums registers hold. */
+#if defined(FL_QUAD_VECTOR)
 #define FL_QUAD_ROWS 8
+#elif defined(__AVX2__)
+#define FL_QUAD_ROWS 2
+#else
+#define FL_QUAD_ROWS 1
+#endif
 
 /* How sums become results: clamp(((sum + bias) * multiplier + 2^(shift - 1) >> shift) + zero_point, low, high), for each channel. */
 typedef struct fl_requantization {
@@ -21,7 +31,7 @@ typedef struct fl_requantization {
 typedef struct fl_integer_product {
   size_t n, k;
   const int8_t *weight; /* packed */
-  uint8_t flip;         /* 0x80 for rows of int8, 0 for uint8 */
+  int is_signed;        /* rows are of int8, else of uint8 */
   fl_requantization to;
 } fl_integer_product;
 

@@ -39,8 +39,6 @@ static int is_packed(const fl_tensor *weight, size_t n, size_t k) {
          weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD;
 }
 
-static uint8_t flip_of(const fl_tensor *input) { return input->dtype == FL_INT8 ? 0x80 : 0; }
-
 fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -52,7 +50,7 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
   const size_t k = (size_t)input->sizes[input->rank - 1];
   FL_CHECK(context, features >= 0 && features <= INT32_MAX && k <= MOST_PRODUCTS && is_packed(weight, (size_t)features, k),
            "the weight must be packed: [ceil(out_features / 16), ceil(k / 4), 16, 4], with k at most 65536");
-  fl_integer_product product = {(size_t)features, k, weight->data, flip_of(input), {0}};
+  fl_integer_product product = {(size_t)features, k, weight->data, input->dtype == FL_INT8, {0}};
   FL_TRY(read_requantization(context, args, 4, input, product.n, &product.to));
   int32_t sizes[FL_MAX_RANK];
   size_t rows = 1;
@@ -152,14 +150,14 @@ static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product,
         for (size_t tap = 0; tap < product->k; ++tap) {
           at[tap] = taps[tap] + first;
         }
-        (product->flip ? signed_taps : unsigned_taps)(at, product->weight + first, c->channels, product->k, sums);
+        (product->is_signed ? signed_taps : unsigned_taps)(at, product->weight + first, c->channels, product->k, sums);
         fl_requantize(&product->to, sums, first, FL_PANEL, out + first);
       }
       for (; first < c->channels; ++first) {
         int32_t sum = 0;
         for (size_t tap = 0; tap < product->k; ++tap) {
           const uint8_t byte = taps[tap][first];
-          sum += (product->flip ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[tap * c->channels + first];
+          sum += (product->is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[tap * c->channels + first];
         }
         fl_requantize(&product->to, &sum, first, 1, out + first);
       }
@@ -192,7 +190,7 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
     FL_CHECK(context, weight->rank == 2 && (size_t)weight->sizes[0] == taps && (size_t)weight->sizes[1] == c.channels,
              "a depthwise weight must be packed: [kernel height x width, channels]");
   }
-  fl_integer_product product = {c.out_channels, k, weight->data, flip_of(input), {0}};
+  fl_integer_product product = {c.out_channels, k, weight->data, input->dtype == FL_INT8, {0}};
   FL_TRY(read_requantization(context, args, 10, input, c.out_channels, &product.to));
   const int32_t sizes[4] = {(int32_t)c.batch, (int32_t)c.out_channels, (int32_t)c.out_height, (int32_t)c.out_width};
   FL_TRY(fl_resize(context, out, sizes, 4));
