@@ -191,13 +191,13 @@ def _ids(vocabulary: int, length: int) -> Tensor:
     return torch.randint(0, vocabulary, (1, length))
 
 
-def minilm(length: int = 128, layers: int = 6) -> Model:
+def minilm(length: int = 128, layers: int = 6, vocabulary: int = 30522) -> Model:
     """all-MiniLM-L6-v2's architecture; the second half of the last quarter of the tokens is padding."""
     from transformers import BertConfig, BertModel
 
     _seed()
     config = cast(Any, BertConfig)(
-        vocab_size=30522,
+        vocab_size=vocabulary,
         hidden_size=384,
         num_hidden_layers=layers,
         num_attention_heads=12,
@@ -286,3 +286,12 @@ MODELS: dict[str, Callable[[], Model]] = {
     "lstm_classifier": lstm_classifier,
     "digits_cnn": digits_cnn,
 }
+
+SMALLER: dict[str, Callable[[], Model]] = MODELS | {
+    "minilm": lambda: minilm(vocabulary=2048),
+    "mobilenet_v2": lambda: mobilenet_v2(128),
+    "resnet18": lambda: resnet18(64),
+    "deit_tiny": lambda: deit_tiny(64),
+    "gpt2": lambda: gpt2(vocabulary=2048),
+}
+"""Images small enough for stock ExecuTorch's portable convolution, and tables that leave room; the benchmarks take them at full size."""

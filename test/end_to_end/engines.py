@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from executorch import runtime as executorch_runtime
-from models import MODELS, Model, deit_tiny, gpt2, mobilenet_v2, resnet18
+from models import SMALLER, Model
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.compilation import Compilation
@@ -22,14 +22,6 @@ from flambeau.runtime.interpreter import interpret
 peer: Any = executorch_runtime
 TOLERANCE = 1e-4
 """The largest difference between two engines, in units of the output's largest value (float32)."""
-
-SMALLER = {
-    "mobilenet_v2": lambda: mobilenet_v2(128),
-    "resnet18": lambda: resnet18(64),
-    "deit_tiny": lambda: deit_tiny(64),
-    "gpt2": lambda: gpt2(vocabulary=2048),
-}
-"""Images small enough for stock ExecuTorch's portable convolution, and a table that leaves room; the benchmarks take them at full size."""
 
 
 @dataclass
@@ -52,7 +44,7 @@ class Journey:
 
 def build(name: str) -> Model:
     """The model of that name, at the size of the tests."""
-    return SMALLER.get(name, MODELS[name])()
+    return SMALLER[name]()
 
 
 def travel(name: str, target: str) -> Journey:

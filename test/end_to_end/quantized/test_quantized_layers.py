@@ -125,7 +125,8 @@ class QuantizedSum(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """dequantize(quantize(activation(dequantize(quantize(x)) + dequantize(quantize(y)))))"""
-        x, y = (quantized(item, *of, self.dtype) for item, *of in zip((x, y), self.scales, self.zero_points, strict=False))
+        x = quantized(x, self.scales[0], self.zero_points[0], self.dtype)
+        y = quantized(y, self.scales[1], self.zero_points[1], self.dtype)
         return quantized(ACTIVATIONS[self.activation](x + y), self.scales[2], self.zero_points[2], self.dtype)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 import torch
 from memory import free_memory
-from models import MODELS
+from models import SMALLER
 from torch_programs import export, imported
 
 from flambeau.frontends.torch_export.evaluate import run_aten
@@ -31,9 +31,9 @@ def nothing_is_left() -> Generator[None, None, None]:
     free_memory()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", SMALLER)
 def test_a_model_imports_whole_and_means_the_same(name: str) -> None:
-    module, inputs = MODELS[name]()
+    module, inputs = SMALLER[name]()
     ir, context = imported(export(module, *inputs))
     counts: dict[str, int] = {}
     for op in ir.walk():
@@ -47,4 +47,4 @@ def test_a_model_imports_whole_and_means_the_same(name: str) -> None:
 
 
 def test_there_is_an_expectation_for_every_model() -> None:
-    assert set(WHOLE) == set(MODELS)
+    assert set(WHOLE) == set(SMALLER)
