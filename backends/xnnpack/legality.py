@@ -62,6 +62,11 @@ def _rows_are_known(op: SchemaOp) -> str | None:
     return None if stays and (is_image or dims == [len(shape) - 1]) else _one_open(op)
 
 
+def _transposed_is_single(op: SchemaOp) -> str | None:
+    """A transposed convolution of float32."""
+    return "it is transposed and of f16" if op.argument("transposed") and element_of(op.result) == f16 else None
+
+
 def _norm_is_of_rows(op: SchemaOp) -> str | None:
     """Over the last dimension; over more of them, at most one size that only the run knows."""
     return None if len(op.argument("normalized_shape")) == 1 and len(shape_of(op.operands[0])) > 1 else _one_open(op)
@@ -148,7 +153,9 @@ OPERATORS: dict[str, Rule] = {
     "where.self": Rule((), ("condition",), ("condition", "self", "other"), (_masks_scores,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(output_padding_is_small, _line_is_reshaped)),
+    "convolution": Rule(
+        (Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(output_padding_is_small, _line_is_reshaped, _transposed_is_single)
+    ),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),

@@ -171,6 +171,12 @@ def test_what_stays_says_why():
     }
 
 
+def test_a_transposed_convolution_in_half_stays():
+    module, x = nn.ConvTranspose2d(3, 4, 3).half(), torch.rand(1, 3, 4, 4).half()
+    survey = to_edge(torch.export.export(module, (x,))).survey("xnnpack")
+    assert (survey.taken, set(survey.refused)) == (0, {("edge.convolution", "it is transposed and of f16")})
+
+
 def test_sizes_that_only_the_run_knows_may_be_too_many():
     class Sizes(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:

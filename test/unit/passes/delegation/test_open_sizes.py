@@ -66,6 +66,7 @@ QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
         ("cat", [kind(2, 3), kind(1, S3)], kind(3, 3), "s3 is 3"),
         ("view_copy", [kind(S4, S3)], kind(S4, 6), "s3 * s4 is s4 * 6"),
         ("native_layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
+        ("prelu", [kind(2, S3, 5), kind(3)], kind(2, S3, 5), "s3 is 3"),
         ("convolution", [kind(1, S4, 5, 5), kind(4, 1, 3, 3), None], kind(1, 4, 3, 3), "s4 is 4"),
     ],
 )
@@ -91,6 +92,7 @@ def test_numbers_of_operators_are_known_before_the_run(name: str, operand: str, 
     [
         ("minimum", [kind(S3, 4), kind(1, 4)], kind(S3, 4), ""),
         ("view_copy", [kind(S3, 4)], kind("s3 * 2", 2), "size = [-1, 2]"),
+        ("prelu", [kind(2, S3, 5), kind(1)], kind(2, S3, 5), ""),
         ("avg_pool2d", [kind(S3, 2, 4, 4)], kind(S3, 2, 2, 2), "kernel_size = [2, 2]"),
         ("scaled_dot_product_attention", [kind(S3, 4, 5, 8), *[kind(S3, 2, 5, 8)] * 2, None], kind(S3, 4, 5, 8), "enable_gqa = true"),
     ],
