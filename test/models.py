@@ -227,11 +227,11 @@ def deit_tiny(size: int = 224, layers: int = 12) -> Model:
     return _finish(_Output(model, ("pixel_values",), "logits"), torch.randn(1, 3, size, size))
 
 
-def gpt2(length: int = 64, layers: int = 2, vocabulary: int = 50257) -> Model:
+def gpt2(length: int = 64, layers: int = 2, vocabulary: int = 50257, width: int = 768) -> Model:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     _seed()
-    config = cast(Any, GPT2Config)(n_layer=layers, vocab_size=vocabulary, attn_implementation="sdpa")
+    config = cast(Any, GPT2Config)(n_layer=layers, n_embd=width, vocab_size=vocabulary, attn_implementation="sdpa")
     model = cast(nn.Module, GPT2LMHeadModel(config))
     return _finish(_Output(model, ("input_ids",), "logits", use_cache=False), _ids(config.vocab_size, length))
 
@@ -290,8 +290,8 @@ MODELS: dict[str, Callable[[], Model]] = {
 SMALLER: dict[str, Callable[[], Model]] = MODELS | {
     "minilm": lambda: minilm(vocabulary=2048),
     "mobilenet_v2": lambda: mobilenet_v2(128),
-    "resnet18": lambda: resnet18(64),
+    "resnet18": lambda: resnet18(64, width=32),
     "deit_tiny": lambda: deit_tiny(64),
-    "gpt2": lambda: gpt2(vocabulary=2048),
+    "gpt2": lambda: gpt2(vocabulary=2048, width=384),
 }
-"""Images small enough for stock ExecuTorch's portable convolution, and tables that leave room; the benchmarks take them at full size."""
+"""Images small enough for stock ExecuTorch's portable convolution, and weights that leave room; the benchmarks take them at full size."""

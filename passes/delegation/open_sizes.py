@@ -53,8 +53,7 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
             yield from _broadcast([shape[:-2] for shape in shapes[:3]], shape_of(op.result)[:-2])
             yield from _broadcast(shapes[3:], (*shape_of(op.result)[:-1], key[-2]))
         case "prelu":
-            channels = prod(shapes[1])
-            yield (shapes[0][1], channels) if channels != 1 else (1, 1)
+            yield from ((size, prod(shapes[1])) for size in shapes[0][1:2] if prod(shapes[1]) != 1)
         case "native_layer_norm":
             sizes = op.argument("normalized_shape")
             yield from ((a, b) for shape in shapes for a, b in zip(shape[-len(sizes) :], sizes, strict=True))
