@@ -22,7 +22,11 @@ from flambeau.frontends.torch_export import export_module
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 
-IMAGES: dict[str, Any] = {"digits_cnn": lambda: digits_cnn(2), "mobilenet_v2": lambda: mobilenet_v2(64), "resnet18": lambda: resnet18(32, width=16)}
+IMAGES: dict[str, Any] = {
+    "digits_cnn": lambda: digits_cnn(2),
+    "mobilenet_v2": lambda: mobilenet_v2(64),
+    "resnet18": lambda: resnet18(32, width=16),
+}
 
 
 def test_random_programs_agree_on_all_engines() -> None:
