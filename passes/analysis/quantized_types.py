@@ -17,10 +17,7 @@ DEQUANTIZE: tuple[type[Operation], ...] = (DequantizePerTensorOp, DequantizePerC
 
 @dataclass(frozen=True)
 class QuantizedType:
-    """(q - zero_point) * scale, with numbers for the whole tensor, or for each entry of dimension `axis`.
-
-    It prints as MLIR's `!quant.uniform`.
-    """
+    """(q - zero_point) * scale, with numbers for the whole tensor, or for each entry of dimension `axis`: MLIR's `!quant.uniform`."""
 
     storage: Attribute
     low: int
@@ -28,11 +25,6 @@ class QuantizedType:
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
     axis: int | None = None
-
-    def __str__(self) -> str:
-        numbers = [f"{scale!r}:{zero}" if zero else f"{scale!r}" for scale, zero in zip(self.scales, self.zero_points, strict=True)]
-        of = f"{self.storage}<{self.low}:{self.high}>:f32"
-        return f"!quant.uniform<{of}, {numbers[0]}>" if self.axis is None else f"!quant.uniform<{of}:{self.axis}, {{{', '.join(numbers)}}}>"
 
     @property
     def scale(self) -> float:

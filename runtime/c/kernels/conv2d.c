@@ -45,7 +45,7 @@ static cut cut_of(const fl_conv2d *c) {
   return t;
 }
 
-static int is_plain_product(const fl_conv2d *c) {
+int fl_conv2d_is_product(const fl_conv2d *c) {
   return c->kernel_height == 1 && c->kernel_width == 1 && c->stride_height == 1 && c->stride_width == 1 && c->padding_height == 0 &&
          c->padding_width == 0;
 }
@@ -63,7 +63,7 @@ static size_t size_of(const fl_conv2d *c, const cut *t) {
 }
 
 size_t fl_conv2d_scratch_size(const fl_conv2d *c, int bound) {
-  if (c->batch == 0 || c->out_height == 0 || c->out_width == 0 || is_plain_product(c)) {
+  if (c->batch == 0 || c->out_height == 0 || c->out_width == 0 || fl_conv2d_is_product(c)) {
     return 0;
   }
   cut t = cut_of(c);
@@ -103,7 +103,7 @@ void fl_conv2d_run(const fl_conv2d *c, void *scratch) {
   if (c->batch == 0 || pixels == 0 || c->out_channels == 0) {
     return;
   }
-  if (is_plain_product(c)) {
+  if (fl_conv2d_is_product(c)) {
     const fl_gemm g = {c->out_channels, 1, c->channels, c->weight, c->bias, c->activation, 0};
     fl_gemm_dense(&g, c->input, c->channels, c->batch * pixels, c->out, c->out_channels, c->addend, c->out_channels);
     return;

@@ -33,6 +33,9 @@ int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, in
 /* Reads the input, and from argument `at` on kernel_size, stride, padding, dilation, groups and out_channels. */
 fl_status fl_conv2d_read(fl_context *context, fl_value *const *args, int at, fl_conv2d *c, int64_t *groups);
 
+/* True where every pixel is a row of a matrix, times the weight: a kernel of one pixel that steps by one and needs no padding. */
+int fl_conv2d_is_product(const fl_conv2d *c);
+
 /* True of the dim order [0, 2, 3, 1], size-1 dimensions anywhere. */
 int fl_is_channels_last(const fl_tensor *t);
 

@@ -65,11 +65,6 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
   return FL_OK;
 }
 
-static int is_plain(const fl_conv2d *c) {
-  return c->kernel_height == 1 && c->kernel_width == 1 && c->stride_height == 1 && c->stride_width == 1 && c->padding_height == 0 &&
-         c->padding_width == 0;
-}
-
 size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_context context = {0};
   fl_conv2d c;
@@ -79,7 +74,7 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
     return 0;
   }
   const size_t taps = c.kernel_height * c.kernel_width;
-  if (taps > MOST_PRODUCTS || (groups == 1 && (is_plain(&c) || c.channels > MOST_PRODUCTS || taps * c.channels > MOST_PRODUCTS))) {
+  if (taps > MOST_PRODUCTS || (groups == 1 && (fl_conv2d_is_product(&c) || c.channels > MOST_PRODUCTS || taps * c.channels > MOST_PRODUCTS))) {
     return 0;
   }
   return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * taps * c.channels) : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, 2 * taps);
@@ -102,7 +97,7 @@ static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size
 
 static void run_dense(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *window, uint8_t *out) {
   const size_t pixels = c->out_height * c->out_width;
-  if (is_plain(c)) {
+  if (fl_conv2d_is_product(c)) {
     fl_integer_product_run(product, input, product->k, c->batch * pixels, out, product->n);
     return;
   }
@@ -196,7 +191,7 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   FL_TRY(fl_resize(context, out, sizes, 4));
   FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
   if (groups == 1) {
-    const size_t size = is_plain(&c) ? 0 : FL_QUAD_ROWS * k;
+    const size_t size = fl_conv2d_is_product(&c) ? 0 : FL_QUAD_ROWS * k;
     FL_TAKE(uint8_t, window, size);
     run_dense(&c, &product, input->data, (uint8_t)zero, window, out->data);
   } else {
