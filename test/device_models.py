@@ -144,8 +144,8 @@ class Ids(nn.Module):
 
 def llama_of_any_length() -> Case:
     """A block of Llama on 2 to 64 tokens."""
-    model, (ids,) = llama(16, 1)
-    calls = [(ids,), *((torch.randint(0, 4096, (1, length)),) for length in (5, 64, 2))]
+    model, (ids,) = llama(16, 1, vocabulary=256)
+    calls = [(ids,), *((torch.randint(0, 256, (1, length)),) for length in (5, 64, 2))]
     return Case(Ids(model), calls, ({1: torch.export.Dim("length", min=2, max=64)},))
 
 
@@ -189,11 +189,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "ds_cnn": ds_cnn,
     "deit_tiny": lambda: _case(deit_tiny(32, 1)),
     "gpt2": lambda: _case(gpt2(16, 1, vocabulary=256)),
-    "llama": lambda: _case(llama(16, 1)),
+    "llama": lambda: _case(llama(16, 1, vocabulary=256)),
     "llama of any length": llama_of_any_length,
     "rows of any number": rows_of_any_number,
     "lstm_classifier": lambda: _case(lstm_classifier(8)),
-    "minilm": lambda: _case(minilm(16, 1)),
+    "minilm": lambda: _case(minilm(16, 1, vocabulary=256)),
 }
 
 HALF_CASES: dict[str, Callable[[], Case]] = {

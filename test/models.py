@@ -236,12 +236,12 @@ def gpt2(length: int = 64, layers: int = 2, vocabulary: int = 50257, width: int 
     return _finish(_Output(model, ("input_ids",), "logits", use_cache=False), _ids(config.vocab_size, length))
 
 
-def llama(length: int = 64, layers: int = 2) -> Model:
+def llama(length: int = 64, layers: int = 2, vocabulary: int = 4096) -> Model:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     _seed()
     config = cast(Any, LlamaConfig)(
-        vocab_size=4096,
+        vocab_size=vocabulary,
         hidden_size=512,
         intermediate_size=1408,
         num_hidden_layers=layers,
@@ -288,10 +288,11 @@ MODELS: dict[str, Callable[[], Model]] = {
 }
 
 SMALLER: dict[str, Callable[[], Model]] = MODELS | {
-    "minilm": lambda: minilm(vocabulary=2048),
+    "minilm": lambda: minilm(layers=2, vocabulary=2048),
     "mobilenet_v2": lambda: mobilenet_v2(128),
     "resnet18": lambda: resnet18(64, width=32),
-    "deit_tiny": lambda: deit_tiny(64),
+    "deit_tiny": lambda: deit_tiny(64, layers=4),
     "gpt2": lambda: gpt2(vocabulary=2048, width=384),
+    "llama": lambda: llama(vocabulary=512),
 }
 """Images small enough for stock ExecuTorch's portable convolution, and weights that leave room; the benchmarks take them at full size."""
