@@ -81,8 +81,9 @@ def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
     from executorch.runtime import Runtime
 
     stock: Any = Runtime
-    loaded = stock.get().load_program(program).load_method("forward")
-    return lambda: loaded.execute(inputs)[0].numpy()
+    held = stock.get().load_program(program)
+    method = held.load_method("forward")  # reads the bytes that its program keeps
+    return lambda _held=held: method.execute(inputs)[0].numpy()
 
 
 def run_ours(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
