@@ -46,7 +46,7 @@ BACKEND = Backend(
         hardware="CPUs of Intel, AMD and Arm; Intel's GPUs and NPUs, which are not tested here",
         platform="Linux, macOS",
         choose="computers with Intel's processors; what OpenVINO compiles for them",
-        runtimes="Flambeau's runtime; ExecuTorch loads some of what is compiled ahead: `openvino{compiled=true}`",
+        runtimes="Flambeau's runtime; ExecuTorch, from bytes, where it is compiled ahead: `openvino{compiled=true}`",
         state=State.RUNS_HERE,
     ),
 )

@@ -14,20 +14,21 @@ Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 def to_value(attribute: Attribute) -> Value | Attribute:
     """The Python value of an attribute, where extents are ints; any other attribute, such as a type, unchanged."""
-    if isinstance(attribute, IntegerAttr):
+    kind = type(attribute)  # isinstance is slow for attributes, whose classes are abstract
+    if kind is IntegerAttr:
         attribute = cast("IntegerAttr[Any]", attribute)
         return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
-    if isinstance(attribute, FloatAttr):
+    if kind is FloatAttr:
         return cast("FloatAttr[Any]", attribute).value.data
-    if isinstance(attribute, StringAttr):
-        return attribute.data
-    if isinstance(attribute, DenseArrayBase):
+    if kind is StringAttr:
+        return cast(StringAttr, attribute).data
+    if kind is DenseArrayBase:
         array = cast("DenseArrayBase[Any]", attribute)
         items = cast("tuple[int | float, ...]", array.get_values())
         return tuple(bool(item) for item in items) if array.elt_type == i1 else tuple(items)
-    if isinstance(attribute, ExtentAttr):
-        return attribute.value
-    if is_extents(attribute):
+    if kind is ExtentAttr:
+        return cast(ExtentAttr, attribute).value
+    if kind is ArrayAttr and is_extents(attribute):
         return tuple([item.value for item in cast("ArrayAttr[ExtentAttr]", attribute)])
     return attribute
 

@@ -31,13 +31,14 @@ def symbols_of(module: ModuleOp) -> dict[str, Operation]:
 
 def symbols_in(attribute: Attribute) -> Iterator[str]:
     """The symbols that an attribute refers to, at any depth; the root of a nested reference."""
-    if isinstance(attribute, SymbolRefAttr):
-        yield attribute.root_reference.data
-    elif isinstance(attribute, ArrayAttr):
+    kind = type(attribute)  # isinstance is slow for attributes, whose classes are abstract
+    if kind is SymbolRefAttr:
+        yield cast(SymbolRefAttr, attribute).root_reference.data
+    elif kind is ArrayAttr:
         for item in cast("ArrayAttr[Attribute]", attribute):
             yield from symbols_in(item)
-    elif isinstance(attribute, DictionaryAttr):
-        for item in attribute.data.values():
+    elif kind is DictionaryAttr:
+        for item in cast(DictionaryAttr, attribute).data.values():
             yield from symbols_in(item)
     elif isinstance(attribute, ParametrizedAttribute):
         for item in attribute.parameters:

@@ -263,9 +263,10 @@ class SchemaOp(IRDLOperation):
 
     def argument(self, name: str) -> Any:
         """One argument by its schema name: a value or a list of them, a Python value, or None. Raises KeyError."""
-        for argument, value in zip(self.schema.arguments, self.arguments(), strict=True):
+        for index, argument in enumerate(self.schema.arguments):
             if argument.name == name:
-                return value
+                attribute = self.properties.get(name)
+                return self.arguments()[index] if argument.type.is_tensor or attribute is None else to_value(attribute)
         raise KeyError(f"{self.name} has no argument {name!r}")
 
     def written(self) -> list[SSAValue]:
@@ -481,9 +482,7 @@ def row(
             raise ValueError(f"{cls.__name__} is not an operator: derive it from SchemaOp")
         found = _again(cls, parsed) if "schema" in vars(cls) else cls
         found.name = f"{dialect}.{parsed.name}"
-        found.schema = parsed
-        found.core = core
-        found.keep = keep
+        found.schema, found.core, found.keep = parsed, core, keep
         found.moves, found.stores = cls.moves or parsed.is_view, cls.stores or cls.moves or parsed.is_view
         found.definition = None
         found.siblings = {"row": found, dialect: found}

@@ -71,7 +71,12 @@ class ModuleConstants:
         return source.sym_name.data if source is not None else "constant"
 
     def add(self, name: str, array: Array, kind: Tensor) -> GlobalLoadConstantOp:
-        """Adds a global with these elements and gives a detached load of it. An equal global of the same type is used again."""
+        """Adds a global with these elements and gives a detached load of it. An equal global of the same type is used again.
+
+        Raises ValueError for an array of another shape than the type's.
+        """
+        if array.shape != kind.get_shape():
+            raise ValueError(f"constant {name!r}: an array of shape {array.shape} is no {kind}")
         # Not every dtype is one that buffers know; their bytes are.
         stored = stored_array(array, kind).reshape(-1).view(np.uint8).data
         store = blob_store(self._context)

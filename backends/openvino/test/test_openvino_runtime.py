@@ -86,6 +86,27 @@ def test_a_compiled_model_is_kept_in_the_cache_folder(tmp_path: Path):
         assert [path.suffix for path in tmp_path.iterdir()] == [".blob"]
 
 
+STOCK = """
+import numpy, torch
+from pathlib import Path
+from executorch.runtime import Runtime
+
+program = Runtime.get().load_program(Path("model.pte").read_bytes())
+(found,) = program.load_method("forward").execute([torch.from_numpy(numpy.load("x.npy"))])
+numpy.save("y.npy", found.numpy())
+"""
+
+
+def test_stock_executorch_runs_what_is_compiled_from_bytes(compiled: bytes, openvino_library: Path, tmp_path: Path):
+    """It looks for the library once in a process, and unmaps the constants of a file that OpenVINO still reads."""
+    (tmp_path / "model.pte").write_bytes(compiled)
+    np.save(tmp_path / "x.npy", IMAGE.numpy())
+    environment = {**os.environ, "OPENVINO_LIB_PATH": str(openvino_library)}
+    subprocess.run([sys.executable, "-c", STOCK], check=True, cwd=tmp_path, env=environment)
+    # It does not ask for float32.
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), net()(IMAGE).detach().numpy(), rtol=0.05)
+
+
 def test_what_executorch_compiles_runs(compiled: bytes):
     """Its payload is an export without our label."""
     bare = bytearray(compiled)

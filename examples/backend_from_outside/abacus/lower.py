@@ -1,6 +1,5 @@
 """From operators of the edge level to those of the device."""
 
-import numpy as np
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendOptions
@@ -38,6 +37,6 @@ def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight = op.operands[:2]
     array = constants.array(weight)
     assert array is not None
-    transposed = constants.add(constants.name(weight), np.ascontiguousarray(array.T), tensor(f32, array.T.shape))
+    transposed = constants.add(constants.name(weight), array.T, tensor(f32, array.T.shape))
     product = d.MultiplyMatricesOp(x, transposed.result).result
     return product if op.argument("bias") is None else d.AddOp(product, op.argument("bias")).result
