@@ -1,54 +1,79 @@
 #include "integer_products.h"
 
-/* The first results, as many as vectors hold; returns how many. */
-static size_t requantize_vectors(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out) {
-  size_t j = 0;
-#if defined(FL_SIMD_AVX512) && defined(__AVX512DQ__)
-  const __m512i one = _mm512_set1_epi64(1), zero_point = _mm512_set1_epi64(to->zero_point);
-  const __m512i low = _mm512_set1_epi64(to->low), high = _mm512_set1_epi64(to->high);
-  for (; j + 8 <= count; j += 8) {
-    const __m256i bias = _mm256_loadu_si256((const void *)(to->bias + first + j)), sum = _mm256_loadu_si256((const void *)(sums + j));
-    const __m512i multiplier = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)(to->multiplier + first + j)));
-    const __m512i shift = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const void *)(to->shift + first + j)));
-    const __m512i product = _mm512_mul_epi32(_mm512_cvtepi32_epi64(_mm256_add_epi32(sum, bias)), multiplier);
-    const __m512i half = _mm512_sllv_epi64(one, _mm512_sub_epi64(shift, one));
-    const __m512i value = _mm512_add_epi64(_mm512_srav_epi64(_mm512_add_epi64(product, half), shift), zero_point);
-    const __m128i bytes = _mm512_cvtepi64_epi8(_mm512_min_epi64(_mm512_max_epi64(value, low), high));
-    memcpy(out + j, &bytes, 8);
+/* Vectors multiply every second lane, in 64 bits: the odd lanes are moved to even ones and back. Returns 0 where it does nothing. */
+static int requantize_vectors(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride) {
+#if defined(FL_SIMD_AVX512)
+  if (!to->is_narrow) {
+    return 0;
   }
-#elif defined(FL_SIMD_AVX) && defined(__AVX2__)
-  const __m256i one = _mm256_set1_epi64x(1), raise = _mm256_set1_epi64x(INT64_MIN), zero_point = _mm256_set1_epi64x(to->zero_point);
-  const __m256i low = _mm256_set1_epi64x(to->low), high = _mm256_set1_epi64x(to->high);
-  for (; j + 4 <= count; j += 4) {
-    const __m128i bias = _mm_loadu_si128((const void *)(to->bias + first + j)), sum = _mm_loadu_si128((const void *)(sums + j));
-    const __m256i multiplier = _mm256_cvtepi32_epi64(_mm_loadu_si128((const void *)(to->multiplier + first + j)));
-    const __m256i shift = _mm256_cvtepi32_epi64(_mm_loadu_si128((const void *)(to->shift + first + j)));
-    const __m256i product = _mm256_mul_epi32(_mm256_cvtepi32_epi64(_mm_add_epi32(sum, bias)), multiplier);
-    const __m256i half = _mm256_sllv_epi64(one, _mm256_sub_epi64(shift, one));
-    /* An arithmetic shift, which AVX2 lacks: of what is raised to be positive. */
-    const __m256i raised = _mm256_srlv_epi64(_mm256_xor_si256(_mm256_add_epi64(product, half), raise), shift);
-    __m256i value = _mm256_add_epi64(_mm256_sub_epi64(raised, _mm256_srlv_epi64(raise, shift)), zero_point);
-    value = _mm256_blendv_epi8(value, low, _mm256_cmpgt_epi64(low, value));
-    value = _mm256_blendv_epi8(value, high, _mm256_cmpgt_epi64(value, high));
-    int64_t whole[4];
-    _mm256_storeu_si256((void *)whole, value);
-    for (size_t i = 0; i < 4; ++i) {
-      out[j + i] = (uint8_t)whole[i];
+  const __mmask16 mask = (__mmask16)((1u << count) - 1);
+  const __m512i bias = _mm512_maskz_loadu_epi32(mask, to->bias + first), multiplier = _mm512_maskz_loadu_epi32(mask, to->multiplier + first);
+  const __m512i shift = _mm512_maskz_loadu_epi32(mask, to->shift + first), one = _mm512_set1_epi64(1);
+  const __m512i multipliers[2] = {multiplier, _mm512_srli_epi64(multiplier, 32)};
+  const __m512i shifts[2] = {_mm512_and_si512(shift, _mm512_set1_epi64(UINT32_MAX)), _mm512_srli_epi64(shift, 32)};
+  const __m512i halves[2] = {_mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[0]), 1), _mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[1]), 1)};
+  const __m512i zero_point = _mm512_set1_epi32(to->zero_point);
+  const __m512i low = _mm512_set1_epi32(to->low - to->zero_point), high = _mm512_set1_epi32(to->high - to->zero_point);
+  for (size_t r = 0; r < rows; ++r) {
+    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums[r]), bias);
+    const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, multipliers[0]), halves[0]);
+    const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), multipliers[1]), halves[1]);
+    __m512i value = _mm512_srav_epi64(even, shifts[0]);
+    value = _mm512_mask_mov_epi32(value, 0xAAAA, _mm512_slli_epi64(_mm512_srav_epi64(odd, shifts[1]), 32));
+    value = _mm512_add_epi32(_mm512_min_epi32(_mm512_max_epi32(value, low), high), zero_point);
+    _mm512_mask_cvtepi32_storeu_epi8(out + r * stride, mask, value);
+  }
+  return 1;
+#elif defined(__AVX2__)
+  if (!to->is_narrow || count < FL_PANEL) {
+    return 0;
+  }
+  const __m256i one = _mm256_set1_epi64x(1), raise = _mm256_set1_epi64x(INT64_MIN), zero_point = _mm256_set1_epi32(to->zero_point);
+  const __m256i low = _mm256_set1_epi32(to->low - to->zero_point), high = _mm256_set1_epi32(to->high - to->zero_point);
+  for (size_t j = 0; j < FL_PANEL; j += 8) {
+    const __m256i bias = _mm256_loadu_si256((const void *)(to->bias + first + j));
+    const __m256i multiplier = _mm256_loadu_si256((const void *)(to->multiplier + first + j));
+    const __m256i shift = _mm256_loadu_si256((const void *)(to->shift + first + j));
+    const __m256i multipliers[2] = {multiplier, _mm256_srli_epi64(multiplier, 32)};
+    const __m256i shifts[2] = {_mm256_and_si256(shift, _mm256_set1_epi64x(UINT32_MAX)), _mm256_srli_epi64(shift, 32)};
+    __m256i halves[2], raised[2];
+    for (size_t i = 0; i < 2; ++i) {
+      /* AVX2 shifts 64 bits without a sign: what is raised to be positive, less the raise. */
+      halves[i] = _mm256_add_epi64(_mm256_srli_epi64(_mm256_sllv_epi64(one, shifts[i]), 1), raise);
+      raised[i] = _mm256_srlv_epi64(raise, shifts[i]);
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const void *)(sums[r] + j)), bias);
+      const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(sum, multipliers[0]), halves[0]);
+      const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sum, 32), multipliers[1]), halves[1]);
+      const __m256i evens = _mm256_sub_epi64(_mm256_srlv_epi64(even, shifts[0]), raised[0]);
+      const __m256i odds = _mm256_sub_epi64(_mm256_srlv_epi64(odd, shifts[1]), raised[1]);
+      __m256i value = _mm256_blend_epi32(evens, _mm256_slli_epi64(odds, 32), 0xAA);
+      value = _mm256_add_epi32(_mm256_min_epi32(_mm256_max_epi32(value, low), high), zero_point);
+      value = _mm256_and_si256(value, _mm256_set1_epi32(0xFF));
+      const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+      _mm_storel_epi64((void *)(out + r * stride + j), _mm_packus_epi16(words, words));
     }
   }
+  return 1;
 #else
-  (void)to, (void)sums, (void)first, (void)count, (void)out;
+  (void)to, (void)sums, (void)rows, (void)first, (void)count, (void)out, (void)stride;
+  return 0;
 #endif
-  return j;
 }
 
-void fl_requantize(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out) {
-  for (size_t j = requantize_vectors(to, sums, first, count, out); j < count; ++j) {
-    const size_t c = first + j;
-    const int32_t whole = (int32_t)((uint32_t)sums[j] + (uint32_t)to->bias[c]);
-    const int64_t scaled = ((int64_t)whole * to->multiplier[c] + ((int64_t)1 << (to->shift[c] - 1))) >> to->shift[c];
-    const int64_t value = scaled + to->zero_point;
-    out[j] = (uint8_t)(value < to->low ? to->low : value > to->high ? to->high : value);
+void fl_requantize(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride) {
+  if (requantize_vectors(to, sums, rows, first, count, out, stride)) {
+    return;
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t j = 0; j < count; ++j) {
+      const size_t c = first + j;
+      const int32_t whole = (int32_t)((uint32_t)sums[r][j] + (uint32_t)to->bias[c]);
+      const int64_t scaled = ((int64_t)whole * to->multiplier[c] + ((int64_t)1 << (to->shift[c] - 1))) >> to->shift[c];
+      const int64_t value = scaled + to->zero_point;
+      out[r * stride + j] = (uint8_t)(value < to->low ? to->low : value > to->high ? to->high : value);
+    }
   }
 }
 
@@ -64,28 +89,60 @@ FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k) {
   return quad;
 }
 
-/* The sums of the products of `m` rows with one panel; m is a constant where this is inlined. */
-FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
-                            int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
-  const size_t quads = fl_quads(p->k);
 #if defined(FL_QUAD_VECTOR)
-  const uint32_t flip = p->is_signed ? 0x80808080u : 0;
+typedef int32_t loose_int32 __attribute__((aligned(1), may_alias));
+
+/* 128 times the sum of k bytes of int8. */
+static int32_t raised_sum(const uint8_t *row, size_t k) {
   const __m512i ones = _mm512_set1_epi8(1);
-  __m512i c[FL_QUAD_ROWS], weights = _mm512_setzero_si512();
-  FL_UNROLL for (size_t i = 0; i < m; ++i) { c[i] = _mm512_setzero_si512(); }
-  for (size_t q = 0; q < quads; ++q) {
-    const __m512i w = _mm512_loadu_si512(panel + q * FL_PANEL * FL_QUAD);
-    /* The intrinsic makes GCC 12 spill the sums. */
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(weights) : "v"(ones), "v"(w));
-    FL_UNROLL for (size_t i = 0; i < m; ++i) {
-      const __m512i a = _mm512_set1_epi32((int)(quad_of(rows + i * stride, q, p->k) ^ flip));
+  __m512i sum = _mm512_setzero_si512();
+  for (size_t i = 0; i < k; i += 64) {
+    const __mmask64 mask = k - i < 64 ? ((__mmask64)1 << (k - i)) - 1 : ~(__mmask64)0;
+    sum = _mm512_dpbusd_epi32(sum, ones, _mm512_maskz_loadu_epi8(mask, row + i));
+  }
+  return 128 * _mm512_reduce_add_epi32(sum);
+}
+
+/* Adds the products of quad `q` of m rows. The intrinsic makes GCC 12 spill the sums. */
+FL_INLINE void add_quads(__m512i c[FL_QUAD_ROWS], __m512i w, const uint8_t *rows, size_t stride, size_t q, size_t k, const size_t m, const int is_signed) {
+  const __m512i raised = _mm512_xor_si512(w, _mm512_set1_epi8(-128));
+  FL_UNROLL for (size_t i = 0; i < m; ++i) {
+    const uint8_t *const row = rows + i * stride;
+    if (k - q * FL_QUAD < FL_QUAD) {
+      const __m512i a = _mm512_set1_epi32((int)quad_of(row, q, k));
+      if (is_signed) {
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(c[i]) : "v"(raised), "v"(a));
+      } else {
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(c[i]) : "v"(a), "v"(w));
+      }
+    } else if (is_signed) {
+      __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(c[i]) : "v"(raised), "m"(*(const loose_int32 *)(row + q * FL_QUAD)));
+    } else {
+      const __m512i a = _mm512_set1_epi32(*(const loose_int32 *)(row + q * FL_QUAD));
       __asm__("vpdpbusd %2, %1, %0" : "+v"(c[i]) : "v"(a), "v"(w));
     }
   }
-  const __m512i more = p->is_signed ? _mm512_slli_epi32(weights, 7) : _mm512_setzero_si512();
-  FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], more)); }
+}
+#endif
+
+/* The sums of the products of `m` rows with one panel; m and is_signed are constants where this is inlined. `raised` is of raised_sum. */
+FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
+                            const int is_signed, const int32_t *raised, int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
+  const size_t quads = fl_quads(p->k);
+#if defined(FL_QUAD_VECTOR)
+  const size_t whole = p->k / FL_QUAD;
+  __m512i c[FL_QUAD_ROWS];
+  FL_UNROLL for (size_t i = 0; i < m; ++i) { c[i] = _mm512_setzero_si512(); }
+  for (size_t q = 0; q < whole; ++q) {
+    add_quads(c, _mm512_loadu_si512(panel + q * FL_PANEL * FL_QUAD), rows, stride, q, (q + 1) * FL_QUAD, m, is_signed);
+  }
+  if (whole < quads) {
+    add_quads(c, _mm512_loadu_si512(panel + whole * FL_PANEL * FL_QUAD), rows, stride, whole, p->k, m, is_signed);
+  }
+  FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], _mm512_set1_epi32(raised[i]))); }
 #elif defined(__AVX2__)
   /* In 16 bits: two products at a time, four columns in a vector. */
+  (void)raised;
   __m256i c[FL_QUAD_ROWS][4];
   FL_UNROLL for (size_t i = 0; i < 4 * m; ++i) { c[i / 4][i % 4] = _mm256_setzero_si256(); }
   for (size_t q = 0; q < quads; ++q) {
@@ -95,7 +152,7 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
     }
     FL_UNROLL for (size_t i = 0; i < m; ++i) {
       const __m128i quad = _mm_set1_epi32((int)quad_of(rows + i * stride, q, p->k));
-      const __m256i a = p->is_signed ? _mm256_cvtepi8_epi16(quad) : _mm256_cvtepu8_epi16(quad);
+      const __m256i a = is_signed ? _mm256_cvtepi8_epi16(quad) : _mm256_cvtepu8_epi16(quad);
       FL_UNROLL for (size_t j = 0; j < 4; ++j) { c[i][j] = _mm256_add_epi32(c[i][j], _mm256_madd_epi16(a, w[j])); }
     }
   }
@@ -106,6 +163,7 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
     }
   }
 #else
+  (void)raised;
   memset(sums, 0, m * sizeof sums[0]);
   for (size_t q = 0; q < quads; ++q) {
     const int8_t *const w = panel + q * FL_PANEL * FL_QUAD;
@@ -114,7 +172,7 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
       uint8_t bytes[FL_QUAD];
       memcpy(bytes, &quad, sizeof bytes);
       for (size_t t = 0; t < FL_QUAD; ++t) {
-        const int32_t x = p->is_signed ? (int8_t)bytes[t] : (int32_t)bytes[t];
+        const int32_t x = is_signed ? (int8_t)bytes[t] : (int32_t)bytes[t];
         for (size_t j = 0; j < FL_PANEL; ++j) {
           sums[i][j] += x * w[FL_QUAD * j + t];
         }
@@ -124,23 +182,36 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
 #endif
 }
 
-void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
+FL_INLINE void run_product(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, const int is_signed, uint8_t *out,
+                           size_t out_stride) {
   const size_t size = fl_quads(p->k) * FL_PANEL * FL_QUAD;
   for (size_t i = 0; i < m; i += FL_QUAD_ROWS) {
     const size_t count = m - i < FL_QUAD_ROWS ? m - i : FL_QUAD_ROWS;
+    const uint8_t *const from = rows + i * stride;
+    int32_t raised[FL_QUAD_ROWS] = {0};
+#if defined(FL_QUAD_VECTOR)
+    for (size_t r = 0; is_signed && r < count; ++r) {
+      raised[r] = raised_sum(from + r * stride, p->k);
+    }
+#endif
     for (size_t j = 0; j < p->n; j += FL_PANEL) {
       int32_t sums[FL_QUAD_ROWS][FL_PANEL];
       const int8_t *const panel = p->weight + j / FL_PANEL * size;
-      const uint8_t *const from = rows + i * stride;
       if (count == FL_QUAD_ROWS) {
-        sum_products(p, panel, from, stride, FL_QUAD_ROWS, sums);
+        sum_products(p, panel, from, stride, FL_QUAD_ROWS, is_signed, raised, sums);
       }
       for (size_t r = 0; count < FL_QUAD_ROWS && r < count; ++r) {
-        sum_products(p, panel, from + r * stride, stride, 1, sums + r);
+        sum_products(p, panel, from + r * stride, stride, 1, is_signed, raised + r, sums + r);
       }
-      for (size_t r = 0; r < count; ++r) {
-        fl_requantize(&p->to, sums[r], j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL, out + (i + r) * out_stride + j);
-      }
+      fl_requantize(&p->to, sums, count, j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL, out + i * out_stride + j, out_stride);
     }
+  }
+}
+
+void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
+  if (p->is_signed) {
+    run_product(p, rows, stride, m, 1, out, out_stride);
+  } else {
+    run_product(p, rows, stride, m, 0, out, out_stride);
   }
 }

@@ -9,7 +9,7 @@
 #include "gemm.h"
 
 #define FL_QUAD 4
-#if defined(__AVX512VNNI__) && defined(FL_SIMD_AVX512)
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(FL_SIMD_AVX512)
 #define FL_QUAD_VECTOR 1
 #endif
 
@@ -26,6 +26,7 @@
 typedef struct fl_requantization {
   const int32_t *bias, *multiplier, *shift;
   int32_t zero_point, low, high;
+  int is_narrow; /* no shift is below 31: what is shifted fits int32 */
 } fl_requantization;
 
 typedef struct fl_integer_product {
@@ -37,8 +38,8 @@ typedef struct fl_integer_product {
 
 static inline size_t fl_quads(size_t k) { return (k + FL_QUAD - 1) / FL_QUAD; }
 
-/* The sums of `count` channels from channel `first` on, as bytes. */
-void fl_requantize(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out);
+/* The sums of `rows` rows for `count` channels from channel `first` on, as bytes; the rows of `out` are `stride` bytes apart. */
+void fl_requantize(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride);
 
 /* m rows of k bytes each, `stride` bytes apart, times the weight; results are `out_stride` bytes apart. */
 void fl_integer_product_run(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);

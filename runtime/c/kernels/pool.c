@@ -249,6 +249,36 @@ static void maximum_of_channels(const image *in, size_t start, const range *r, f
   }
 }
 
+#define BYTE_LANES 32
+
+/* The same for BYTE_LANES channels of bytes; those of int8 are compared with their sign bit flipped. */
+static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t start, const range *r, uint8_t *best_out, int64_t *index_out, size_t index_stride) {
+  const uint8_t flip = in->tensor->dtype == FL_INT8 ? 0x80 : 0;
+  uint8_t best[BYTE_LANES] = {0}, is_better[BYTE_LANES];
+  int32_t index[BYTE_LANES];
+  for (size_t u = 0; u < BYTE_LANES; ++u) {
+    index[u] = (int32_t)(r->first[0] * in->size[1] + r->first[1]);
+  }
+  for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
+    for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
+      const uint8_t *const v = (const uint8_t *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
+      const int32_t at = (int32_t)(i * in->size[1] + j);
+      FL_INDEPENDENT for (size_t u = 0; u < BYTE_LANES; ++u) {
+        const uint8_t value = v[u] ^ flip;
+        is_better[u] = value > best[u];
+        best[u] = value > best[u] ? value : best[u];
+      }
+      FL_INDEPENDENT for (size_t u = 0; u < BYTE_LANES; ++u) {
+        index[u] = is_better[u] ? at : index[u];
+      }
+    }
+  }
+  for (size_t u = 0; u < BYTE_LANES; ++u) {
+    best_out[u] = best[u] ^ flip;
+    index_out[u * index_stride] = index[u];
+  }
+}
+
 fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -269,8 +299,8 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
   FL_TRY(resize_like(context, indices, input, w.out[0], w.out[1]));
   (void)image_of(out_tensor, &out);
   (void)image_of(indices, &places);
-  const int vectors = input->dtype == FL_FLOAT32 && in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 &&
-                      w.dilation[1] == 1;
+  const int vectors = in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 && w.dilation[1] == 1;
+  const int floats = vectors && input->dtype == FL_FLOAT32, bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
   const size_t element = fl_dtype_size(input->dtype);
   range r;
   for (size_t n = 0; n < in.batch; ++n) {
@@ -282,7 +312,11 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
         const size_t place = n * places.batch_stride + (size_t)y * places.stride[0] + (size_t)x * places.stride[1];
         int64_t *index = (int64_t *)indices->data + place;
         size_t c = 0;
-        for (; vectors && c + FL_LANES <= in.channels; c += FL_LANES) {
+        for (; bytes && c + BYTE_LANES <= in.channels; c += BYTE_LANES) {
+          maximum_of_bytes(&in, n * in.batch_stride + c, &r, (uint8_t *)out_tensor->data + to + c, index + c * places.channel_stride,
+                           places.channel_stride);
+        }
+        for (; floats && c + FL_LANES <= in.channels; c += FL_LANES) {
           maximum_of_channels(&in, n * in.batch_stride + c, &r, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
                               places.channel_stride);
         }

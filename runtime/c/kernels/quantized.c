@@ -20,9 +20,10 @@ static fl_status read_requantization(fl_context *context, fl_value *const *args,
   }
   FL_CHECK(context, numbers[1] <= numbers[2], "low must not be above high");
   const int32_t *const data = parameters->data;
-  *to = (fl_requantization){data, data + channels, data + 2 * channels, (int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2]};
+  *to = (fl_requantization){data, data + channels, data + 2 * channels, (int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2], 1};
   for (size_t c = 0; c < channels; ++c) {
     FL_CHECK(context, to->shift[c] >= 1 && to->shift[c] <= MOST_SHIFT, "a shift must be from 1 to 61");
+    to->is_narrow &= to->shift[c] >= 31;
   }
   return FL_OK;
 }
@@ -77,84 +78,154 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   if (taps > MOST_PRODUCTS || (groups == 1 && (fl_conv2d_is_product(&c) || c.channels > MOST_PRODUCTS || taps * c.channels > MOST_PRODUCTS))) {
     return 0;
   }
-  return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * taps * c.channels) : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, 2 * taps);
+  return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * fl_quads(taps * c.channels) * FL_QUAD)
+                     : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, FL_QUAD_ROWS * taps);
 }
 
 /* The pixels under the kernel at one place of the output, side by side; `zero` where there is no image. */
 static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size_t x, uint8_t zero, uint8_t *to) {
-  for (size_t i = 0; i < c->kernel_height; ++i) {
+  const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
+  const size_t bytes = c->kernel_width * c->channels;
+  const int whole = c->dilation_width == 1 && left >= 0 && left + (int64_t)c->kernel_width <= (int64_t)c->width;
+  for (size_t i = 0; i < c->kernel_height; ++i, to += bytes) {
     const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
-    for (size_t j = 0; j < c->kernel_width; ++j, to += c->channels) {
-      const int64_t column = (int64_t)(x * c->stride_width + j * c->dilation_width) - (int64_t)c->padding_width;
-      if (row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width) {
-        memcpy(to, image + ((size_t)row * c->width + (size_t)column) * c->channels, c->channels);
+    if (row < 0 || row >= (int64_t)c->height) {
+      memset(to, zero, bytes);
+      continue;
+    }
+    const uint8_t *const line = image + (size_t)row * c->width * c->channels;
+    if (whole) {
+      memcpy(to, line + (size_t)left * c->channels, bytes);
+      continue;
+    }
+    for (size_t j = 0; j < c->kernel_width; ++j) {
+      const int64_t column = left + (int64_t)(j * c->dilation_width);
+      if (column >= 0 && column < (int64_t)c->width) {
+        memcpy(to + j * c->channels, line + (size_t)column * c->channels, c->channels);
       } else {
-        memset(to, zero, c->channels);
+        memset(to + j * c->channels, zero, c->channels);
       }
     }
   }
 }
 
+/* Windows are filled up to whole quads: the packed weight is 0 there. */
 static void run_dense(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *window, uint8_t *out) {
-  const size_t pixels = c->out_height * c->out_width;
+  const size_t pixels = c->out_height * c->out_width, stride = fl_quads(product->k) * FL_QUAD;
+  fl_integer_product filled = *product;
+  filled.k = stride;
   if (fl_conv2d_is_product(c)) {
     fl_integer_product_run(product, input, product->k, c->batch * pixels, out, product->n);
     return;
   }
+  memset(window, 0, FL_QUAD_ROWS * stride);
   for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
     for (size_t at = 0; at < pixels; at += FL_QUAD_ROWS) {
       const size_t rows = pixels - at < FL_QUAD_ROWS ? pixels - at : FL_QUAD_ROWS;
       for (size_t r = 0; r < rows; ++r) {
-        copy_window(c, input, (at + r) / c->out_width, (at + r) % c->out_width, zero, window + r * product->k);
+        copy_window(c, input, (at + r) / c->out_width, (at + r) % c->out_width, zero, window + r * stride);
       }
-      fl_integer_product_run(product, window, product->k, rows, out + (n * pixels + at) * product->n, product->n);
+      fl_integer_product_run(&filled, window, stride, rows, out + (n * pixels + at) * product->n, product->n);
     }
   }
 }
 
-/* FL_PANEL channels at a time: their sums of products over the taps; `type` is that of the bytes. */
-#define DEFINE_TAPS(name, type)                                                                                  \
-  static void name(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, int32_t *sums) { \
-    int32_t totals[FL_PANEL] = {0};                                                                              \
-    for (size_t tap = 0; tap < k; ++tap, weight += channels) {                                                   \
-      const type *const x = (const void *)taps[tap];                                                             \
-      for (size_t i = 0; i < FL_PANEL; ++i) {                                                                    \
-        totals[i] += x[i] * weight[i];                                                                           \
-      }                                                                                                          \
-    }                                                                                                            \
-    memcpy(sums, totals, sizeof totals);                                                                         \
-  }
-DEFINE_TAPS(signed_taps, int8_t)
-DEFINE_TAPS(unsigned_taps, uint8_t)
+#if defined(__AVX2__)
+/* FL_PANEL bytes as 16-bit numbers. */
+FL_INLINE __m256i widened(const void *bytes, const int is_signed) {
+  const __m128i loaded = _mm_loadu_si128(bytes);
+  return is_signed ? _mm256_cvtepi8_epi16(loaded) : _mm256_cvtepu8_epi16(loaded);
+}
+#endif
 
-/* `zeros` is a pixel outside the image; `taps` has room for a pointer for each place of the kernel, twice. */
+/* The sums of products over k taps of `rows` pixels, FL_PANEL channels from `first` on; rows and is_signed are constants where this is inlined. */
+FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, size_t first, const size_t rows,
+                        const int is_signed, int32_t (*sums)[FL_PANEL]) {
+#if defined(__AVX2__)
+  /* Two taps at a time, whose products are added in 32 bits; interleaving mixes the channels up, until the end. */
+  __m256i low[FL_QUAD_ROWS], high[FL_QUAD_ROWS];
+  FL_UNROLL for (size_t r = 0; r < rows; ++r) { low[r] = high[r] = _mm256_setzero_si256(); }
+  for (size_t tap = 0; tap < k; tap += 2) {
+    const int is_pair = tap + 1 < k;
+    const __m256i w = widened(weight + tap * channels + first, 1);
+    const __m256i next = is_pair ? widened(weight + (tap + 1) * channels + first, 1) : _mm256_setzero_si256();
+    const __m256i low_factors = _mm256_unpacklo_epi16(w, next), high_factors = _mm256_unpackhi_epi16(w, next);
+    FL_UNROLL for (size_t r = 0; r < rows; ++r) {
+      const uint8_t *const *const at = taps + r * k + tap;
+      const __m256i x = widened(at[0] + first, is_signed), y = widened(at[is_pair] + first, is_signed);
+      low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), low_factors));
+      high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), high_factors));
+    }
+  }
+  FL_UNROLL for (size_t r = 0; r < rows; ++r) {
+    _mm256_storeu_si256((void *)sums[r], _mm256_permute2x128_si256(low[r], high[r], 0x20));
+    _mm256_storeu_si256((void *)(sums[r] + 8), _mm256_permute2x128_si256(low[r], high[r], 0x31));
+  }
+#else
+  for (size_t r = 0; r < rows; ++r) {
+    int32_t totals[FL_PANEL] = {0};
+    for (size_t tap = 0; tap < k; ++tap) {
+      const uint8_t *const x = taps[r * k + tap] + first;
+      const int8_t *const w = weight + tap * channels + first;
+      for (size_t i = 0; i < FL_PANEL; ++i) {
+        totals[i] += (is_signed ? (int32_t)(int8_t)x[i] : (int32_t)x[i]) * w[i];
+      }
+    }
+    memcpy(sums[r], totals, sizeof totals);
+  }
+#endif
+}
+
+FL_INLINE void run_taps(const fl_integer_product *product, const uint8_t *const *taps, size_t rows, const int is_signed, uint8_t *out) {
+  const size_t channels = product->n, k = product->k;
+  for (size_t first = 0; first < channels; first += FL_PANEL) {
+    const size_t count = channels - first < FL_PANEL ? channels - first : FL_PANEL;
+    int32_t sums[FL_QUAD_ROWS][FL_PANEL] = {{0}};
+    if (count < FL_PANEL) {
+      for (size_t i = 0; i < rows * k; ++i) {
+        for (size_t j = 0; j < count; ++j) {
+          const uint8_t byte = taps[i][first + j];
+          sums[i / k][j] += (is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[i % k * channels + first + j];
+        }
+      }
+    } else if (rows == FL_QUAD_ROWS) {
+      sum_taps(taps, product->weight, channels, k, first, FL_QUAD_ROWS, is_signed, sums);
+    } else {
+      for (size_t r = 0; r < rows; ++r) {
+        sum_taps(taps + r * k, product->weight, channels, k, first, 1, is_signed, sums + r);
+      }
+    }
+    fl_requantize(&product->to, sums, rows, first, count, out + first, channels);
+  }
+}
+
+/* `zeros` is a pixel outside the image; `taps` has room for a pointer for each place of the kernel and each of FL_QUAD_ROWS pixels. */
 static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, const uint8_t *zeros,
                           const uint8_t **taps, uint8_t *out) {
-  const uint8_t **const at = taps + product->k;
+  const size_t pixels = c->out_height * c->out_width;
   for (size_t n = 0; n < c->batch; ++n, input += c->height * c->width * c->channels) {
-    for (size_t pixel = 0; pixel < c->out_height * c->out_width; ++pixel, out += c->channels) {
-      const size_t y = pixel / c->out_width, x = pixel % c->out_width;
-      for (size_t tap = 0; tap < product->k; ++tap) {
-        const int64_t row = (int64_t)(y * c->stride_height + tap / c->kernel_width * c->dilation_height) - (int64_t)c->padding_height;
-        const int64_t column = (int64_t)(x * c->stride_width + tap % c->kernel_width * c->dilation_width) - (int64_t)c->padding_width;
-        const int inside = row >= 0 && row < (int64_t)c->height && column >= 0 && column < (int64_t)c->width;
-        taps[tap] = inside ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
-      }
-      size_t first = 0;
-      for (int32_t sums[FL_PANEL]; first + FL_PANEL <= c->channels; first += FL_PANEL) {
-        for (size_t tap = 0; tap < product->k; ++tap) {
-          at[tap] = taps[tap] + first;
+    for (size_t at = 0, rows; at < pixels; at += rows, out += rows * c->channels) {
+      rows = pixels - at < FL_QUAD_ROWS ? pixels - at : FL_QUAD_ROWS;
+      const uint8_t **tap = taps;
+      for (size_t r = 0; r < rows; ++r) {
+        const size_t y = (at + r) / c->out_width, x = (at + r) % c->out_width;
+        const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
+        const int is_within = left >= 0 && left + (int64_t)((c->kernel_width - 1) * c->dilation_width) < (int64_t)c->width;
+        for (size_t i = 0; i < c->kernel_height; ++i) {
+          const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
+          const int is_inside = row >= 0 && row < (int64_t)c->height;
+          for (size_t j = 0; j < c->kernel_width; ++j) {
+            const int64_t column = left + (int64_t)(j * c->dilation_width);
+            *tap++ = is_inside && (is_within || (column >= 0 && column < (int64_t)c->width))
+                         ? input + ((size_t)row * c->width + (size_t)column) * c->channels
+                         : zeros;
+          }
         }
-        (product->is_signed ? signed_taps : unsigned_taps)(at, product->weight + first, c->channels, product->k, sums);
-        fl_requantize(&product->to, sums, first, FL_PANEL, out + first);
       }
-      for (; first < c->channels; ++first) {
-        int32_t sum = 0;
-        for (size_t tap = 0; tap < product->k; ++tap) {
-          const uint8_t byte = taps[tap][first];
-          sum += (product->is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) * product->weight[tap * c->channels + first];
-        }
-        fl_requantize(&product->to, &sum, first, 1, out + first);
+      if (product->is_signed) {
+        run_taps(product, taps, rows, 1, out);
+      } else {
+        run_taps(product, taps, rows, 0, out);
       }
     }
   }
@@ -191,12 +262,12 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   FL_TRY(fl_resize(context, out, sizes, 4));
   FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
   if (groups == 1) {
-    const size_t size = fl_conv2d_is_product(&c) ? 0 : FL_QUAD_ROWS * k;
+    const size_t size = fl_conv2d_is_product(&c) ? 0 : FL_QUAD_ROWS * fl_quads(k) * FL_QUAD;
     FL_TAKE(uint8_t, window, size);
     run_dense(&c, &product, input->data, (uint8_t)zero, window, out->data);
   } else {
     FL_TAKE(uint8_t, zeros, c.channels);
-    FL_TAKE(const uint8_t *, pointers, 2 * taps);
+    FL_TAKE(const uint8_t *, pointers, FL_QUAD_ROWS * taps);
     memset(zeros, (uint8_t)zero, c.channels);
     run_depthwise(&c, &product, input->data, zeros, pointers, out->data);
   }

@@ -57,6 +57,8 @@ class QuantizedLayer(nn.Module):
         self.input_scale = float(rng.uniform(0.005, 0.05))
         area = int(np.prod(shape[1:]))
         self.output_scale = float(self.input_scale * 0.01 * 74 * np.sqrt(area) / rng.uniform(20, 80))
+        if number % 10 == 0:  # sums are multiplied by more than one
+            self.output_scale = self.input_scale * 0.001
         self.activation = int(rng.integers(0, 3))
         size = (*(int(item) for item in rng.integers(1, 6, 2)), channels) if self.is_linear else (2, channels, 7, 6)
         self.inputs = (tensor_of(rng.normal(size=size).astype(np.float32) * self.input_scale * 100),)

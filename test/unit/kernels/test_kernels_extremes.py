@@ -150,6 +150,19 @@ def test_an_operand_in_another_layout_than_the_result() -> None:
         check("aten::ceil.out", torch.ceil(x.half()), last.half(), order=order)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_largest_bytes_of_channels_side_by_side(dtype: torch.dtype) -> None:
+    """More channels than a vector has lanes, and fewer numbers than elements, so that many are equal."""
+    low = torch.iinfo(dtype).min
+    x = torch.randint(low, low + 6, (2, 70, 7, 6), dtype=dtype)
+    x[0, :40] = low
+    values, places = F.max_pool2d(x.float(), (3, 2), (2, 1), 1, return_indices=True)
+    outs = [Out(tuple(values.shape), dtype, order=[0, 2, 3, 1]), Out(tuple(values.shape), torch.int64, order=[0, 2, 3, 1])]
+    given = x.to(memory_format=torch.channels_last)
+    results = run("aten::max_pool2d_with_indices.out", given, [3, 2], [2, 1], [1, 1], [1, 1], False, outs=outs)
+    assert torch.equal(results[0], values.to(dtype)) and torch.equal(results[1], places)
+
+
 def test_windows_and_positions_outside_of_the_image() -> None:
     x = sample((1, 2, 3, 3))
     values, places = F.max_pool2d(x, 2, 1, 1, 4, return_indices=True)
