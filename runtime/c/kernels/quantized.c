@@ -82,6 +82,16 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
                      : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, FL_QUAD_ROWS * taps);
 }
 
+/* As memcpy, without a call for the few bytes of a line of the first layer's window. */
+FL_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
+  if (count >= 8 && count <= 16) {
+    memcpy(to, from, 8);
+    memcpy(to + count - 8, from + count - 8, 8);
+  } else {
+    memcpy(to, from, count);
+  }
+}
+
 /* The pixels under the kernel at one place of the output, side by side; `zero` where there is no image. */
 static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size_t x, uint8_t zero, uint8_t *to) {
   const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
@@ -95,7 +105,7 @@ static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size
     }
     const uint8_t *const line = image + (size_t)row * c->width * c->channels;
     if (whole) {
-      memcpy(to, line + (size_t)left * c->channels, bytes);
+      copy_bytes(to, line + (size_t)left * c->channels, bytes);
       continue;
     }
     for (size_t j = 0; j < c->kernel_width; ++j) {
@@ -214,11 +224,14 @@ static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product,
         for (size_t i = 0; i < c->kernel_height; ++i) {
           const int64_t row = (int64_t)(y * c->stride_height + i * c->dilation_height) - (int64_t)c->padding_height;
           const int is_inside = row >= 0 && row < (int64_t)c->height;
-          for (size_t j = 0; j < c->kernel_width; ++j) {
+          const uint8_t *pixel = is_inside && is_within ? input + ((size_t)row * c->width + (size_t)left) * c->channels : zeros;
+          for (size_t j = 0; is_within && j < c->kernel_width; ++j, pixel += is_inside ? c->dilation_width * c->channels : 0) {
+            *tap++ = pixel;
+          }
+          for (size_t j = 0; !is_within && j < c->kernel_width; ++j) {
             const int64_t column = left + (int64_t)(j * c->dilation_width);
-            *tap++ = is_inside && (is_within || (column >= 0 && column < (int64_t)c->width))
-                         ? input + ((size_t)row * c->width + (size_t)column) * c->channels
-                         : zeros;
+            const int is_pixel = is_inside && column >= 0 && column < (int64_t)c->width;
+            *tap++ = is_pixel ? input + ((size_t)row * c->width + (size_t)column) * c->channels : zeros;
           }
         }
       }
