@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
     return case.module, case.calls[0]
 
 
-def compile_ours(program: Any, backend: str) -> bytes:
+def compile_ours(program: Any, *backends: str, target: str = "executorch") -> bytes:
     """The program that Flambeau makes of an export."""
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
@@ -56,7 +55,7 @@ def compile_ours(program: Any, backend: str) -> bytes:
     from flambeau.passes.manager.pipeline_options import PipelineOptions
 
     context = FlambeauContext()
-    return bytes(Compilation(import_program(program, context), context, PipelineOptions(backends=(backend,))).emit())
+    return bytes(Compilation(import_program(program, context), context, PipelineOptions(target=target, backends=backends)).emit())
 
 
 def compile_executorch(program: Any) -> bytes:
@@ -105,11 +104,11 @@ def run_openvino(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
 Maker = tuple[Callable[[Any], Any], Callable[[Any, tuple[Any, ...]], Callable[[], Any]]]
 MAKERS: dict[str, dict[str, Maker]] = {
     "xnnpack": {
-        "flambeau": (partial(compile_ours, backend="xnnpack"), run_stock),
+        "flambeau": (lambda program: compile_ours(program, "xnnpack"), run_stock),
         "executorch": (compile_executorch, run_stock),
     },
     "openvino": {
-        "flambeau": (partial(compile_ours, backend="openvino"), run_ours),
+        "flambeau": (lambda program: compile_ours(program, "openvino"), run_ours),
         "openvino": (compile_openvino, run_openvino),
     },
 }
@@ -148,7 +147,7 @@ def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
 
 
 def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list[float]]:
-    """Milliseconds of so many calls of each, in pairs."""
+    """Milliseconds of so many calls of each, in rounds whose order turns."""
     times: dict[str, list[float]] = {maker: [] for maker in calls}
     for pair in range(pairs):
         for maker in calls if pair % 2 else reversed(calls):
@@ -158,13 +157,12 @@ def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list
     return times
 
 
-def child(name: str, backend: str, pairs: int) -> dict[str, Any]:
-    """Measures a model in a new process."""
+def child(script: str, *arguments: str) -> dict[str, Any]:
+    """What a script prints of a model that it measures in a new process."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    command = [sys.executable, __file__, name, "--child", "--backend", backend, "--pairs", str(pairs)]
-    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    run = subprocess.run([sys.executable, script, *arguments, "--child"], capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:
-        raise RuntimeError(f"{name}: the benchmark failed:\n{run.stderr[-2000:]}")
+        raise RuntimeError(f"{' '.join(arguments)}: the benchmark failed with {run.returncode}:\n{run.stderr[-2000:]}")
     return json.loads(run.stdout.splitlines()[-1])
 
 
@@ -191,7 +189,7 @@ def main() -> int:
     results: dict[str, Any] = {}
     for name in arguments.models:
         with console.status(name):
-            result = results[name] = child(name, arguments.backend, arguments.pairs)
+            result = results[name] = child(__file__, name, "--backend", arguments.backend, "--pairs", str(arguments.pairs))
         table = Table(name, *makers, " / ".join(makers), box=None, header_style="bold")
         for label, key, form in ROWS:
             found = [result[key].get(maker) for maker in makers]
