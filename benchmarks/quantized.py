@@ -3,8 +3,8 @@
     python benchmarks/quantized.py mobilenet_v2
     python benchmarks/quantized.py --json > quantized.json
 
-PT2E with ExecuTorch's XNNPACKQuantizer: static, a scale for each output channel. One core. Each ratio is the median over rounds, in each of which
-every program is called once.
+PT2E with ExecuTorch's XNNPACKQuantizer: static, a scale for each output channel. One core. Each ratio is the median over rounds, which
+call every program once.
 """
 
 from __future__ import annotations
