@@ -54,6 +54,15 @@ def quantized_linear(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
+    """Products of floats with integers; rows, depths and features that fill no tile."""
+    return [
+        (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20), f32(rng, 20), 20),
+        (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48), None, 48),
+        (f32(rng, 9), pack_linear_weight(bytes_of(rng, "int8", 1, 9)), f32(rng, 1), f32(rng, 1), 1),
+    ]
+
+
 def quantized_convolution(rng: np.random.Generator) -> list[Sample]:
     """Convolutions of integers, dense and depthwise, with borders."""
 
@@ -76,6 +85,7 @@ FUSED: dict[str, Samples] = {
     ],
     "fused.quantized_linear": quantized_linear,
     "fused.quantized_conv2d": quantized_convolution,
+    "fused.weight_only_linear": weight_only_linear,
     "fused.linear": linear,
     "fused.conv2d": convolution,
     "fused.scaled_dot_product_attention": lambda rng: [

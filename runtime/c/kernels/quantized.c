@@ -1,6 +1,7 @@
 /* flambeau::quantized_linear, quantized_conv2d and quantized_add: quantized numbers, in integers. */
 #include "conv2d.h"
 #include "integer_products.h"
+#include "optional.h"
 
 #define MOST_PRODUCTS 65536
 #define MOST_SHIFT 61
@@ -52,16 +53,8 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
            "the weight must be packed: [ceil(out_features / 16), ceil(k / 4), 16, 4], with k at most 65536");
   fl_integer_product product = {(size_t)features, k, weight->data, input->dtype == FL_INT8, {0}};
   FL_TRY(read_requantization(context, args, 4, input, product.n, &product.to));
-  int32_t sizes[FL_MAX_RANK];
-  size_t rows = 1;
-  for (uint8_t i = 0; i + 1 < input->rank; ++i) {
-    sizes[i] = input->sizes[i];
-    rows *= (size_t)sizes[i];
-  }
-  sizes[input->rank - 1] = (int32_t)features;
-  FL_TRY(fl_resize(context, out, sizes, input->rank));
-  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
-  fl_integer_product_run(&product, input->data, k, rows, out->data, product.n);
+  FL_TRY(fl_resize_features(context, out, input, features));
+  fl_integer_product_run(&product, input->data, k, fl_rows_of(input), out->data, product.n);
   return FL_OK;
 }
 

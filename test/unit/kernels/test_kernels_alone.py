@@ -57,6 +57,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "flambeau::quantized_conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
     "flambeau::quantized_linear.out": (CONTIGUOUS,),
     "flambeau::rms_norm.out": (CONTIGUOUS,),
+    "flambeau::weight_only_linear.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::scaled_dot_product_attention.out": ("innermost", "the same number of dimensions", "the mask must be of bool or float32"),
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out": (CONTIGUOUS,),
     "quantized_decomposed::dequantize_per_channel.out": (LAYOUT,),
