@@ -124,20 +124,23 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
 #endif
 }
 
+void fl_integer_product_sums(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, size_t column,
+                             int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
+  const int8_t *const panel = p->weight + column / FL_PANEL * (fl_quads(p->k) * FL_PANEL * FL_QUAD);
+  if (m == FL_QUAD_ROWS) {
+    sum_products(p, panel, rows, stride, FL_QUAD_ROWS, sums);
+  }
+  for (size_t r = 0; m < FL_QUAD_ROWS && r < m; ++r) {
+    sum_products(p, panel, rows + r * stride, stride, 1, sums + r);
+  }
+}
+
 void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
-  const size_t size = fl_quads(p->k) * FL_PANEL * FL_QUAD;
   for (size_t i = 0; i < m; i += FL_QUAD_ROWS) {
     const size_t count = m - i < FL_QUAD_ROWS ? m - i : FL_QUAD_ROWS;
     for (size_t j = 0; j < p->n; j += FL_PANEL) {
       int32_t sums[FL_QUAD_ROWS][FL_PANEL];
-      const int8_t *const panel = p->weight + j / FL_PANEL * size;
-      const uint8_t *const from = rows + i * stride;
-      if (count == FL_QUAD_ROWS) {
-        sum_products(p, panel, from, stride, FL_QUAD_ROWS, sums);
-      }
-      for (size_t r = 0; count < FL_QUAD_ROWS && r < count; ++r) {
-        sum_products(p, panel, from + r * stride, stride, 1, sums + r);
-      }
+      fl_integer_product_sums(p, rows + i * stride, stride, count, j, sums);
       for (size_t r = 0; r < count; ++r) {
         fl_requantize(&p->to, sums[r], j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL, out + (i + r) * out_stride + j);
       }

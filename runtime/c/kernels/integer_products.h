@@ -7,6 +7,7 @@
 #define FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
 
 #include "gemm.h"
+#include "loops.h"
 
 #define FL_QUAD 4
 #if defined(__AVX512VNNI__) && defined(FL_SIMD_AVX512)
@@ -37,8 +38,20 @@ typedef struct fl_integer_product {
 
 static inline size_t fl_quads(size_t k) { return (k + FL_QUAD - 1) / FL_QUAD; }
 
+/* The most products in a sum: it stays within int32. */
+#define FL_MOST_PRODUCTS 65536
+
+static inline int fl_is_packed_integers(const fl_tensor *weight, size_t n, size_t k) {
+  return k <= FL_MOST_PRODUCTS && weight->rank == 4 && (size_t)weight->sizes[0] == (n + FL_PANEL - 1) / FL_PANEL &&
+         (size_t)weight->sizes[1] == fl_quads(k) && weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD && fl_is_contiguous(weight);
+}
+
 /* The sums of `count` channels from channel `first` on, as bytes. */
 void fl_requantize(const fl_requantization *to, const int32_t *sums, size_t first, size_t count, uint8_t *out);
+
+/* The sums of products of m <= FL_QUAD_ROWS rows with the FL_PANEL columns from `column` on, which is a multiple of it. */
+void fl_integer_product_sums(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, size_t column,
+                             int32_t sums[FL_QUAD_ROWS][FL_PANEL]);
 
 /* m rows of k bytes each, `stride` bytes apart, times the weight; results are `out_stride` bytes apart. */
 void fl_integer_product_run(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);

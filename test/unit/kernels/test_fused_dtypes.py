@@ -13,6 +13,7 @@ from torch.nn import functional
 from torch_programs import Function, export, seed
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -97,7 +98,7 @@ def programs() -> dict[str, list[Program]]:
     }
 
 
-INTEGERS = (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp, WeightOnlyLinearOp)
+INTEGERS = (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp, DynamicQuantizedLinearOp, WeightOnlyLinearOp)
 FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in INTEGERS)
 
 

@@ -167,3 +167,24 @@ func.func @stays_dequantized(%x: tensor<1x4xf32>) -> (tensor<1x3xf32>, tensor<3x
   %3 = edge.add.Tensor(%2, %v) : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x1xf32>
   func.return %0, %3 : tensor<1x3xf32>, tensor<3x1xf32>
 }
+
+// What the run quantizes, as a whole and row by row, is multiplied as integers.
+// CHECK-LABEL: func.func @dynamic
+// CHECK:         %[[Q:.*]] = quantized_decomposed.quantize_per_tensor.tensor(%x, %s, %z)
+// CHECK:         fused.dynamic_quantized_linear(%[[Q]], %s, %z, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {out_features = 4} : (tensor<2x3xi8>, tensor<1xf64>, tensor<1xi64>, tensor<1x1x16x4xi8>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+// CHECK:         fused.dynamic_quantized_linear(%{{.*}}, %ss, %zs, %{{.*}}, %{{.*}}, %{{.*}}, none) {out_features = 4}
+// CHECK-NEXT:    func.return
+func.func @dynamic(%x: tensor<2x3xf32>, %s: tensor<1xf64>, %z: tensor<1xi64>, %ss: tensor<2x1xf64>, %zs: tensor<2x1xi64>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %ws = ml_program.global_load_const @s : tensor<4xf32>
+  %wz = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %ws, %wz) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.quantize_per_tensor.tensor(%x, %s, %z) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<1xf64>, tensor<1xi64>) -> tensor<2x3xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor.tensor(%0, %s, %z) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>, tensor<1xf64>, tensor<1xi64>) -> tensor<2x3xf32>
+  %2 = edge.linear(%1, %wf, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %3 = quantized_decomposed.quantize_per_token(%x, %ss, %zs) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xi8>
+  %4 = quantized_decomposed.dequantize_per_token(%3, %ss, %zs) {quant_min = -128, quant_max = 127, dtype = i8, output_dtype = f32} : (tensor<2x3xi8>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xf32>
+  %5 = edge.linear(%4, %wf, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  func.return %2, %5 : tensor<2x4xf32>, tensor<2x4xf32>
+}
