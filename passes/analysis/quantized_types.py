@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, shape_of
+from flambeau.dialects.aten.conversion import ToCopyOp
+from flambeau.dialects.ir.tensor_types import element_of, is_float, normalize_dim, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.passes.analysis.linear_layers import PRODUCTS
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 
@@ -76,6 +78,13 @@ def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None
             return Quantized(integers, QuantizedType(element_of(integers), low, high, numbers, zero_points, dim))
         case _:
             return None
+
+
+def widens_weight(op: Operation) -> bool:
+    """Whether `op` makes floats of int8 for matrix products only: a dequantization whose scales come after the product."""
+    if not isinstance(op, ToCopyOp) or element_of(op.operands[0]) != i8 or not is_float(element_of(op.results[0])):
+        return False
+    return all(isinstance(use.operation, PRODUCTS) for use in op.results[0].uses)
 
 
 def quantized_type(op: QuantizePerTensorOp) -> QuantizedType:

@@ -13,8 +13,6 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp, scale_of
 from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.linear import LinearOp
-from flambeau.dialects.aten.matmul import AddmmOp, MmOp
 from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.aten.shape import ExpandOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
@@ -27,6 +25,7 @@ from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.causal_masks import causal_mask
+from flambeau.passes.analysis.linear_layers import PRODUCTS, linear_parts
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -41,27 +40,10 @@ def _plain(*values: SSAValue | None) -> bool:
 
 
 _NOT_PLAIN = "stays: only row-major tensors of f32 have a faster form"
-_PRODUCTS = (LinearOp, AddmmOp, MmOp)
 
 
 def _lacks(target: Target, form: type[SchemaOp]) -> str:
     return f"stays: the target {target.name!r} has no kernel for {form.name}"
-
-
-def _linear_parts(op: Operation) -> tuple[SSAValue, SSAValue, SSAValue | None, bool] | None:
-    """Input, weight, bias, and whether the weight is [inputs, outputs], of a product that is a linear layer."""
-    match op:
-        case LinearOp():
-            x, weight, bias = op.arguments()
-            return x, weight, bias, False
-        case MmOp():
-            x, weight = op.arguments()
-            return x, weight, None, True
-        case AddmmOp():
-            bias, x, weight, beta, alpha = op.arguments()
-            return (x, weight, bias, True) if beta == alpha == 1 and shape_of(bias) == shape_of(weight)[1:] else None
-        case _:
-            return None
 
 
 @dataclass(frozen=True)
@@ -73,18 +55,18 @@ class LinearPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = _PRODUCTS
+    roots = PRODUCTS
     counter = "linear layers packed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` at the edge level."""
-        assert isinstance(op, LinearOp | AddmmOp | MmOp)
-        parts = _linear_parts(op)
+        assert isinstance(op, SchemaOp)
+        parts = linear_parts(op)
         if op.level() != "edge" or parts is None:
             return
         if not self.target.has(FusedLinearOp):
             return decline(_lacks(self.target, FusedLinearOp))
-        x, weight, bias, transposed = parts
+        x, weight, bias = parts.input, parts.weight, parts.bias
         array = self.constants.array(weight)
         if array is None:
             return decline("not packed: the weight is not a constant")
@@ -92,7 +74,7 @@ class LinearPattern(Pattern):
             return decline(_NOT_PLAIN)
         if self._is_shared(weight):
             return decline("not packed: something else reads the weight as it is, which would be stored twice")
-        columns = array.T if transposed else array
+        columns = array.T if parts.transposed else array
         packed = pack_linear_weight(columns)
         load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
         fused = FusedLinearOp(x, load.results[0], bias, None, columns.shape[0])
@@ -101,8 +83,8 @@ class LinearPattern(Pattern):
     @staticmethod
     def _is_shared(weight: SSAValue) -> bool:
         for use in weight.uses:
-            parts = _linear_parts(use.operation)
-            if parts is None or parts[1] is not weight:
+            parts = linear_parts(use.operation)
+            if parts is None or parts.weight is not weight:
                 return True
         return False
 

@@ -54,6 +54,42 @@ def quantized_linear(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
+    """Products of floats with integers; rows, depths and features that fill no tile."""
+    return [
+        (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20), f32(rng, 20), 20),
+        (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48), None, 48),
+        (f32(rng, 9), pack_linear_weight(bytes_of(rng, "int8", 1, 9)), f32(rng, 1), f32(rng, 1), 1),
+    ]
+
+
+def dynamic_quantized_linear(rng: np.random.Generator) -> list[Sample]:
+    """Products of integers with a scale for the whole input, and for each of its rows."""
+
+    def sample(
+        dtype: str, rows: tuple[int, ...], depth: int, features: int, scales: tuple[int, ...], kind: Any, zeros: Any, bias: bool
+    ) -> Sample:
+        weight = bytes_of(rng, "int8", features, depth)
+        own = np.abs(f32(rng, *scales)).astype(kind), rng.integers(-90, 100, scales).astype(zeros)
+        sums = weight.sum(1, dtype=np.int32)
+        return (
+            bytes_of(rng, dtype, *rows, depth),
+            *own,
+            pack_quads(weight),
+            sums,
+            f32(rng, features),
+            f32(rng, features) if bias else None,
+            features,
+        )
+
+    return [
+        sample("int8", (2, 5), 7, 20, (1,), np.float64, np.int64, True),
+        sample("uint8", (2, 9), 36, 48, (2, 9, 1), np.float64, np.int64, False),
+        sample("int8", (9,), 33, 1, (9, 1), np.float32, np.int8, True),
+        sample("int8", (), 5, 17, (1,), np.float32, np.int32, False),
+    ]
+
+
 def quantized_convolution(rng: np.random.Generator) -> list[Sample]:
     """Convolutions of integers, dense and depthwise, with borders."""
 
@@ -76,6 +112,8 @@ FUSED: dict[str, Samples] = {
     ],
     "fused.quantized_linear": quantized_linear,
     "fused.quantized_conv2d": quantized_convolution,
+    "fused.weight_only_linear": weight_only_linear,
+    "fused.dynamic_quantized_linear": dynamic_quantized_linear,
     "fused.linear": linear,
     "fused.conv2d": convolution,
     "fused.scaled_dot_product_attention": lambda rng: [

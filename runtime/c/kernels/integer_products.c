@@ -182,8 +182,8 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
 #endif
 }
 
-FL_INLINE void run_product(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, const int is_signed, uint8_t *out,
-                           size_t out_stride) {
+FL_INLINE void run_product(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, const int is_signed,
+                           fl_take_sums *take, const void *taker) {
   const size_t size = fl_quads(p->k) * FL_PANEL * FL_QUAD;
   for (size_t i = 0; i < m; i += FL_QUAD_ROWS) {
     const size_t count = m - i < FL_QUAD_ROWS ? m - i : FL_QUAD_ROWS;
@@ -203,15 +203,31 @@ FL_INLINE void run_product(const fl_integer_product *p, const uint8_t *rows, siz
       for (size_t r = 0; count < FL_QUAD_ROWS && r < count; ++r) {
         sum_products(p, panel, from + r * stride, stride, 1, is_signed, raised + r, sums + r);
       }
-      fl_requantize(&p->to, sums, count, j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL, out + i * out_stride + j, out_stride);
+      take(taker, sums, i, count, j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL);
     }
   }
 }
 
-void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
+void fl_integer_product_sums(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, fl_take_sums *take, const void *taker) {
   if (p->is_signed) {
-    run_product(p, rows, stride, m, 1, out, out_stride);
+    run_product(p, rows, stride, m, 1, take, taker);
   } else {
-    run_product(p, rows, stride, m, 0, out, out_stride);
+    run_product(p, rows, stride, m, 0, take, taker);
   }
+}
+
+typedef struct bytes {
+  const fl_requantization *to;
+  uint8_t *out;
+  size_t stride;
+} bytes;
+
+static void take_bytes(const void *taker, int32_t (*sums)[FL_PANEL], size_t row, size_t rows, size_t column, size_t columns) {
+  const bytes *const b = taker;
+  fl_requantize(b->to, sums, rows, column, columns, b->out + row * b->stride + column, b->stride);
+}
+
+void fl_integer_product_run(const fl_integer_product *p, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride) {
+  const bytes b = {&p->to, out, out_stride};
+  fl_integer_product_sums(p, rows, stride, m, take_bytes, &b);
 }

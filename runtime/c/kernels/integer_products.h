@@ -7,6 +7,7 @@
 #define FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
 
 #include "gemm.h"
+#include "loops.h"
 
 #define FL_QUAD 4
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(FL_SIMD_AVX512)
@@ -41,7 +42,21 @@ static inline size_t fl_quads(size_t k) { return (k + FL_QUAD - 1) / FL_QUAD; }
 /* The sums of `rows` rows for `count` channels from channel `first` on, as bytes; the rows of `out` are `stride` bytes apart. */
 void fl_requantize(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride);
 
-/* m rows of k bytes each, `stride` bytes apart, times the weight; results are `out_stride` bytes apart. */
+/* The most products in a sum: it stays within int32. */
+#define FL_MOST_PRODUCTS 65536
+
+static inline int fl_is_packed_integers(const fl_tensor *weight, size_t n, size_t k) {
+  return k <= FL_MOST_PRODUCTS && weight->rank == 4 && (size_t)weight->sizes[0] == (n + FL_PANEL - 1) / FL_PANEL &&
+         (size_t)weight->sizes[1] == fl_quads(k) && weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD && fl_is_contiguous(weight);
+}
+
+/* Takes the sums of `rows` rows from `row` on, and of `columns` columns from `column` on. */
+typedef void fl_take_sums(const void *taker, int32_t (*sums)[FL_PANEL], size_t row, size_t rows, size_t column, size_t columns);
+
+/* m rows of k bytes each, `stride` bytes apart, times the weight: `take` gets the sums of a tile at a time. */
+void fl_integer_product_sums(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, fl_take_sums *take, const void *taker);
+
+/* The same, requantized; results are `out_stride` bytes apart. */
 void fl_integer_product_run(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);
 
 #endif

@@ -3,24 +3,6 @@
 #include "matmul.h"
 #include "optional.h"
 
-/* Rows of a tensor seen as a matrix of its last dimension. */
-static size_t rows_of(const fl_tensor *t) {
-  size_t rows = 1;
-  for (uint8_t i = 0; i + 1 < t->rank; ++i) {
-    rows *= (size_t)t->sizes[i];
-  }
-  return rows;
-}
-
-static fl_status resize_like_input(fl_context *context, fl_tensor *out, const fl_tensor *input, int32_t features) {
-  int32_t sizes[FL_MAX_RANK];
-  for (uint8_t i = 0; i + 1 < input->rank; ++i) {
-    sizes[i] = input->sizes[i];
-  }
-  sizes[input->rank - 1] = features;
-  return fl_resize(context, out, sizes, input->rank);
-}
-
 size_t fl_linear_scratch(fl_value *const *args, size_t count) {
   (void)count;
   const fl_tensor *input = fl_get_tensor(args[0]);
@@ -28,7 +10,7 @@ size_t fl_linear_scratch(fl_value *const *args, size_t count) {
   if (!input || !weight || input->rank < 1 || weight->rank != 2 || input->dtype != FL_FLOAT32) {
     return 0;
   }
-  return sizeof(float) * fl_matmul_scratch(rows_of(input), (size_t)weight->sizes[0], (size_t)weight->sizes[1]);
+  return sizeof(float) * fl_matmul_scratch(fl_rows_of(input), (size_t)weight->sizes[0], (size_t)weight->sizes[1]);
 }
 
 fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -44,9 +26,8 @@ fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count
   const int32_t features = weight->sizes[0];
   FL_CHECK(context, !bias || (bias->dtype == out->dtype && bias->rank == 1 && bias->sizes[0] == features),
            "the bias must have one value for each output feature");
-  FL_TRY(resize_like_input(context, out, input, features));
-  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
-  const size_t rows = rows_of(input), n = (size_t)features, k = (size_t)weight->sizes[1];
+  FL_TRY(fl_resize_features(context, out, input, features));
+  const size_t rows = fl_rows_of(input), n = (size_t)features, k = (size_t)weight->sizes[1];
   const size_t n_stride = (size_t)weight->strides[0], k_stride = (size_t)weight->strides[1];
   if (out->dtype == FL_FLOAT32) {
     fl_matmul((fl_matrix){out->data, rows, n, n, 1}, (fl_matrix){input->data, rows, k, k, 1},
@@ -84,12 +65,11 @@ fl_status fl_packed_linear_out(fl_context *context, fl_value *const *args, size_
   FL_CHECK(context, fl_is_contiguous(input), "the input must be contiguous");
   FL_CHECK(context, !bias || (bias->dtype == FL_FLOAT32 && bias->rank == 1 && bias->sizes[0] == features),
            "the bias must have one value for each output feature");
-  FL_TRY(resize_like_input(context, out, input, (int32_t)features));
-  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
+  FL_TRY(fl_resize_features(context, out, input, features));
   FL_CHECK(context, !addend || (addend->dtype == FL_FLOAT32 && fl_same_sizes(addend, out) && fl_is_contiguous(addend)),
            "the addend must have the result's shape");
   const size_t n = (size_t)features, k = (size_t)weight->sizes[1];
   const fl_gemm g = {n, 1, k, weight->data, bias ? bias->data : NULL, activation, 0};
-  fl_gemm_dense(&g, input->data, k, rows_of(input), out->data, n, addend ? addend->data : NULL, n);
+  fl_gemm_dense(&g, input->data, k, fl_rows_of(input), out->data, n, addend ? addend->data : NULL, n);
   return FL_OK;
 }

@@ -1,8 +1,8 @@
 /* flambeau::quantized_linear, quantized_conv2d and quantized_add: quantized numbers, in integers. */
 #include "conv2d.h"
 #include "integer_products.h"
+#include "optional.h"
 
-#define MOST_PRODUCTS 65536
 #define MOST_SHIFT 61
 
 /* Checks `parameters` and the three numbers from argument `at` on. */
@@ -35,11 +35,6 @@ static fl_status check_types(fl_context *context, const fl_tensor *input, const 
   return FL_OK;
 }
 
-static int is_packed(const fl_tensor *weight, size_t n, size_t k) {
-  return weight->rank == 4 && (size_t)weight->sizes[0] == (n + FL_PANEL - 1) / FL_PANEL && (size_t)weight->sizes[1] == fl_quads(k) &&
-         weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD;
-}
-
 fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -49,20 +44,12 @@ fl_status fl_quantized_linear_out(fl_context *context, fl_value *const *args, si
   FL_TRY(check_types(context, input, weight, out));
   FL_CHECK(context, input->rank >= 1 && fl_is_contiguous(input), "the input must be contiguous and have a dimension");
   const size_t k = (size_t)input->sizes[input->rank - 1];
-  FL_CHECK(context, features >= 0 && features <= INT32_MAX && k <= MOST_PRODUCTS && is_packed(weight, (size_t)features, k),
+  FL_CHECK(context, features >= 0 && features <= INT32_MAX && fl_is_packed_integers(weight, (size_t)features, k),
            "the weight must be packed: [ceil(out_features / 16), ceil(k / 4), 16, 4], with k at most 65536");
   fl_integer_product product = {(size_t)features, k, weight->data, input->dtype == FL_INT8, {0}};
   FL_TRY(read_requantization(context, args, 4, input, product.n, &product.to));
-  int32_t sizes[FL_MAX_RANK];
-  size_t rows = 1;
-  for (uint8_t i = 0; i + 1 < input->rank; ++i) {
-    sizes[i] = input->sizes[i];
-    rows *= (size_t)sizes[i];
-  }
-  sizes[input->rank - 1] = (int32_t)features;
-  FL_TRY(fl_resize(context, out, sizes, input->rank));
-  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
-  fl_integer_product_run(&product, input->data, k, rows, out->data, product.n);
+  FL_TRY(fl_resize_features(context, out, input, features));
+  fl_integer_product_run(&product, input->data, k, fl_rows_of(input), out->data, product.n);
   return FL_OK;
 }
 
@@ -71,11 +58,11 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
   fl_conv2d c;
   int64_t groups;
   (void)count;
-  if (fl_conv2d_read(&context, args, 3, &c, &groups) != FL_OK || c.kernel_height > MOST_PRODUCTS || c.kernel_width > MOST_PRODUCTS) {
+  if (fl_conv2d_read(&context, args, 3, &c, &groups) != FL_OK || c.kernel_height > FL_MOST_PRODUCTS || c.kernel_width > FL_MOST_PRODUCTS) {
     return 0;
   }
   const size_t taps = c.kernel_height * c.kernel_width;
-  if (taps > MOST_PRODUCTS || (groups == 1 && (fl_conv2d_is_product(&c) || c.channels > MOST_PRODUCTS || taps * c.channels > MOST_PRODUCTS))) {
+  if (taps > FL_MOST_PRODUCTS || (groups == 1 && (fl_conv2d_is_product(&c) || c.channels > FL_MOST_PRODUCTS || taps * c.channels > FL_MOST_PRODUCTS))) {
     return 0;
   }
   return groups == 1 ? FL_TAKEN(uint8_t, FL_QUAD_ROWS * fl_quads(taps * c.channels) * FL_QUAD)
@@ -257,11 +244,11 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
   FL_CHECK(context, fl_is_channels_last(input), "the input must be stored channels last");
   const int64_t least = input->dtype == FL_INT8 ? -128 : 0;
   FL_CHECK(context, zero >= least && zero <= least + 255, "input_zero_point must be a number of the input's type");
-  FL_CHECK(context, c.kernel_height <= MOST_PRODUCTS && c.kernel_width <= MOST_PRODUCTS && c.kernel_height * c.kernel_width <= MOST_PRODUCTS,
+  FL_CHECK(context, c.kernel_height <= FL_MOST_PRODUCTS && c.kernel_width <= FL_MOST_PRODUCTS && c.kernel_height * c.kernel_width <= FL_MOST_PRODUCTS,
            "a sum can have 65536 products");
   const size_t taps = c.kernel_height * c.kernel_width, k = groups == 1 ? taps * c.channels : taps;
   if (groups == 1) {
-    FL_CHECK(context, k <= MOST_PRODUCTS && is_packed(weight, c.out_channels, k),
+    FL_CHECK(context, fl_is_packed_integers(weight, c.out_channels, k),
              "the weight must be packed: [ceil(out_channels / 16), ceil(k / 4), 16, 4], with k = kernel height x width x channels, at most 65536");
   } else {
     FL_CHECK(context, groups > 0 && (size_t)groups == c.channels && c.channels == c.out_channels,

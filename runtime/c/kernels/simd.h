@@ -218,6 +218,22 @@ FL_INLINE fl_vec fl_from_int(fl_ivec x) {
 #endif
 }
 
+/* FL_LANES bytes at p, as floats. */
+FL_INLINE fl_vec fl_load_int8(const int8_t *p) {
+#if defined(FL_SIMD_AVX512)
+  return (fl_vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p)));
+#elif defined(FL_SIMD_AVX) && defined(__AVX2__)
+  return (fl_vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
+#else
+  fl_ivec v;
+  FL_UNROLL
+  for (int i = 0; i < FL_LANES; ++i) {
+    v[i] = p[i];
+  }
+  return fl_from_int(v);
+#endif
+}
+
 /* Sums pairwise, the same tree for every call. */
 FL_INLINE float fl_sum(fl_vec v) {
   float x[FL_LANES];

@@ -10,28 +10,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from quantized_programs import compiled_for, large_floats, ops, tensor_of
 from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-from xdsl.dialects.builtin import i8
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
-from flambeau.dialects.ir.tensor_types import element_of, numel
-from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
-from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
 
-ops: Any = torch.ops.quantized_decomposed
 ACTIVATIONS: tuple[Callable[[Tensor], Tensor], ...] = (Tensor.contiguous, torch.relu, F.relu6)
 RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
-
-
-tensor_of: Callable[[Any], Tensor] = cast(Any, torch).from_numpy
 
 
 class QuantizedLayer(nn.Module):
@@ -89,14 +82,11 @@ def quantized(x: Tensor, scale: float, zero_point: int, dtype: torch.dtype) -> T
 
 def fused(program: torch.export.ExportedProgram, inputs: tuple[Tensor, ...]) -> tuple[set[type], Any, Any]:
     """The operators in integers, and what numpy and the C runtime give."""
-    context = FlambeauContext()
-    compilation = Compilation(import_program(program, context), context, PipelineOptions(target="flambeau"))
-    compilation.to("edge")
-    Pipeline.parse("fuse-quantized").run(compilation.module, context)
+    module, context, data = compiled_for("flambeau", program, "fuse-quantized")
     arrays = [item.numpy() for item in inputs]
-    kinds = {type(op) for op in compilation.module.walk()} & {QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp}
-    (by_numpy,) = interpret(compilation.module, context).run("forward", arrays)
-    (by_runtime,) = Runtime.get().load_program(compilation.emit()).load_method("forward").execute(arrays)
+    kinds = {type(op) for op in module.walk()} & {QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp}
+    (by_numpy,) = interpret(module, context).run("forward", arrays)
+    (by_runtime,) = Runtime.get().load_program(data).load_method("forward").execute(arrays)
     return kinds, np.asarray(by_numpy), np.asarray(by_runtime)
 
 
@@ -175,8 +165,7 @@ def test_a_model_has_no_float_copy_of_its_weights(target: str):
     context = FlambeauContext()
     compilation = Compilation(import_program(program, context), context, PipelineOptions(target=target))
     data = compilation.emit()
-    kinds = [op.type for op in compilation.module.walk() if isinstance(op, GlobalOp)]
-    assert [str(kind) for kind in kinds if numel(kind) > 512 and element_of(kind) != i8] == []
+    assert large_floats(compilation.module, 512) == []
     assert len(data) < 0.45 * sum(item.numel() * item.element_size() for item in model.parameters())
     (found,) = Runtime.get().load_program(data).load_method("forward").execute([inputs[0].numpy()])
     expected = program.module()(*inputs).numpy()

@@ -13,7 +13,9 @@ from torch.nn import functional
 from torch_programs import Function, export, seed
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.frontends.torch_export import import_program
@@ -96,7 +98,8 @@ def programs() -> dict[str, list[Program]]:
     }
 
 
-FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp))
+INTEGERS = (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp, DynamicQuantizedLinearOp, WeightOnlyLinearOp)
+FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in INTEGERS)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)

@@ -6,6 +6,7 @@ ml_program.global private @d(#flambeau.blob<"d", "af35505fac991c8c">) : tensor<3
 ml_program.global private @b(#flambeau.blob<"b", "c3bbf1cf8f7e84d8">) : tensor<4xf32>
 ml_program.global private @s(#flambeau.blob<"s", "f339df6a1f4479f8">) : tensor<4xf32>
 ml_program.global private @z(#flambeau.blob<"z", "66687aadf862bd77">) : tensor<4xi64>
+ml_program.global private @t(#flambeau.blob<"t", "dd62c36d69969936">) : tensor<3xf32>
 
 // A layer with scales for each channel; its activation is where it saturates.
 // CHECK-LABEL: func.func @linear
@@ -91,11 +92,11 @@ func.func @moves(%x: tensor<2x3xi8>) -> (tensor<6xi8>, tensor<2x3xi8>) {
   func.return %2, %3 : tensor<6xi8>, tensor<2x3xi8>
 }
 
-// Another scale, a narrower range, and sums that others read, stay in floats.
+// Another scale, a narrower range, and sums that others read, stay in floats; the weight does not.
 // CHECK-LABEL: func.func @stays
 // CHECK-NOT:     fused.quantized
 // CHECK-COUNT-3: quantize_per_tensor(
-// CHECK:         edge.linear
+// CHECK:         fused.weight_only_linear
 // CHECK:         quantize_per_tensor(
 // CHECK:         func.return
 func.func @stays(%x: tensor<2x3xi8>) -> (tensor<2x3xi8>, tensor<2x3xi8>, tensor<2x4xi8>, tensor<2x4xf32>) {
@@ -110,4 +111,80 @@ func.func @stays(%x: tensor<2x3xi8>) -> (tensor<2x3xi8>, tensor<2x3xi8>, tensor<
   %3 = edge.linear(%0, %wf, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
   %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
   func.return %1, %2, %4, %3 : tensor<2x3xi8>, tensor<2x3xi8>, tensor<2x4xi8>, tensor<2x4xf32>
+}
+
+// A layer of floats with a dequantized weight.
+// CHECK-LABEL: func.func @weight_only
+// CHECK-NEXT:    %[[B:.*]] = ml_program.global_load_const @b : tensor<4xf32>
+// CHECK-NEXT:    %[[W:.*]] = ml_program.global_load_const @w.packed_1 : tensor<1x3x16xi8>
+// CHECK-NEXT:    %[[S:.*]] = ml_program.global_load_const @w.scales : tensor<4xf32>
+// CHECK-NEXT:    %[[Y:.*]] = fused.weight_only_linear(%x, %[[W]], %[[S]], %[[B]]) {out_features = 4}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @weight_only(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = edge.linear(%x, %wf, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
+// Scales and a bias that follow a product with integers, the bias behind a view.
+// CHECK-LABEL: func.func @scaled_afterwards
+// CHECK:         %[[Y:.*]] = fused.weight_only_linear(%x, %{{.*}}, %{{.*}}, %{{.*}}) {out_features = 3} : (tensor<2x4xf32>, tensor<1x4x16xi8>, tensor<3xf32>, tensor<3xf32>)
+// CHECK-NEXT:    %[[V:.*]] = edge.view_copy(%[[Y]]) {size = [1, 2, 3]}
+// CHECK-NEXT:    func.return %[[V]]
+func.func @scaled_afterwards(%x: tensor<2x4xf32>) -> tensor<1x2x3xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %t = ml_program.global_load_const @t : tensor<3xf32>
+  %wf = edge._to_copy(%w) {dtype = f32} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %0 = edge.mm(%x, %wf) : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.mul.Tensor(%t, %0) : (tensor<3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = edge.view_copy(%1) {size = [1, 2, 3]} : (tensor<2x3xf32>) -> tensor<1x2x3xf32>
+  %3 = edge.add.Tensor(%2, %t) : (tensor<1x2x3xf32>, tensor<3xf32>) -> tensor<1x2x3xf32>
+  func.return %3 : tensor<1x2x3xf32>
+}
+
+// A scale for each input is not one of the products; behind a view of other features, no vector is a bias.
+// CHECK-LABEL: func.func @stays_dequantized
+// CHECK:         quantized_decomposed.dequantize_per_channel
+// CHECK:         edge.mm
+// CHECK:         fused.weight_only_linear(%{{.*}}, %{{.*}}, %{{.*}}, none)
+// CHECK-COUNT-2: edge.view_copy
+// CHECK-NEXT:    edge.add.Tensor
+func.func @stays_dequantized(%x: tensor<1x4xf32>) -> (tensor<1x3xf32>, tensor<3x1xf32>) {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %t = ml_program.global_load_const @t : tensor<3xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = edge.mm(%x, %wf) : (tensor<1x4xf32>, tensor<4x3xf32>) -> tensor<1x3xf32>
+  %wc = edge._to_copy(%w) {dtype = f32} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %1 = edge.mm(%x, %wc) : (tensor<1x4xf32>, tensor<4x3xf32>) -> tensor<1x3xf32>
+  %2 = edge.view_copy(%1) {size = [3, 1]} : (tensor<1x3xf32>) -> tensor<3x1xf32>
+  %v = edge.view_copy(%t) {size = [3, 1]} : (tensor<3xf32>) -> tensor<3x1xf32>
+  %3 = edge.add.Tensor(%2, %v) : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  func.return %0, %3 : tensor<1x3xf32>, tensor<3x1xf32>
+}
+
+// What the run quantizes, as a whole and row by row, is multiplied as integers.
+// CHECK-LABEL: func.func @dynamic
+// CHECK:         %[[Q:.*]] = quantized_decomposed.quantize_per_tensor.tensor(%x, %s, %z)
+// CHECK:         fused.dynamic_quantized_linear(%[[Q]], %s, %z, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {out_features = 4} : (tensor<2x3xi8>, tensor<1xf64>, tensor<1xi64>, tensor<1x1x16x4xi8>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+// CHECK:         fused.dynamic_quantized_linear(%{{.*}}, %ss, %zs, %{{.*}}, %{{.*}}, %{{.*}}, none) {out_features = 4}
+// CHECK-NEXT:    func.return
+func.func @dynamic(%x: tensor<2x3xf32>, %s: tensor<1xf64>, %z: tensor<1xi64>, %ss: tensor<2x1xf64>, %zs: tensor<2x1xi64>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %ws = ml_program.global_load_const @s : tensor<4xf32>
+  %wz = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %ws, %wz) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.quantize_per_tensor.tensor(%x, %s, %z) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<1xf64>, tensor<1xi64>) -> tensor<2x3xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor.tensor(%0, %s, %z) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>, tensor<1xf64>, tensor<1xi64>) -> tensor<2x3xf32>
+  %2 = edge.linear(%1, %wf, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %3 = quantized_decomposed.quantize_per_token(%x, %ss, %zs) {quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xi8>
+  %4 = quantized_decomposed.dequantize_per_token(%3, %ss, %zs) {quant_min = -128, quant_max = 127, dtype = i8, output_dtype = f32} : (tensor<2x3xi8>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x3xf32>
+  %5 = edge.linear(%4, %wf, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  func.return %2, %5 : tensor<2x4xf32>, tensor<2x4xf32>
 }

@@ -1,0 +1,38 @@
+"""Linear layers of floats whose weights are integers."""
+
+from __future__ import annotations
+
+from flambeau.dialects.fused.packing import PANEL, panels, unpack_linear_weight
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, f32, i8, shape_of, tensor
+from flambeau.dialects.schema.families import require_same_element, require_shape
+from flambeau.dialects.schema.row import SchemaOp, row
+from flambeau.support.lazy import Array, np
+
+
+@row(
+    "fused",
+    "flambeau",
+    "weight_only_linear(Tensor input, Tensor packed_weight, Tensor scales, Tensor? bias, int out_features) -> Tensor",
+)
+class WeightOnlyLinearOp(SchemaOp):
+    """(input @ weight.T) * scales + bias; the weight is of int8, packed in panels of 16 output features, which have a scale each."""
+
+    takes = frozenset((f32,))
+
+    @staticmethod
+    def infer(x: Tensor, packed: Tensor, /, scales: Tensor, bias: Tensor | None, out_features: int) -> Tensor:
+        require_same_element(x, scales, bias)
+        if element_of(packed) != i8:
+            raise TypeError(f"packed_weight must be of int8, got {dtype_of(element_of(packed)).torch}")
+        shape = shape_of(x)
+        if not shape:
+            raise ValueError("input must have a dimension")
+        require_shape("packed_weight", packed, (panels(out_features), shape[-1], PANEL))
+        require_shape("scales", scales, (out_features,))
+        require_shape("bias", bias, (out_features,))
+        return tensor(element_of(x), (*shape[:-1], out_features))
+
+    @staticmethod
+    def numpy(x: Array, packed: Array, /, scales: Array, bias: Array | None, out_features: int) -> Array:
+        product = np.matmul(x, unpack_linear_weight(packed, out_features).T.astype(x.dtype)) * scales
+        return product if bias is None else product + bias

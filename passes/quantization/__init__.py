@@ -1,0 +1,1 @@
+"""A library for `fuse-quantized`: the patterns of each kind of quantization."""

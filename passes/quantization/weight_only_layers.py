@@ -1,0 +1,133 @@
+"""Linear layers of floats with weights of int8, which stay integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32, i8
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp
+from flambeau.dialects.aten.conversion import ToCopyOp
+from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.edge.layout import is_row_major
+from flambeau.dialects.fused.packing import pack_linear_weight
+from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.linear_layers import PRODUCTS, LinearParts, linear_parts
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE, dequantized
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.targets.interface import Target
+from flambeau.support.lazy import Array, np
+
+
+@dataclass(frozen=True)
+class IntegerWeight:
+    """The weight of a linear layer: [outputs, inputs] in int8, and a scale in float32 for each output."""
+
+    name: str
+    integers: Array
+    scales: Array
+
+
+def integer_weight(parts: LinearParts, constants: ModuleConstants) -> IntegerWeight | None:
+    """The constant integers that the weight of a layer stands for; None, with a reason, where it has another form."""
+    source = parts.weight.owner
+    if isinstance(source, ToCopyOp) and element_of(source.operands[0]) == i8:
+        value, scales = source.operands[0], np.ones(1, np.float32)
+    elif (found := dequantized(parts.weight, constants)) is not None:
+        value, scales = found.value, np.array(found.type.scales, np.float32)
+        if found.type.storage != i8 or any(found.type.zero_points) or found.type.axis not in (None, parts.output_axis):
+            return decline("its weight becomes floats: it is not of int8, its zero points are not 0, or its scales not of output features")
+    else:
+        return decline("its weight becomes floats: their parameters are no constants") if isinstance(source, DEQUANTIZE) else None
+    array = constants.array(value)
+    if array is None or array.ndim != 2:
+        return decline("its weight becomes floats: the integers are not a constant matrix")
+    integers = array.T if parts.transposed else array
+    return IntegerWeight(constants.name(value), integers, np.broadcast_to(scales, len(integers)))
+
+
+@dataclass(frozen=True)
+class WeightPattern(Pattern):
+    """linear, mm or addmm of floats and a dequantized constant: the weight stays int8, and its scales come after the product."""
+
+    target: Target
+    constants: ModuleConstants
+    roots = PRODUCTS
+    counter = "weights kept as integers"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` at the edge level."""
+        assert isinstance(op, SchemaOp)
+        parts = linear_parts(op)
+        if op.level() != "edge" or parts is None or (weight := integer_weight(parts, self.constants)) is None:
+            return None
+        if not self.target.has(WeightOnlyLinearOp):
+            return decline(f"its weight becomes floats: the target {self.target.name!r} has no kernel for {WeightOnlyLinearOp.name}")
+        if any(element_of(value) != f32 or not is_row_major(value) for value in (parts.input, op.results[0])):
+            return decline("its weight becomes floats: only row-major tensors of f32 are multiplied with integers")
+        packed = pack_linear_weight(weight.integers)
+        load = self.constants.add(f"{weight.name}.packed", packed, tensor(i8, packed.shape))
+        scales = self.constants.add(f"{weight.name}.scales", weight.scales, tensor(f32, weight.scales.shape))
+        fused = WeightOnlyLinearOp(parts.input, load.results[0], scales.results[0], parts.bias, len(weight.integers))
+        return replace_with_values(op, [fused.result], rewriter)
+
+
+@dataclass(frozen=True)
+class ScalePattern(Pattern):
+    """A layer with an integer weight, times a constant for each output feature: its scales."""
+
+    constants: ModuleConstants
+    roots = (MulTensorOp,)
+    counter = "scales fused"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, one of whose operands the layer computes."""
+        for value, factor in (op.operands, reversed(op.operands)):
+            layer, array = value.owner, self.constants.array(factor)
+            if not isinstance(layer, WeightOnlyLinearOp) or not value.has_one_use() or array is None or array.dtype != np.float32:
+                continue
+            x, packed, scales, bias, features = layer.arguments()
+            own = self.constants.array(scales)
+            if own is None or bias is not None or array.shape not in ((), (1,), (features,)) or op.results[0].type != value.type:
+                continue
+            product = own * array
+            load = self.constants.add(self.constants.name(scales), product, tensor(f32, product.shape))
+            fused = WeightOnlyLinearOp(x, packed, load.results[0], None, features)
+            return replace_with_values(op, [fused.result], rewriter)
+
+
+@dataclass(frozen=True)
+class BiasPattern(Pattern):
+    """A layer with an integer weight, perhaps in another view of its rows, plus a vector of its output features: its bias."""
+
+    roots = (AddTensorOp,)
+    counter = "biases fused"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, one of whose operands the layer computes."""
+        assert isinstance(op, AddTensorOp)
+        for value, vector in (op.operands, reversed(op.operands)):
+            view = value.owner if isinstance(value.owner, ViewOp) else None
+            inner = value if view is None else view.operands[0]
+            layer = inner.owner
+            if not isinstance(layer, WeightOnlyLinearOp) or not value.has_one_use() or not inner.has_one_use() or op.argument("alpha") != 1:
+                continue
+            x, packed, scales, bias, features = layer.arguments()
+            ends_alike = shape_of(value)[-1:] == shape_of(vector) == (features,)
+            if bias is not None or not ends_alike or element_of(vector) != f32 or op.results[0].type != value.type:
+                continue
+            fused = WeightOnlyLinearOp(x, packed, scales, vector, features)
+            return replace_with_values(
+                op, [fused.result if view is None else ViewOp.at("edge")(fused.result, view.argument("size")).result], rewriter
+            )
+
+
+def weight_only_patterns(target: Target, constants: ModuleConstants) -> list[Pattern]:
+    """The patterns, which leave alone what is not a layer with an integer weight."""
+    return [WeightPattern(target, constants), ScalePattern(constants), BiasPattern()]

@@ -1,0 +1,138 @@
+/* flambeau::weight_only_linear: rows of floats times a weight of bytes, which become floats in registers. */
+#include "loops.h"
+#include "optional.h"
+#include "weight_only.def"
+
+#define VECTORS (FL_PANEL / FL_LANES) /* of a panel's columns */
+
+/* Rows of a tile: its sums fill about half of the registers. */
+#if FL_LANES == 16
+#define ROWS 8
+#elif FL_LANES == 8
+#define ROWS 4
+#elif FL_LANES == 4
+#define ROWS 2
+#else
+#define ROWS 1
+#endif
+
+/* How many steps of k have sums of their own, for tiles with too few rows to hide the latency of an addition otherwise. */
+#define STEPS(m) ((m) * VECTORS >= 8 ? 1 : (m) * VECTORS >= 4 ? 2 : 4)
+#define SUMS 16 /* m * VECTORS * STEPS(m), at most */
+
+/* Bytes of the weight that pass by all rows before the next ones do: they stay in the second-level cache. */
+#define BLOCK ((size_t)1 << 18)
+
+typedef struct layer {
+  size_t n, k;
+  const int8_t *weight; /* [ceil(n / 16)][k][16] */
+  const float *scales, *bias;
+} layer;
+
+/* The sums of the products of `m` rows with a panel; m is a constant where this is inlined. */
+FL_INLINE void sum_products(const float *x, size_t k, const int8_t *panel, const int m, float sums[][FL_PANEL]) {
+  const int steps = STEPS(m);
+  fl_vec total[SUMS];
+  FL_UNROLL
+  for (int i = 0; i < m * steps * VECTORS; ++i) {
+    total[i] = fl_zero();
+  }
+  size_t at = 0;
+  for (; at + (size_t)steps <= k; at += (size_t)steps, panel += steps * FL_PANEL) {
+    fl_vec w[SUMS];
+    FL_UNROLL
+    for (int j = 0; j < steps * VECTORS; ++j) {
+      w[j] = fl_load_int8(panel + j * FL_LANES);
+      FL_HOLD(w[j]);
+    }
+    FL_UNROLL
+    for (int i = 0; i < m * steps * VECTORS; ++i) {
+      const int step = i / VECTORS % steps;
+      total[i] = fl_fma(fl_set(x[(size_t)(i / VECTORS / steps) * k + at + (size_t)step]), w[step * VECTORS + i % VECTORS], total[i]);
+    }
+  }
+  for (; steps > 1 && at < k; ++at, panel += FL_PANEL) {
+    FL_UNROLL
+    for (int i = 0; i < m * VECTORS; ++i) {
+      const int first = i / VECTORS * steps * VECTORS + i % VECTORS;
+      total[first] = fl_fma(fl_set(x[(size_t)(i / VECTORS) * k + at]), fl_load_int8(panel + i % VECTORS * FL_LANES), total[first]);
+    }
+  }
+  FL_UNROLL
+  for (int i = 0; i < m * VECTORS; ++i) {
+    const int first = i / VECTORS * steps * VECTORS + i % VECTORS;
+    fl_vec sum = total[first];
+    FL_UNROLL
+    for (int step = 1; step < steps; ++step) {
+      sum += total[first + step * VECTORS];
+    }
+    fl_store(sums[i / VECTORS] + i % VECTORS * FL_LANES, sum);
+  }
+}
+
+/* `m` rows, ROWS at most, times one panel, scaled. */
+static void run_tile(const layer *l, const float *x, size_t m, size_t panel, float *out) {
+  float sums[ROWS][FL_PANEL];
+  const int8_t *const weight = l->weight + panel * l->k * FL_PANEL;
+  for (size_t i = 0; i < m;) {
+    const size_t left = m - i;
+    const float *const row = x + i * l->k;
+    if (ROWS >= 8 && left >= 8) {
+      sum_products(row, l->k, weight, 8, sums + i);
+      i += 8;
+    } else if (ROWS >= 4 && left >= 4) {
+      sum_products(row, l->k, weight, 4, sums + i);
+      i += 4;
+    } else if (ROWS >= 2 && left >= 2) {
+      sum_products(row, l->k, weight, 2, sums + i);
+      i += 2;
+    } else {
+      sum_products(row, l->k, weight, 1, sums + i);
+      i += 1;
+    }
+  }
+  const size_t first = panel * FL_PANEL, columns = l->n - first < FL_PANEL ? l->n - first : FL_PANEL;
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      const float product = sums[i][j] * l->scales[first + j];
+      out[i * l->n + first + j] = l->bias ? product + l->bias[first + j] : product;
+    }
+  }
+}
+
+static void run(const layer *l, const float *x, size_t m, float *out) {
+  const size_t panels = (l->n + FL_PANEL - 1) / FL_PANEL, size = l->k * FL_PANEL;
+  const size_t block = size < BLOCK ? BLOCK / (size + 1) + 1 : 1;
+  for (size_t start = 0; start < panels; start += block) {
+    const size_t end = panels - start < block ? panels : start + block;
+    for (size_t i = 0; i < m; i += ROWS) {
+      for (size_t panel = start; panel < end; ++panel) {
+        run_tile(l, x + i * l->k, m - i < ROWS ? m - i : ROWS, panel, out + i * l->n);
+      }
+    }
+  }
+}
+
+fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_TENSOR_ARGUMENT(scales, 2);
+  FL_OPTIONAL_TENSOR_ARGUMENT(bias, 3);
+  FL_INT_ARGUMENT(features, 4);
+  FL_TENSOR_ARGUMENT(out, 5);
+  FL_CHECK(context, input->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && scales->dtype == FL_FLOAT32 && weight->dtype == FL_INT8,
+           "the input, the scales and the result must be of float32, the weight of int8");
+  FL_CHECK(context, input->rank >= 1 && fl_is_contiguous(input), "the input must be contiguous and have a dimension");
+  FL_CHECK(context, features >= 0 && features <= INT32_MAX && weight->rank == 3 && fl_is_contiguous(weight) &&
+                        weight->sizes[0] == (features + FL_PANEL - 1) / FL_PANEL && weight->sizes[1] == input->sizes[input->rank - 1] &&
+                        weight->sizes[2] == FL_PANEL,
+           "the weight must be packed: [ceil(out_features / 16), the input's last dimension, 16]");
+  FL_CHECK(context, scales->rank == 1 && scales->sizes[0] == features && fl_is_contiguous(scales), "there must be a scale for each output feature");
+  FL_CHECK(context, !bias || (bias->dtype == FL_FLOAT32 && bias->rank == 1 && bias->sizes[0] == features && fl_is_contiguous(bias)),
+           "the bias must have one value for each output feature");
+  FL_TRY(fl_resize_features(context, out, input, features));
+  const layer l = {(size_t)features, (size_t)weight->sizes[1], weight->data, scales->data, bias ? bias->data : NULL};
+  run(&l, input->data, fl_rows_of(input), out->data);
+  return FL_OK;
+}

@@ -1,0 +1,76 @@
+"""Linear layers whose weights alone are quantized: they stay integers, and the results are those of the quantized model."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from quantized_programs import compiled_for, large_floats, ops, tensor_of, unwrap_tensor_subclass
+from torch import Tensor, nn
+from torch_programs import seed
+from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE
+from flambeau.runtime import Runtime
+from flambeau.runtime.interpreter import interpret
+
+
+class DequantizedLayer(nn.Module):
+    """A layer of floats with a weight that is dequantized, drawn at random."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        rng = np.random.default_rng(number)
+        inputs, outputs = (int(item) for item in rng.integers(1, 70, 2))
+        self.register_buffer("weight", tensor_of(rng.integers(-128, 128, (outputs, inputs)).astype(np.int8)))
+        self.register_buffer("scales", tensor_of(rng.uniform(0.001, 0.02, outputs).astype(np.float32)))
+        self.register_buffer("bias", tensor_of(rng.normal(size=outputs).astype(np.float32)) if rng.random() < 0.5 else None)
+        self.per_channel = bool(rng.random() < 0.7)
+        size = (*(int(item) for item in rng.integers(1, 20, int(rng.integers(0, 3)))), inputs)
+        self.inputs = (tensor_of(rng.normal(size=size).astype(np.float32)),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """linear(x, dequantize(weight), bias)"""
+        weight, scales = cast(Tensor, self.weight), cast(Tensor, self.scales)
+        if self.per_channel:
+            zeros = torch.zeros(len(scales), dtype=torch.int64)
+            kernel = ops.dequantize_per_channel(weight, scales, zeros, 0, -128, 127, torch.int8)
+        else:
+            kernel = ops.dequantize_per_tensor(weight, 0.0125, 0, -128, 127, torch.int8)
+        return nn.functional.linear(x, kernel, cast("Tensor | None", self.bias))
+
+
+@pytest.mark.parametrize("start", range(0, 60, 20))
+def test_random_layers(start: int):
+    for number in range(start, start + 20):
+        layer = DequantizedLayer(number)
+        module, context, program = compiled_for("flambeau", torch.export.export(layer, layer.inputs), "fuse-quantized")
+        assert [op for op in module.walk() if isinstance(op, DEQUANTIZE) and op.results[0].uses] == [], number
+        arrays = [item.numpy() for item in layer.inputs]
+        (by_numpy,) = interpret(module, context).run("forward", arrays)
+        (by_runtime,) = Runtime.get().load_program(program).load_method("forward").execute(arrays)
+        expected = layer(*layer.inputs).numpy()
+        bound = 1e-5 * np.abs(expected).max()
+        np.testing.assert_allclose(np.asarray(by_numpy), expected, rtol=0, atol=bound, err_msg=f"layer {number}")
+        np.testing.assert_allclose(np.asarray(by_runtime), expected, rtol=0, atol=bound, err_msg=f"layer {number}")
+
+
+@pytest.mark.parametrize("rows", [(1,), (3, 5), (64,)])
+def test_a_model_of_torchao_has_no_float_copy_of_its_weights(rows: tuple[int, ...]):
+    seed()
+    model = nn.Sequential(nn.Linear(256, 384), nn.ReLU(), nn.Linear(384, 100, bias=False)).eval()
+    floats = sum(item.numel() * item.element_size() for item in model.parameters())
+    inputs = (torch.randn(*rows, 256),)
+    quantize_(model, Int8WeightOnlyConfig())
+    unwrap_tensor_subclass(model)
+    module, _, program = compiled_for("flambeau", torch.export.export(model, inputs), "optimize-edge{target=flambeau}")
+    assert sum(isinstance(op, WeightOnlyLinearOp) for op in module.walk()) == 2
+    assert large_floats(module, 512) == []
+    assert len(program) < floats / 3
+    method = Runtime.get().load_program(program).load_method("forward")
+    (found,) = method.execute([inputs[0].numpy()])
+    expected = model(*inputs).detach().numpy()
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
