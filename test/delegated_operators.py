@@ -65,14 +65,14 @@ class Trials:
 
     def finite(self) -> list[Trial]:
         """Those of numbers: libraries leave NaN to the processor. Fails where nothing is taken, and for a reason without words."""
-        assert self.taken, f"no sample of edge.{self.operator} is taken: {sorted(set(self.reasons))}"
+        assert self.taken, f"no sample of {self.operator} is taken: {sorted(set(self.reasons))}"
         assert all(reason and reason[0].islower() for reason in self.reasons)
         return [trial for trial in self.taken if trial.is_finite]
 
 
 def kind_of(name: str) -> type[SchemaOp]:
     """The class of an operator of the edge level."""
-    kind = find_op(f"edge.{name}")
+    kind = find_op(f"edge.{name}") or find_op(name)
     assert kind is not None
     return kind
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from math import inf, isinf, prod
 from typing import Any
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import FunctionType, ModuleOp, f32
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
+from flambeau.backends.xnnpack.dialect.quantization import DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -19,8 +20,12 @@ from flambeau.backends.xnnpack.payload import (
     LISTS,
     NO_OFFSET,
     NODES,
+    QINT8,
+    QUANTIZED_DATATYPES,
     Graph,
     Node,
+    PerChannelQuant,
+    PerTensorQuant,
     QuantizedTensorValue,
     TensorValue,
     read_payload,
@@ -29,8 +34,11 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError
+from flambeau.support.lazy import np
 
+_CONVERT = next(table.record for table in NODES if table.record.__name__ == "convert")
 _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 
 
@@ -44,6 +52,24 @@ def _refused(what: str) -> BackendError:
     return BackendError(f"XNNPACK payload: {what}")
 
 
+def _built(where: str, row: type[SchemaOp], **given: Any) -> SchemaOp:
+    """A node."""
+    try:
+        return row(**given)
+    except (VerifyException, TypeError) as error:
+        raise _refused(f"{where}: {error}") from error
+
+
+def _quantized_element(value: TensorValue, parameters: object) -> Attribute:
+    """The type of the integers of a value."""
+    element, has_channels = QUANTIZED_DATATYPES.get(value.datatype, (None, False))
+    if element is None or not isinstance(parameters, PerChannelQuant if has_channels else PerTensorQuant):
+        known = ", ".join(map(str, QUANTIZED_DATATYPES))
+        how = type(parameters).__name__
+        raise _refused(f"value {value.id_out} is of datatype {value.datatype} with {how}; supported here are quantized values of {known}")
+    return element
+
+
 class _Decoder:
     """The partition while it is read."""
 
@@ -53,6 +79,10 @@ class _Decoder:
         self.named_data = named_data
         self.blobs = blobs
         self.types: dict[int, Tensor] = {}
+        self.quantized: dict[int, QuantizedTensorValue] = {}
+        """The values that are integers, which stand for floats."""
+        self.floats: dict[int, SSAValue] = {}
+        """What of these is dequantized already."""
         self.values: dict[int, SSAValue] = {}
         self.globals: list[GlobalOp] = []
         self.externals: dict[int, TensorValue] = {}
@@ -75,13 +105,18 @@ class _Decoder:
         kind = FunctionType.from_lists(list(self.block.arg_types), [value.type for value in returned])
         return ModuleOp([*self.globals, PartitionOp("partition", "XnnpackBackend", kind, Region(self.block))])
 
-    def _declare(self, value: TensorValue | QuantizedTensorValue) -> None:
-        if isinstance(value, QuantizedTensorValue):
-            raise _refused("it holds quantized values, which are not supported here")
+    def _declare(self, given: TensorValue | QuantizedTensorValue) -> None:
+        value = given.tensor_value if isinstance(given, QuantizedTensorValue) else given
+        if value is None:
+            raise _refused("it holds a quantized value without a tensor")
         number = value.id_out
         if number in self.types or number == INVALID_ID:
             raise _refused(f"value {number} is declared twice, or has the number of an absent one")
-        element = DATATYPES.get(value.datatype)
+        if isinstance(given, QuantizedTensorValue):
+            element = _quantized_element(value, given.quant_params)
+            self.quantized[number] = given
+        else:
+            element = DATATYPES.get(value.datatype)
         if element is None:
             known = ", ".join(f"{number} ({element})" for number, element in DATATYPES.items())
             raise _refused(f"value {number} is of datatype {value.datatype}; supported here are {known}")
@@ -95,19 +130,21 @@ class _Decoder:
             raise _refused(f"value {number} with flags {value.flags} is not one of an input, an output, a constant and a result")
         if is_external and self.externals.setdefault(value.external_id, value) is not value:
             raise _refused(f"two values are argument {value.external_id} of the call")
+        if not is_constant and number in self.quantized and value.datatype != QINT8:
+            raise _refused(f"value {number} is of datatype {value.datatype}, and no constant")
         if is_constant:
-            self._load(number, self._constant(number, value))
+            self.values[number] = self._load(f"value_{number}", self.types[number], number, value.constant_buffer_idx)
 
-    def _load(self, number: int, data: memoryview) -> None:
-        name, kind = f"value_{number}", self.types[number]
-        self.globals.append(GlobalOp(name, kind, self.blobs.add(name, data)))
+    def _load(self, name: str, kind: Tensor, number: int, index: int) -> SSAValue:
+        """Constant `index`, which is value `number` or its scales."""
+        self.globals.append(GlobalOp(name, kind, self.blobs.add(name, self._constant(number, kind, index))))
         load = GlobalLoadConstantOp(name, kind)
         self.block.add_op(load)
-        self.values[number] = load.result
+        return load.result
 
-    def _constant(self, number: int, value: TensorValue) -> memoryview:
+    def _constant(self, number: int, kind: Tensor, index: int) -> memoryview:
         """The bytes of a constant."""
-        index, size = value.constant_buffer_idx, numpy_dtype(element_of(self.types[number])).itemsize * prod(value.dims)
+        size = numpy_dtype(element_of(kind)).itemsize * prod(shape_of(kind))
         if index >= len(self.graph.constant_data):
             raise _refused(f"value {number} is constant {index} of {len(self.graph.constant_data)}")
         entry = self.graph.constant_data[index]
@@ -163,19 +200,43 @@ class _Decoder:
         if len(set(counts)) > 1 or max(counts, default=0) > MOST_DIMENSIONS:
             raise _refused(f"{where}, has lists of {counts} numbers; they have one for each of up to {MOST_DIMENSIONS} dimensions")
         given |= self._limits(where, node, known)
+        if isinstance(record, _CONVERT) and not record.flags and {record.input_id, record.output_id} & self.quantized.keys():
+            return self._result(where, record.output_id, given["input"])
         if "dtype" in known and record.output_id in self.types:
             given["dtype"] = element_of(self.types[record.output_id])
-        try:
-            op = row(**given)
-        except (VerifyException, TypeError) as error:
-            raise _refused(f"{where}: {error}") from error
+        op = _built(where, row, **given)
         self.block.add_op(op)
         self._result(where, record.output_id, op.result)
 
     def _operand(self, where: str, number: int) -> SSAValue:
         if number not in self.values:
             raise _refused(f"{where}, reads value {number}, which no earlier node gives")
-        return self.values[number]
+        if number not in self.quantized:
+            return self.values[number]
+        if number not in self.floats:
+            self.floats[number] = self._dequantized(number, self.quantized[number].quant_params)
+        return self.floats[number]
+
+    def _dequantized(self, number: int, parameters: object) -> SSAValue:
+        value = self.values[number]
+        match parameters:
+            case PerTensorQuant(scale, zero_point):
+                op = _built(f"value {number}", DequantizeNodeOp, scale=scale, zero_point=zero_point, input=value)
+            case PerChannelQuant(scale, dim, index, count) if count == 0 or not scale:
+                kind = tensor(f32, (count or len(scale),))
+                name = f"scales_{number}"
+                if index:
+                    scales = self._load(name, kind, number, index)
+                else:
+                    self.globals.append(GlobalOp(name, kind, self.blobs.add(name, np.array(scale, np.float32).data)))
+                    load = GlobalLoadConstantOp(name, kind)
+                    self.block.add_op(load)
+                    scales = load.result
+                op = _built(f"value {number}", DequantizeChannelsNodeOp, channel_dim=dim, input=value, scales=scales)
+            case _:
+                raise _refused(f"value {number} has two lists of scales")
+        self.block.add_op(op)
+        return op.result
 
     @staticmethod
     def _limits(where: str, node: Node, known: Mapping[str, bool]) -> dict[str, float]:
@@ -191,6 +252,12 @@ class _Decoder:
         declared = self.types.get(number)
         if declared is None or number in self.values:
             raise _refused(f"{where}, gives value {number}, which is not declared, or known already")
+        if number in self.quantized:
+            parameters = self.quantized[number].quant_params
+            assert isinstance(parameters, PerTensorQuant)
+            op = _built(where, QuantizeNodeOp, scale=parameters.scale, zero_point=parameters.zero_point, input=value)
+            self.block.add_op(op)
+            value = op.result
         if declared != value.type:
             raise _refused(f"{where}, gives {list(shape_of(value))}, and value {number} has the sizes {list(shape_of(declared))}")
         self.values[number] = value

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from flambeau.backends.xnnpack.dialect.elementwise import CopyNodeOp
+from flambeau.backends.xnnpack.dialect.nodes import NodeOp
+from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.backends.xnnpack.integers import Bias, IntegerNode, integer_nodes, integers_of, stands_for
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -16,10 +21,14 @@ from flambeau.backends.xnnpack.payload import (
     INVALID_ID,
     NO_OFFSET,
     NODES,
+    QUANTIZED_DATATYPES,
     ConstantDataOffset,
     Graph,
     Node,
     OutputMinMax,
+    PerChannelQuant,
+    PerTensorQuant,
+    QuantizedTensorValue,
     TensorValue,
     write_payload,
 )
@@ -28,6 +37,8 @@ from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import is_constant
+from flambeau.passes.analysis.quantized_types import QuantizedType
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
 from flambeau.support.lazy import Array, np
 
@@ -46,12 +57,16 @@ def _separate_outputs(terminator: ReturnOp) -> None:
     """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
     seen: set[SSAValue] = set()
     for index, value in enumerate(terminator.operands):
-        if value in seen or not isinstance(value.owner, SchemaOp):
-            copy = CopyNodeOp(value)
+        if value in seen or not isinstance(value.owner, SchemaOp) or _is_dequantized_constant(value):
+            copy = value.owner.clone() if isinstance(value.owner, QuantizeNodeOp) else CopyNodeOp(value)
             copy.location = terminator.location
             Rewriter.insert_op(copy, InsertPoint.before(terminator))
             terminator.operands[index] = value = copy.result
         seen.add(value)
+
+
+def _is_dequantized_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, DEQUANTIZE) and is_constant(value.owner.operands[0])
 
 
 class _Encoder:
@@ -60,8 +75,12 @@ class _Encoder:
     def __init__(self, partition: PartitionOp, constants: ModuleConstants):
         self.partition = partition
         self.constants = constants
+        self.integer_nodes = integer_nodes(partition.body.block, constants)
         self.ids: dict[SSAValue, int] = {}
-        self.values: list[TensorValue] = []
+        self.integer_ids: dict[SSAValue, int] = {}
+        """The numbers of the integers that a value is dequantized from."""
+        self.outputs: dict[SSAValue, int] = {}
+        self.values: list[TensorValue | QuantizedTensorValue] = []
         self.nodes: list[Node] = []
         self.entries: dict[str, int] = {}
         self.offsets = [ConstantDataOffset()]
@@ -73,44 +92,127 @@ class _Encoder:
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
         _separate_outputs(terminator)
-        results = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
+        self.outputs = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
         for argument in block.args:
-            self._define(argument, external_id=argument.index, flags=EXTERNAL_INPUT)
+            self._define(argument, self._meaning(argument), external_id=argument.index, flags=EXTERNAL_INPUT)
         for op in block.ops:
             if isinstance(op, GlobalLoadConstantOp):
-                array = self.constants.array(op.result)
-                if array is None:
-                    raise self._error(f"holds @{op.global_attr.string_value()}, which has no value")
-                self._define(op.result, constant_buffer_idx=self._constant(array))
-            elif isinstance(op, SchemaOp) and op.level() == "xnnpack" and op.schema.name in _TABLES:
-                for value in op.results:
-                    external = results.get(value)
-                    given = {} if external is None else {"external_id": external, "flags": EXTERNAL_OUTPUT}
-                    self._define(value, **given)
-                self.nodes.append(self._node(op))
+                self._constant_of(op)
+            elif isinstance(op, DEQUANTIZE):
+                self._dequantize(op)
+            elif isinstance(op, QuantizeNodeOp):
+                if op.operands[0].owner not in self.integer_nodes:
+                    self._define(op.result, stands_for(op))
+                    self._convert(self.ids[op.operands[0]], op)
+            elif isinstance(op, NodeOp) and (integer := self.integer_nodes.get(op)) is not None:
+                self._integer_node(op, integer)
+            elif isinstance(op, NodeOp) and op.schema.name in _TABLES:
+                self._define(op.result)
+                self.nodes.append(self._node(op, self.ids))
             elif op is not terminator:
                 raise self._error(f"holds {op.name}, which is not an operator of the xnnpack dialect")
         graph = Graph(
             version="0",
             xnodes=tuple(self.nodes),
             xvalues=tuple(self.values),
-            num_externs=len(block.args) + len(results),
+            num_externs=len(block.args) + len(self.outputs),
             input_ids=tuple(self.ids[argument] for argument in block.args),
             output_ids=tuple(self.ids[value] for value in terminator.values),
             constant_data=tuple(self.offsets),
         )
         return Encoded(write_payload(graph), self.named)
 
+    def _constant_of(self, op: GlobalLoadConstantOp) -> None:
+        """A constant of floats that a node reads. Integers are defined where they are dequantized."""
+        if element_of(op.result) not in DATATYPES.values():
+            return
+        readers = [use.operation for use in op.result.uses if not isinstance(use.operation, DequantizeChannelsNodeOp)]
+        if any(not self._has_bias(reader, op.result) for reader in readers) or not op.result.uses:
+            self._define(op.result, constant_buffer_idx=self._constant(self._array(op.result)))
+
+    def _has_bias(self, reader: Operation, value: SSAValue) -> bool:
+        """Whether an operation reads a value only as a bias that is integers."""
+        integer = self.integer_nodes.get(reader) if isinstance(reader, NodeOp) else None
+        return integer is not None and integer.bias is not None and value not in reader.operands[:2]
+
+    def _array(self, value: SSAValue) -> Array:
+        array = self.constants.array(value)
+        if array is None:
+            raise self._error("holds a constant that has no value")
+        return array
+
+    def _dequantize(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> None:
+        """The integers of an operand of integer nodes, and its floats, as far as something reads them."""
+        found = integers_of(op.result, self.constants)
+        if found is None:
+            raise self._error(f"holds {op.name} whose scales are no constant")
+        readers = [use.operation for use in op.result.uses]
+        is_integer, is_float = (any((reader in self.integer_nodes) is wanted for reader in readers) for wanted in (True, False))
+        if not is_constant(found.value):
+            self.integer_ids[op.result] = self.ids[found.value]
+            if is_float:
+                self._define(op.result)
+                self._convert(self.ids[found.value], op)
+            return
+        if is_integer:
+            entry = self._constant(self._array(found.value))
+            self.integer_ids[op.result] = self._define(found.value, found.type, constant_buffer_idx=entry)
+        if is_float:
+            self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
+
+    def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
+        """What a constant stands for."""
+        arrays = iter([self._array(value) for value in op.operands])
+        return op.call("numpy", [next(arrays) if isinstance(value, SSAValue) else value for value in op.arguments()])
+
+    def _convert(self, source: int, op: SchemaOp) -> None:
+        self.nodes.append(Node(_TABLES["convert"].record(source, self.ids[op.result], 0), len(self.nodes)))
+
+    def _integer_node(self, op: NodeOp, integer: IntegerNode) -> None:
+        ids = {value: self.integer_ids[value] for value in op.operands if value in self.integer_ids}
+        if integer.bias is not None:
+            ids[op.operands[2]] = self._bias(integer.bias)
+        self._define(integer.result.result, stands_for(integer.result))
+        ids[op.result] = self.ids[integer.result.result]
+        self.nodes.append(self._node(op, ids))
+
+    def _meaning(self, argument: SSAValue) -> QuantizedType | None:
+        """What the integers of an input stand for, as those say that dequantize it; None of floats."""
+        found = next((integers_of(use.operation.results[0], self.constants) for use in argument.uses if use.operation.results), None)
+        return found.type if found is not None and found.value is argument else None
+
     def _error(self, what: str) -> BackendError:
         return BackendError(f"xnnpack: partition @{self.partition.sym_name.data} {what}")
 
-    def _define(self, value: SSAValue, **fields: int) -> None:
-        datatype = next((number for number, element in DATATYPES.items() if element == element_of(value)), None)
+    def _define(self, value: SSAValue, kind: QuantizedType | None = None, **fields: int) -> int:
+        """Adds a value, of integers if they stand for something, and gives its number."""
+        external = self.outputs.get(value)
+        given = fields if external is None else {"external_id": external, "flags": EXTERNAL_OUTPUT}
+        number = self.ids[value] = self._add(element_of(value), upper_bounds(value), kind, given)
+        return number
+
+    def _add(self, element: Attribute, shape: tuple[int, ...], kind: QuantizedType | None, fields: Mapping[str, int]) -> int:
+        wanted = element if kind is None else (element, kind.axis is not None)
+        known = DATATYPES if kind is None else QUANTIZED_DATATYPES
+        datatype = next((number for number, item in known.items() if item == wanted), None)
         if datatype is None:
-            raise self._error(f"holds a {value.type}: tensors are of {' or '.join(map(str, DATATYPES.values()))}")
-        shape = upper_bounds(value)
-        number = self.ids[value] = len(self.values)
-        self.values.append(TensorValue(datatype, len(shape), shape, id_out=number, **fields))
+            raise self._error(f"holds numbers of {element}: tensors are of {' or '.join(map(str, DATATYPES.values()))}")
+        number = len(self.values)
+        value = TensorValue(datatype, len(shape), shape, id_out=number, **fields)
+        self.values.append(value if kind is None else QuantizedTensorValue(value, self._parameters(kind)))
+        return number
+
+    def _parameters(self, kind: QuantizedType) -> PerTensorQuant | PerChannelQuant:
+        if kind.axis is None:
+            return PerTensorQuant(kind.scale, kind.zero_point)
+        scales = np.array(kind.scales, np.float32)
+        return PerChannelQuant(channel_dim=kind.axis, scale_buffer_idx=self._constant(scales), num_scales=len(scales))
+
+    def _bias(self, bias: Bias) -> int:
+        """The number of a bias of integers, which is a constant."""
+        scales = tuple(map(float, bias.scales.reshape(-1)))
+        kind = QuantizedType(i32, -(2**31), 2**31 - 1, scales, (0,) * len(scales), 0 if bias.scales.ndim else None)
+        return self._add(i32, bias.integers.shape, kind, {"constant_buffer_idx": self._constant(bias.integers)})
 
     def _constant(self, array: Array) -> int:
         """The index of a constant, one for each content."""
@@ -123,7 +225,8 @@ class _Encoder:
             self.named[key] = data
         return self.entries[key]
 
-    def _node(self, op: SchemaOp) -> Node:
+    def _node(self, op: NodeOp, ids: Mapping[SSAValue, int]) -> Node:
+        """A node, on values that have these numbers."""
         table = _TABLES[op.schema.name]
         arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
         fields: dict[str, Any] = {}
@@ -133,12 +236,12 @@ class _Encoder:
                 # The list behind it: of two, both have this length.
                 fields[field] = len(fields[list(fields)[-1]])
             elif field == "output_id":
-                fields[field] = self.ids[op.result]
+                fields[field] = ids[op.result]
             elif name == field:
                 fields[field] = arguments[field]
             else:
                 value = arguments.get(name)
-                fields[field] = INVALID_ID if value is None else self.ids[value]
+                fields[field] = INVALID_ID if value is None else ids[value]
         least, most = arguments.get("output_min"), arguments.get("output_max")
         limits = None
         if least is not None or most is not None or op.schema.name == "clamp":

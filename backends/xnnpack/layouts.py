@@ -21,6 +21,7 @@ from flambeau.backends.xnnpack.dialect.movement import (
     StaticTransposeNodeOp,
 )
 from flambeau.backends.xnnpack.dialect.nodes import BinaryNodeOp, NodeOp, UnaryNodeOp
+from flambeau.backends.xnnpack.dialect.quantization import DequantizeNodeOp, QuantizeNodeOp
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, same_shape, shape_of, tensor
@@ -40,7 +41,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
     PatternDriver([_as_reshape, *moving]).run(partition)
 
 
-def _rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
+def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
     """The same node on other operands and with other numbers."""
     given = iter(operands)
     arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
@@ -88,7 +89,7 @@ def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
 def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
     """f(transpose(x)), f a function of each element."""
     order = _order(op.operands[0])
-    return None if order is None or not op.elementwise else _transposed(_rebuilt(op, [_before(op.operands[0])]).result, order)
+    return None if order is None or not op.elementwise else _transposed(rebuilt(op, [_before(op.operands[0])]).result, order)
 
 
 @rewrites(NodeOp, counter="reshapes moved")
@@ -101,7 +102,17 @@ def _after_elements(op: NodeOp) -> SSAValue | None:
     before = [cast(StaticReshapeNodeOp, value.owner).operands[0] for value in op.operands]
     if not all(same_shape(shape_of(value), shape_of(before[0])) for value in before):
         return None
-    return reshaped(_rebuilt(op, before).result, shape_of(op.result))
+    return reshaped(rebuilt(op, before).result, shape_of(op.result))
+
+
+@rewrites(DequantizeNodeOp, counter="transposes moved")
+def _past_quantized(op: DequantizeNodeOp) -> SSAValue | None:
+    """dequantize(quantize(transpose(x)))."""
+    quantize = op.operands[0].owner
+    if not isinstance(quantize, QuantizeNodeOp) or (order := _order(quantize.operands[0])) is None:
+        return None
+    integers = rebuilt(quantize, [_before(quantize.operands[0])]).result
+    return _transposed(rebuilt(op, [integers]).result, order)
 
 
 class PastBinaryPattern(Pattern):
@@ -121,7 +132,7 @@ class PastBinaryPattern(Pattern):
             return
         operands = [self._in_order(value, order) for value in op.operands]
         if (a := operands[0]) is not None and (b := operands[1]) is not None:
-            replace_with_values(op, [_transposed(_rebuilt(op, [a, b]).result, order)], rewriter)
+            replace_with_values(op, [_transposed(rebuilt(op, [a, b]).result, order)], rewriter)
 
     def _in_order(self, value: SSAValue, order: Order) -> SSAValue | None:
         """The value before a transpose in this order, if there is one, or a constant that becomes it."""
@@ -141,7 +152,7 @@ def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
     if order is None or any(_order(value) != order for value in op.operands):
         return None
     axis: int = op.argument("axis")
-    return _transposed(_rebuilt(op, [_before(value) for value in op.operands], axis=order[axis]).result, order)
+    return _transposed(rebuilt(op, [_before(value) for value in op.operands], axis=order[axis]).result, order)
 
 
 def _past(kind: type[NodeOp], *lists: str) -> Pattern:
@@ -152,7 +163,7 @@ def _past(kind: type[NodeOp], *lists: str) -> Pattern:
         if order is None:
             return None
         renamed = {name: tuple(op.argument(name)[dim] for dim in _inverse(order)) for name in lists}
-        return _transposed(_rebuilt(op, [_before(op.operands[0])], **renamed).result, order)
+        return _transposed(rebuilt(op, [_before(op.operands[0])], **renamed).result, order)
 
     rewrite.__name__ = f"_past_{kind.schema.base}"
     return rewrites(kind, counter="transposes moved")(rewrite)
@@ -167,13 +178,13 @@ def _narrower(value: float | None, least: float | None, most: float | None) -> f
 
 
 @rewrites(ClampNodeOp, counter="limits fused")
-def _limit_result(op: ClampNodeOp) -> SSAValue | None:
+def limit_result(op: ClampNodeOp) -> SSAValue | None:
     """clamp(node), of a node that limits its result, where nothing else reads it."""
     node, least, most = op.operands[0].owner, op.argument("output_min"), op.argument("output_max")
     if not isinstance(node, NodeOp) or "output_min" not in node.schema.attributes or not node.result.has_one_use():
         return None
     low, high = (_narrower(node.argument(name), least, most) for name in ("output_min", "output_max"))
-    return _rebuilt(node, node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
+    return rebuilt(node, node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
 
 
 @rewrites(StaticReshapeNodeOp)
@@ -189,11 +200,12 @@ _MOVING = (
     _join_transposes,
     _join_reshapes,
     _past_unary,
+    _past_quantized,
     _after_elements,
     _past_concatenation,
     _past(StaticConstantPadNodeOp, "pre_paddings", "post_paddings"),
     _past(StaticSliceNodeOp, "offsets", "sizes"),
-    _limit_result,
+    limit_result,
 )
 
 

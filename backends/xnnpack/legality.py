@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import i8, i32, i64
+
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation.checks import (
@@ -63,8 +66,38 @@ def _rows_are_known(op: SchemaOp) -> str | None:
 
 
 def _transposed_is_single(op: SchemaOp) -> str | None:
-    """A transposed convolution of float32."""
-    return "it is transposed and of f16" if op.argument("transposed") and element_of(op.result) == f16 else None
+    """A transposed convolution of float32, by weights that are not quantized."""
+    if not op.argument("transposed"):
+        return None
+    if element_of(op.result) == f16:
+        return "it is transposed and of f16"
+    return None if is_constant(op.argument("weight")) else "it is transposed and its weight is quantized"
+
+
+def _all_integers(op: SchemaOp) -> str | None:
+    """A normal positive scale, and all integers of 8 bits."""
+    scale, _, low, high = op.arguments()[1:5]
+    if not 2.0**-126 <= scale < 2.0**127:
+        return f"its scale {scale} is no normal positive number of float32"
+    whole = (low, high) == (-128, 127) or isinstance(op, DequantizePerTensorOp)
+    return None if whole else f"it gives integers from {low} to {high} only, not all of 8 bits"
+
+
+def _one_meaning(op: SchemaOp) -> str | None:
+    """Integers that stand for the same wherever they are quantized or dequantized."""
+    x = op.operands[0]
+    others: list[SchemaOp] = [use.operation for use in x.uses if isinstance(use.operation, DequantizePerTensorOp)]
+    others += [x.owner] if isinstance(x.owner, QuantizePerTensorOp) else []
+    same = is_constant(x) or all(other.arguments()[1:3] == op.arguments()[1:3] for other in others)
+    return None if same else "its integers stand for other numbers elsewhere"
+
+
+def _is_weight(op: SchemaOp) -> str | None:
+    """Of a constant: as what operators that are taken read."""
+    if not is_constant(op.operands[0]):
+        return None
+    reason = next((reason for use in op.result.uses if (reason := _TABLE.why_not(use.operation)) is not None), None)
+    return None if reason is None else "it is a constant that an operator reads which is not taken"
 
 
 def _norm_is_of_rows(op: SchemaOp) -> str | None:
@@ -152,11 +185,33 @@ OPERATORS: dict[str, Rule] = {
     "pow.Tensor_Scalar": Rule(checks=(_small_power,)),
     "where.self": Rule((), ("condition",), ("condition", "self", "other"), (_masks_scores,)),
     "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_last_dimension,)),
+    # quantized numbers
+    "quantized_decomposed.quantize_per_tensor": Rule(
+        (Limit("input", dtypes=(f32,)), Limit("result", dtypes=(i8,))),
+        checks=(_all_integers,),
+    ),
+    "quantized_decomposed.dequantize_per_tensor": Rule(
+        (Limit("input", dtypes=(i8,)), Limit("result", dtypes=(f32,))),
+        checks=(_all_integers, _one_meaning, _is_weight),
+    ),
+    "quantized_decomposed.dequantize_per_channel": Rule(
+        (
+            Limit("input", dtypes=(i8,)),
+            Limit("scales", dtypes=(f32,)),
+            Limit("zero_points", dtypes=(i32, i64)),
+            Limit("result", dtypes=(f32,)),
+        ),
+        ("input", "scales", "zero_points"),
+        checks=(_is_weight,),
+    ),
     # products
     "convolution": Rule(
-        (Limit("input", rank=(3, 4)),), ("weight", "bias"), checks=(output_padding_is_small, _line_is_reshaped, _transposed_is_single)
+        (Limit("input", rank=(3, 4)),),
+        ("weight", "bias"),
+        checks=(output_padding_is_small, _line_is_reshaped, _transposed_is_single),
+        dequantized=("weight",),
     ),
-    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True, dequantized=("weight",)),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,

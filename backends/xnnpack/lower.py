@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
+from flambeau.backends.xnnpack.quantized import dequantize, elements, move_in_integers, quantize, with_elements
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
@@ -37,6 +38,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     apply_patterns(partition, [_hardswish])
     CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
+    move_in_integers(partition)
 
 
 def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
@@ -168,13 +170,19 @@ def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return reshaped(_on_images(image, lambda image: e.PreluNodeOp(image, slope)), shape_of(op.result))
 
 
+# Quantized numbers
+
+CONVERTERS("quantized_decomposed.quantize_per_tensor")(quantize)
+CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")(dequantize)
+
+
 # Products
 
 
 @CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
-    array = constants.array(weight)
+    array = elements(weight, constants)
     if array is None:
         raise BackendError("xnnpack: the weight of a convolution has no value")
     if array.ndim == 3:
@@ -183,6 +191,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
         stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
     (down, right), (tall, wide) = pair(padding), pair(output_padding)
+    channel_dim = 0
     if transposed:
         # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
         kind, outputs = products.ConvTranspose2dNodeOp, array.shape[1]
@@ -193,9 +202,9 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         inputs, outputs = array.shape[1], array.shape[0] // groups
         is_depthwise = inputs == 1 and groups > 1
         kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
-        weights = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
+        weights, channel_dim = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)), 3 if is_depthwise else 0
     numbers = (down, right, down, right, *array.shape[2:], *pair(stride), *pair(dilation), inputs, outputs, groups, tall, wide)
-    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", weights, weight)
+    loaded = with_elements(weight, weights, channel_dim, constants)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
     return reshaped(image, shape_of(op.result))
 

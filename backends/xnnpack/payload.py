@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass, make_dataclass
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i8, i32
+
 from flambeau.dialects.ir.tensor_types import f16, f32
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Union
@@ -25,6 +27,9 @@ NO_OFFSET = 2**64 - 1
 """The offset of a constant that has a key instead."""
 DATATYPES = {1: f32, 2: f16}
 """The element types by their numbers in the format."""
+QINT8 = 3
+QUANTIZED_DATATYPES = {QINT8: (i8, False), 5: (i32, False), 6: (i8, True), 7: (i32, True)}
+"""Of integers that stand for floats, with whether each channel has a scale of its own."""
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2
 """The flags of values that a caller gives and gets."""
 

@@ -14,6 +14,7 @@ from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import exceeds, free_symbols, is_unknown, largest, may_exceed
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, same_shape, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
@@ -120,6 +121,12 @@ def is_constant(value: object) -> bool:
     return value is None or (isinstance(value, OpResult) and isinstance(value.op, GlobalLoadConstantOp))
 
 
+def is_dequantized_constant(value: object) -> bool:
+    """Whether an argument is what integers that are known when a program is compiled stand for."""
+    op = value.op if isinstance(value, OpResult) else None
+    return isinstance(op, DequantizePerTensorOp | DequantizePerChannelOp) and all(map(is_constant, op.operands))
+
+
 def _needs_a_size(op: SchemaOp) -> str | None:
     """What an operation on its own cannot be computed without: a size, in its numbers, that none of its operands has."""
     open_values: list[Any] = [to_value(value) for value in op.properties.values() if isinstance(value, ExtentAttr) or is_extents(value)]
@@ -151,11 +158,14 @@ class Rule:
     the row's `decompose`."""
     whole: bool = False
     """Whether a backend wants an operator that is not Core ATen kept for it; what no partition takes in the end is decomposed then."""
+    dequantized: tuple[str, ...] = ()
+    """The arguments among its constants that may be constants which the program dequantizes."""
 
     def why_not(self, op: SchemaOp) -> str | None:
         """What does not hold of an operation; None when all does."""
         for name in self.constants:
-            if not is_constant(op.argument(name)):
+            value = op.argument(name)
+            if not is_constant(value) and not (name in self.dequantized and is_dequantized_constant(value)):
                 return f"argument {name!r} is not a constant"
         reason = first_reason(self.limits, op)
         return reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)
@@ -211,6 +221,6 @@ class OperatorTable:
         """Which tensor the backend does not take: not a folded constant. An argument whose dtypes the rule says has these instead."""
         own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
         constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
-        others: list[Any] = [*constants, *(op.argument(limit.argument) for limit in own)]
+        others: list[Any] = [*constants, *(value for limit in own for value in _values(op, limit.argument))]
         reasons = [replace(self.tensors, argument=limit.argument, dtypes=limit.dtypes).why_not(op, constants) for limit in own]
         return next(filter(None, reasons), None) or self.tensors.why_not(op, others)

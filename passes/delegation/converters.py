@@ -48,17 +48,17 @@ class Converters(Mapping[str, Converter]):
     def apply(self, partition: PartitionOp, constants: ModuleConstants) -> None:
         """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there."""
         target = ConversionTarget(f"the {self._dialect} dialect").legal(self._dialect, "ml_program", ReturnOp)
-        target.illegal("edge", because="the backend computes operators of its own")
+        target.illegal("edge", "quantized_decomposed", because="the backend computes operators of its own")
         apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in self.items()])
 
 
 def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:
-    kind = find_op(f"edge.{name}")
-    assert kind is not None, f"there is no operator edge.{name}"
+    kind = find_op(f"edge.{name}") or find_op(name)
+    assert kind is not None, f"there is no operator {name} at the edge level"
 
     def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
-        if isinstance(op, SchemaOp) and op.name == f"edge.{name}":
+        if isinstance(op, SchemaOp) and op.name == kind.name:
             found = converter(op, constants)
             replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
 
-    return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=f"edge.{name}")
+    return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=kind.name)

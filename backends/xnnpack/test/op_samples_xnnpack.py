@@ -76,6 +76,8 @@ SAMPLES: dict[str, Samples] = {
     "xnnpack.batch_matrix_multiply": lambda rng: [(f32(rng, 2, 3, 4), f32(rng, 2, 4, 5)), (f32(rng, 3, 4), f32(rng, 2, 5, 4), 1)],
     "xnnpack.clamp": lambda rng: [(f32(rng, 2, 3), 0, -0.5, 0.5), (f32(rng, 4), 0, None, 0.0)],
     "xnnpack.convert": lambda rng: [(f16, f32(rng, 2, 3)), (f32_type, f32(rng, 2, 3).astype(np.float16))],
+    "xnnpack.dequantize": lambda rng: [(0.05, -3, rng.integers(-128, 128, (2, 3), np.int8)), (0.5, 0, np.array([7, -70000], np.int32))],
+    "xnnpack.dequantize_channels": lambda rng: [(1, rng.integers(-127, 128, (2, 3), np.int8), np.array([0.1, 2, 3e-3], np.float32))],
     "xnnpack.elu": lambda rng: [(0.5, f32(rng, 2, 3))],
     "xnnpack.fully_connected": lambda rng: [
         (f32(rng, 2, 3, 4), f32(rng, 5, 4), f32(rng, 5), 0, 0.0),
@@ -83,6 +85,7 @@ SAMPLES: dict[str, Samples] = {
     ],
     "xnnpack.global_avg_pooling2d": lambda rng: [(f32(rng, 2, 3, 4, 5), 64), (f32(rng, 2, 3, 4, 5), 0, 0.0, 1.0)],
     "xnnpack.leaky_relu": lambda rng: [(0.1, f32(rng, 2, 3))],
+    "xnnpack.quantize": lambda rng: [(0.05, -3, f32(rng, 2, 3)), (1e-3, 127, f32(rng, 7))],
     "xnnpack.static_constant_pad": lambda rng: [((0, 1), (2, 0), 0.5, f32(rng, 2, 3))],
     "xnnpack.static_reshape": lambda rng: [((3, 2), f32(rng, 2, 3)), ((4, 0), f32(rng, 2, 3, 4))],
     "xnnpack.static_resize_bilinear2d": lambda rng: [(5, 7, f32(rng, 1, 3, 4, 2)), (2, 9, f32(rng, 1, 3, 4, 2), 8)],

@@ -14,11 +14,12 @@ from flambeau.backends.xnnpack.lower import CONVERTERS
 from flambeau.passes.delegation.interface import BackendOptions
 
 peer: Any = executorch_runtime
+CHANNELS = "quantized_decomposed.dequantize_per_channel"
 
 
 def trials(name: str) -> Trials:
-    """The samples of an operator. Masks are of scores, with a number in their place."""
-    return trials_of(name, table(BackendOptions()), {"where.self": ("other",)}, {"where.self": "_softmax"})
+    """The samples of an operator. Masks are of scores, with a number in their place; constants are dequantized for who reads them."""
+    return trials_of(name, table(BackendOptions()), {"where.self": ("other",)}, dict.fromkeys(("where.self", CHANNELS), "_softmax"))
 
 
 def test_the_table_the_converters_and_the_operators_are_the_same():

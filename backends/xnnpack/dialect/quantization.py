@@ -1,0 +1,81 @@
+"""Where floats become integers that stand for them, and back.
+
+A node of quantized values is a node of floats between these: what stands so is one node of the payload. XNNPACK computes it in integers and
+multiplies the sums by ratios of scales in float32, so a result may be one step from what the rows say. What stands alone is a `convert` of
+the payload.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.ir import Attribute
+
+from flambeau.backends.xnnpack.dialect.nodes import NodeOp, xnnpack
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.support.lazy import Array, np
+
+LEAST, MOST = -128, 127
+"""The integers."""
+
+
+def _typed(element: Attribute, x: Tensor, scales: tuple[float, ...], zero_point: int = 0) -> Tensor:
+    """The type of a result. Raises ValueError for scales that are none, and for a zero point that is no integer of 8 bits."""
+    if not all(2.0**-126 <= scale < float("inf") for scale in scales):
+        raise ValueError("scales must be normal positive numbers of float32")
+    if not LEAST <= zero_point <= MOST:
+        raise ValueError(f"zero point {zero_point} is no integer of 8 bits")
+    return tensor(element, shape_of(NodeOp.typed([x], shape_of(x), 0)))
+
+
+@xnnpack("quantize(float scale, int zero_point, Tensor input) -> Tensor")
+class QuantizeNodeOp(NodeOp):
+    """The integers of 8 bits that stand for floats: clamp(round(x / scale) + zero_point)."""
+
+    takes = frozenset((f32,))
+    elementwise = True
+
+    @classmethod
+    def infer(cls, scale: float, zero_point: int, x: Tensor, /) -> Tensor:
+        return _typed(i8, x, (scale,), zero_point)
+
+    @staticmethod
+    def numpy(scale: float, zero_point: int, x: Array, /) -> Array:
+        return QuantizePerTensorOp.numpy(x, scale, zero_point, LEAST, MOST, i8)
+
+
+@xnnpack("dequantize(float scale, int zero_point, Tensor input) -> Tensor")
+class DequantizeNodeOp(NodeOp):
+    """The floats that integers stand for: (q - zero_point) * scale. Of a constant bias, the integers have 32 bits."""
+
+    takes = frozenset((i8, i32))
+    elementwise = True
+
+    @classmethod
+    def infer(cls, scale: float, zero_point: int, x: Tensor, /) -> Tensor:
+        return _typed(f32, x, (scale,), zero_point)
+
+    @staticmethod
+    def numpy(scale: float, zero_point: int, x: Array, /) -> Array:
+        return DequantizePerTensorOp.numpy(x, scale, zero_point, None)
+
+
+@xnnpack("dequantize_channels(int channel_dim, Tensor input, Tensor scales) -> Tensor")
+class DequantizeChannelsNodeOp(NodeOp):
+    """The floats that the integers of a constant stand for, with a scale for each entry of a dimension: q * scale."""
+
+    takes = frozenset((i8, i32))
+
+    @classmethod
+    def infer(cls, channel_dim: int, x: Tensor, scales: Tensor, /) -> Tensor:
+        shape = shape_of(x)
+        if not 0 <= channel_dim < len(shape) or shape_of(scales) != (shape[channel_dim],) or element_of(scales) != f32:
+            raise ValueError(f"there must be a float32 for each entry of dimension {channel_dim} of {list(shape)}, got {scales}")
+        return _typed(f32, x, ())
+
+    @staticmethod
+    def numpy(channel_dim: int, x: Array, scales: Array, /) -> Array:
+        return DequantizePerChannelOp.numpy(x, scales.astype(np.float32), None, channel_dim, None)
+
+
+DEQUANTIZE = (DequantizeNodeOp, DequantizeChannelsNodeOp)

@@ -1,0 +1,163 @@
+"""Which nodes of a partition XNNPACK computes in integers: those between `dequantize` and `quantize` for which it has such a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from xdsl.dialects.builtin import i8
+from xdsl.ir import Block, SSAValue
+
+from flambeau.backends.xnnpack.dialect import elementwise as e
+from flambeau.backends.xnnpack.dialect import movement, pooling, products
+from flambeau.backends.xnnpack.dialect.nodes import NodeOp
+from flambeau.backends.xnnpack.dialect.quantization import LEAST, MOST, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.dialects.ir.tensor_types import element_of
+from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class IntegerNode:
+    """A node whose operands and result are integers.
+
+    Attributes:
+        operands: the integers of its operands; the bias of a layer is not among them.
+        result: what the node's result becomes.
+        bias: that of a layer, if it has one.
+    """
+
+    operands: tuple[Quantized, ...]
+    result: QuantizeNodeOp
+    bias: Bias | None = None
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Numbers that are added to the sums of a layer, as integers."""
+
+    integers: Array = field(repr=False)
+    scales: Array = field(repr=False)
+    """One for all, without a dimension, or one for each output."""
+
+
+def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, IntegerNode]:
+    """The nodes of a partition that are computed in integers."""
+    found: dict[NodeOp, IntegerNode] = {}
+    for op in block.ops:
+        if isinstance(op, QuantizeNodeOp) and isinstance(node := op.operands[0].owner, NodeOp) and node.result.has_one_use():
+            if (integer := _integer_node(node, op, constants)) is not None:
+                found[node] = integer
+    return found
+
+
+def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
+    """The integers that a value is dequantized from."""
+    match value.owner:
+        case DequantizeNodeOp() as op:
+            scale, zero_point, x = op.arguments()
+            return Quantized(x, _type(x, (_single(scale),), (zero_point,)))
+        case DequantizeChannelsNodeOp() as op:
+            dim, x, scales = op.arguments()
+            numbers = constants.array(scales)
+            return None if numbers is None else Quantized(x, _type(x, tuple(map(float, numbers)), (0,) * len(numbers), dim))
+        case _:
+            return None
+
+
+def stands_for(op: QuantizeNodeOp) -> QuantizedType:
+    """What the integers that it gives stand for."""
+    scale, zero_point, _ = op.arguments()
+    return _type(op.result, (_single(scale),), (zero_point,))
+
+
+def _type(value: SSAValue, scales: tuple[float, ...], zero_points: tuple[int, ...], axis: int | None = None) -> QuantizedType:
+    return QuantizedType(element_of(value), LEAST, MOST, scales, zero_points, axis)
+
+
+def _single(number: float) -> float:
+    return float(np.float32(number))
+
+
+def _integer_node(node: NodeOp, to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+    form = _FORMS.get(type(node))
+    if form is None or not _is_limited_to_some(node, stands_for(to)):
+        return None
+    is_layer = form is _layer
+    given = [integers_of(value, constants) for value in node.operands[: 2 if is_layer else None]]
+    operands = tuple(item for item in given if item is not None and item.type.storage == i8)
+    inputs = operands[:1] if is_layer else operands
+    if len(operands) < len(given) or any(item.type.axis is not None for item in inputs):
+        return None
+    return form(node, operands, to, constants)
+
+
+def _is_limited_to_some(node: NodeOp, to: QuantizedType) -> bool:
+    """Whether between the limits of a node there are at least two integers."""
+    if "output_min" not in node.schema.attributes:
+        return True
+    least, most = node.argument("output_min"), node.argument("output_max")
+    low = to.low if least is None or least == -inf else to.quantize(least)
+    return low < (to.high if most is None or most == inf else to.quantize(most))
+
+
+_Form = Callable[[NodeOp, tuple[Quantized, ...], QuantizeNodeOp, ModuleConstants], IntegerNode | None]
+
+
+def _layer(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+    """A convolution or a product, by a constant that stands for zero where it is zero."""
+    x, weight = operands
+    channel_dim = 3 if isinstance(node, products.DepthwiseConv2dNodeOp) else 0
+    if any(weight.type.zero_points) or weight.type.axis not in (None, channel_dim) or not constants.is_constant(weight.value):
+        return None
+    scales = np.array(weight.type.scales if weight.type.axis is not None else weight.type.scale, np.float32) * np.float32(x.type.scale)
+    fits = (scales >= 2.0**-126) & (scales / stands_for(to).scale < _MOST_RATIO)
+    if node.argument("flags") or not fits.all():
+        return None
+    if len(node.operands) < 3:
+        return IntegerNode(operands, to)
+    array = constants.array(node.operands[2])
+    if array is None:
+        return None
+    integers = np.rint(array.astype(np.float64) / scales)
+    return IntegerNode(operands, to, Bias(integers.astype(np.int32), scales)) if (np.abs(integers) <= _INT32).all() else None
+
+
+def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[float]]) -> _Form:
+    """A node that is computed where its ratios of scales are from a least one to less than 256."""
+
+    def form(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+        found = ratios([item.type.scale for item in operands], stands_for(to).scale)
+        return IntegerNode(operands, to) if all(least <= ratio < _MOST_RATIO for ratio in found) else None
+
+    return form
+
+
+def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+    """A node each of whose results is an element: all stand for the same."""
+    return IntegerNode(operands, to) if all(item.type.stands_for_same(stands_for(to)) for item in operands) else None
+
+
+_MOST_RATIO = 256.0
+_sum = _ratios(2.0**-10, lambda scales, result: [scale / result for scale in scales])
+_FORMS: Mapping[type[NodeOp], _Form] = {
+    **dict.fromkeys((products.Conv2dNodeOp, products.DepthwiseConv2dNodeOp, products.FullyConnectedNodeOp), _layer),
+    **dict.fromkeys((e.AddNodeOp, e.SubtractNodeOp), _sum),
+    e.MultiplyNodeOp: _ratios(2.0**-16, lambda scales, result: [scales[0] * scales[-1] / result]),
+    pooling.GlobalAvgPooling2dNodeOp: _ratios(2.0**-8, lambda scales, result: [scales[0] / result]),
+    **dict.fromkeys(
+        (
+            e.ClampNodeOp,
+            e.CopyNodeOp,
+            movement.StaticTransposeNodeOp,
+            movement.StaticReshapeNodeOp,
+            movement.StaticSliceNodeOp,
+            pooling.MaxPooling2dNodeOp,
+        ),
+        _mover,
+    ),
+}

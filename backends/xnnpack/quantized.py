@@ -1,0 +1,140 @@
+"""Quantized numbers in terms of `xnnpack` nodes, and where they stand: around every node that XNNPACK can compute in integers.
+
+What moves elements gives the integers that it is given, so it stands between `dequantize` and `quantize` too, as a layer does.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from flambeau.backends.xnnpack.dialect.elementwise import ClampNodeOp
+from flambeau.backends.xnnpack.dialect.movement import StaticReshapeNodeOp, StaticSliceNodeOp, StaticTransposeNodeOp
+from flambeau.backends.xnnpack.dialect.nodes import NodeOp
+from flambeau.backends.xnnpack.dialect.pooling import MaxPooling2dNodeOp
+from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.backends.xnnpack.layouts import limit_result, rebuilt
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.tensor_types import element_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
+from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.support.lazy import Array, np
+
+_MOVERS = (StaticTransposeNodeOp, StaticReshapeNodeOp, StaticSliceNodeOp, MaxPooling2dNodeOp)
+
+
+def quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """The integers of floats."""
+    assert isinstance(op, QuantizePerTensorOp)
+    kind = quantized_type(op)
+    return QuantizeNodeOp(kind.scale, kind.zero_point, op.operands[0]).result
+
+
+def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """The floats of integers. Of a constant for which XNNPACK has no integers, they are computed now."""
+    found = dequantized(op.result, constants)
+    if found is None or (found.type.axis is not None and any(found.type.zero_points)):
+        arguments = [constants.array(cast("SSAValue", value)) if isinstance(value, SSAValue) else value for value in op.arguments()]
+        return _constant(f"{constants.name(op.operands[0])}.dequantized", op.call("numpy", arguments), op.result, constants)
+    if found.type.axis is None:
+        return DequantizeNodeOp(found.type.scale, found.type.zero_point, found.value).result
+    scales = np.array(found.type.scales, np.float32)
+    loaded = constants.add(f"{constants.name(found.value)}.scales", scales, tensor(f32, scales.shape)).result
+    return DequantizeChannelsNodeOp(found.type.axis, found.value, loaded).result
+
+
+def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:
+    """The numbers of a constant: integers, if it is dequantized."""
+    return constants.array(_source(value))
+
+
+def _source(value: SSAValue) -> SSAValue:
+    op = value.owner
+    return op.operands[0] if isinstance(op, DequantizeNodeOp | DequantizeChannelsNodeOp) else value
+
+
+def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: ModuleConstants) -> SSAValue:
+    """A constant with its numbers in another order, in which `channel_dim` is the dimension of its scales."""
+    op = value.owner
+    source = _source(value)
+    loaded = _constant(f"{constants.name(source)}.xnnpack", array, source, constants)
+    match op:
+        case DequantizeChannelsNodeOp():
+            return DequantizeChannelsNodeOp(channel_dim, loaded, op.operands[1]).result
+        case DequantizeNodeOp():
+            return DequantizeNodeOp(*op.arguments()[:2], loaded).result
+        case _:
+            return loaded
+
+
+def _constant(name: str, array: Array, like: SSAValue, constants: ModuleConstants) -> SSAValue:
+    return constants.add(name, np.ascontiguousarray(array), tensor(element_of(like), array.shape)).result
+
+
+def move_in_integers(partition: PartitionOp) -> None:
+    """Puts what moves elements between `dequantize` and `quantize`, where its elements are integers before or after it."""
+    PatternDriver([_after_dequantize, _before_quantize, _clamp_once, _quantize_again, limit_result]).run(partition)
+
+
+def _rounded(value: SSAValue, like: SchemaOp) -> SSAValue:
+    """The floats that the integers of `value` stand for."""
+    numbers = like.arguments()[:2]
+    return DequantizeNodeOp(*numbers, QuantizeNodeOp(*numbers, value).result).result
+
+
+@rewrites(NodeOp, counter="operators moved to integers")
+def _after_dequantize(op: NodeOp) -> SSAValue | None:
+    """move(dequantize(x)), of which no quantize is the only reader."""
+    source = op.operands[0].owner
+    if not isinstance(op, _MOVERS) or not isinstance(source, DequantizeNodeOp):
+        return None
+    if any(isinstance(use.operation, QuantizeNodeOp) for use in op.result.uses):
+        return None
+    return _rounded(rebuilt(op, op.operands).result, source)
+
+
+@rewrites(QuantizeNodeOp, counter="operators moved to integers")
+def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
+    """quantize(move(x)), x the result of a node that may give integers."""
+    move = op.operands[0].owner
+    if not isinstance(move, _MOVERS) or not move.result.has_one_use():
+        return None
+    x = move.operands[0]
+    if not isinstance(x.owner, NodeOp) or isinstance(x.owner, DEQUANTIZE) or not x.has_one_use():
+        return None
+    moved = rebuilt(move, [_rounded(x, op)]).result
+    return QuantizeNodeOp(*op.arguments()[:2], moved).result
+
+
+@rewrites(QuantizeNodeOp)
+def _quantize_again(op: QuantizeNodeOp) -> SSAValue | None:
+    """quantize(dequantize(x)), of equal numbers."""
+    source = op.operands[0].owner
+    if not isinstance(source, DequantizeNodeOp) or not isinstance(source.operands[0].owner, QuantizeNodeOp):
+        return None
+    return source.operands[0] if op.arguments()[:2] == source.arguments()[:2] == source.operands[0].owner.arguments()[:2] else None
+
+
+@rewrites(QuantizeNodeOp, counter="limits fused")
+def _clamp_once(op: QuantizeNodeOp) -> SSAValue | None:
+    """quantize(clamp(dequantize(quantize(node)))), of equal numbers, where nothing else reads what is between: the node has the limits."""
+    clamp = op.operands[0].owner
+    if not isinstance(clamp, ClampNodeOp) or not clamp.result.has_one_use():
+        return None
+    floats = clamp.operands[0].owner
+    if not isinstance(floats, DequantizeNodeOp) or not floats.result.has_one_use():
+        return None
+    integers = floats.operands[0].owner
+    if not isinstance(integers, QuantizeNodeOp) or not integers.result.has_one_use():
+        return None
+    numbers = op.arguments()[:2]
+    if numbers != integers.arguments()[:2] or numbers != floats.arguments()[:2]:
+        return None
+    limited = rebuilt(clamp, integers.operands).result
+    return QuantizeNodeOp(*numbers, limited).result

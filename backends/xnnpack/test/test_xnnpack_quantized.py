@@ -1,0 +1,148 @@
+"""Networks of quantized numbers: in one call, in integers, and as stock ExecuTorch computes its own programs of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from executorch import runtime as executorch_runtime
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from executorch.exir import to_edge_transform_and_lower
+from torch import Tensor, nn
+from torch_programs import seed
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from flambeau.backends.xnnpack.payload import read_payload
+from flambeau.compiler.edge_program import to_edge
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.runtime.emit import read_pte
+from flambeau.runtime.interpreter import interpret
+from flambeau.runtime.pte import DelegateCall, read_program
+from flambeau.support.lazy import Array
+
+peer: Any = executorch_runtime
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 32), nn.ReLU(), nn.Linear(32, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+class Cnn(nn.Module):
+    """Dense and depthwise convolutions, limits, a sum, pools."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2))
+        self.second = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.ReLU6(), nn.Conv2d(16, 16, 1))
+        self.last = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        return self.last((x + self.second(x)).relu())
+
+
+NETWORKS: dict[str, tuple[type[nn.Module], tuple[int, ...], dict[str, int]]] = {
+    "mlp": (Mlp, (4, 64), {"convert": 2, "fully_connected": 3}),
+    "cnn": (
+        Cnn,
+        (2, 3, 16, 16),
+        {
+            "add": 1,
+            "conv2d": 2,
+            "convert": 2,
+            "depthwise_conv2d": 1,
+            "fully_connected": 1,
+            "global_avg_pooling2d": 1,
+            "max_pooling2d": 1,
+            "static_reshape": 1,
+            "static_transpose": 1,
+        },
+    ),
+}
+"""Networks, the shapes of their inputs, and how many nodes of each kind they become."""
+
+
+@dataclass
+class Case:
+    """A network as it was quantized, and the programs that both compilers make of it."""
+
+    name: str
+    ours: bytes
+    theirs: bytes
+    inputs: list[Tensor]
+    step: float
+    """How far two quantized results are apart at least."""
+
+
+@cache
+def case_of(name: str, is_per_channel: bool) -> Case:
+    seed()
+    kind, shape, _ = NETWORKS[name]
+    x = torch.randn(shape)
+    config: Any = get_symmetric_quantization_config(is_per_channel=is_per_channel)
+    prepared: Any = prepare_pt2e(torch.export.export(kind().eval(), (x,)).module(), XNNPACKQuantizer().set_global(config))
+    for _ in range(4):
+        prepared(torch.randn(shape))
+    exported = torch.export.export(convert_pt2e(prepared), (x,))
+    (last,) = [node for node in exported.graph.nodes if "dequantize_per_tensor" in str(node.target)][-1:]
+    lowered: Any = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    ours = to_edge(exported).to_backend("xnnpack").to_executorch().buffer
+    return Case(name, bytes(ours), bytes(lowered.to_executorch().buffer), [x, torch.randn(shape)], last.args[1])
+
+
+@pytest.fixture(params=[(name, kind) for name in NETWORKS for kind in (True, False)], ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    return case_of(*request.param)
+
+
+def stock_results(program: bytes, inputs: list[Tensor]) -> list[Array]:
+    loaded = peer.Runtime.get().load_program(program)
+    method = loaded.load_method("forward")
+    return [method.execute([x])[0].numpy().copy() for x in inputs]
+
+
+def nodes_of(program: bytes) -> Counter[str]:
+    """The nodes of the only call that a program consists of."""
+    plan = read_program(program).execution_plan[0]
+    assert [type(item) for item in plan.chains[0].instructions] == [DelegateCall]
+    return Counter(type(node.xnode_union).__name__ for node in read_payload(plan.delegates[0].processed)[0].xnodes)
+
+
+def assert_one_step_at_most(case: Case, found: list[Array], expected: list[Array]) -> None:
+    for a, b in zip(found, expected, strict=True):
+        assert np.abs(a - b).max() <= case.step * 1.001
+
+
+def test_it_is_one_call_whose_nodes_are_of_integers(case: Case):
+    assert nodes_of(case.ours) == NETWORKS[case.name][2]
+    assert nodes_of(case.theirs).total() >= nodes_of(case.ours).total()
+
+
+def test_stock_executorch_computes_what_its_own_program_does(case: Case):
+    assert_one_step_at_most(case, stock_results(case.ours, case.inputs), stock_results(case.theirs, case.inputs))
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_numpy_runs_the_payloads(case: Case, whose: str):
+    program: bytes = getattr(case, whose)
+    context = FlambeauContext()
+    interpreted = interpret(read_pte(program, context), context, run_payload)
+    found = [np.asarray(interpreted.run("forward", [x.numpy()])[0]) for x in case.inputs]
+    assert_one_step_at_most(case, found, stock_results(program, case.inputs))
+
+
+def test_the_program_is_as_small(case: Case):
+    names = 256  # of methods, inputs and source files, which a program of ours has too
+    assert len(case.ours) <= 1.01 * len(case.theirs) + names
