@@ -34,7 +34,18 @@ def has_torch() -> bool:
 def require_torch(what: str) -> None:
     """Raises SourceError when PyTorch is not installed; `what` needs it."""
     if not has_torch():
-        raise SourceError(f"{what} needs PyTorch: run pip install '.[torch]' in the folder of Flambeau's sources")
+        raise SourceError(f"{what} needs PyTorch: {_install('torch')}")
+
+
+def require_torchao(what: str) -> None:
+    """Raises SourceError when PyTorch or its torchao is not installed; `what` needs them."""
+    require_torch(what)
+    if importlib.util.find_spec("torchao") is None:
+        raise SourceError(f"{what} needs torchao: {_install('quantize')}")
+
+
+def _install(group: str) -> str:
+    return f"run pip install '.[{group}]' in the folder of Flambeau's sources"
 
 
 def _mlir(source: str, context: FlambeauContext) -> ModuleOp:

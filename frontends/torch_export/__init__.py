@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,15 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export.graph_signature import is_large
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
+from flambeau.support.logs import logs_silenced
 from flambeau.support.tracebacks import raised_at
 
+_REGISTERED_BY = {
+    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
+    "torchao": "torchao.quantization",
+    "torchvision": "torchvision",
+}
+"""The modules that register operators which programs name, by namespace."""
 _HERE, _TORCH = Path(__file__), Path(torch.__file__).parent
 
 __all__ = [
@@ -48,10 +57,21 @@ def load(path: str | Path) -> ExportedProgram:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not a .pt2 file: write it with torch.export.save")
     try:
-        return torch.export.load(path)
+        with logs_silenced(), warnings.catch_warnings(action="ignore"):
+            _register_operators(path)
+            return torch.export.load(path)
     except Exception as error:
         # Readers within PyTorch raise what they happen to raise.
         raise ValueError(f"{path} does not hold an exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
+
+
+def _register_operators(path: Path) -> None:
+    """Imports what registers the operators that a `.pt2` file names."""
+    with zipfile.ZipFile(path) as archive:
+        graphs = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".json"))
+    for namespace, module in _REGISTERED_BY.items():
+        if f'"torch.ops.{namespace}.'.encode() in graphs:
+            import_module(module)
 
 
 def capture(

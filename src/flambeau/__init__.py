@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import row
     from flambeau.frontends.interface import frontend
+    from flambeau.frontends.torch_quantization.post_training import quantize
+    from flambeau.frontends.torch_quantization.recipe import Recipe
     from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
     from flambeau.passes.manager import Instrumentation, PassError, PassStep, Pipeline
     from flambeau.passes.manager.registry import pipeline
@@ -45,6 +47,7 @@ _HOMES = {
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",
     "Pipeline": "flambeau.passes.manager",
+    "Recipe": "flambeau.frontends.torch_quantization.recipe",
     "Runtime": "flambeau.runtime",
     "frontend": "flambeau.frontends.interface",
     "get_delegation_info": "flambeau.compiler.edge_program",
@@ -52,6 +55,7 @@ _HOMES = {
     "load_plugin": "flambeau.plugins.loader",
     "pipeline": "flambeau.passes.manager.registry",
     "planner": "flambeau.passes.planning.portfolio",
+    "quantize": "flambeau.frontends.torch_quantization.post_training",
     "row": "flambeau.dialects.schema.row",
     "to_edge": "flambeau.compiler.edge_program",
     "to_edge_transform_and_lower": "flambeau.compiler.edge_program",
@@ -66,8 +70,10 @@ __all__ = [
     "ExecutorchProgramManager",
     "MemoryPlanningPass",
     "Partitioner",
+    "Recipe",
     "Runtime",
     "get_delegation_info",
+    "quantize",
     "to_edge",
     "to_edge_transform_and_lower",
     # Passes over modules, and what watches them.

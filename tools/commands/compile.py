@@ -29,7 +29,7 @@ from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
-from flambeau.tools.commands.model_source import load_source
+from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
@@ -148,7 +148,7 @@ def compile_command(
 ) -> None:
     """Compile MODEL to a .pte, or to the IR of a stage."""
     form = form_of(options.output, options.emit, options.to)
-    path = options.output or Path(f"{_stem(model)}.{form}")
+    path = options.output or Path(f"{stem_of(model)}.{form}")
     _check(options)
     check_output(path, form, model, named=options.output is not None)
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
@@ -216,12 +216,6 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
     told = {choice.backend.name: choice.options.only_here for choice in choices}
     return [f"ExecuTorch does not run what {name} has of this program: {why}" for name, why in told.items() if why is not None]
-
-
-def _stem(model: str) -> str:
-    """The name of a file, or of the module of what is in Python, without what is around it."""
-    before, colon, _ = model.rpartition(":")
-    return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
 
 
 def _check(options: CompileOptions) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +14,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import SourceError, find_frontend, readable, require_torch
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.pte import PteError
+from flambeau.support.logs import logs_silenced
 from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tracebacks import in_one_line, raised_at
 
@@ -47,6 +46,12 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
     raise SourceError(f"{source}: a program is {readable()}{name}")
 
 
+def stem_of(model: str) -> str:
+    """The name of a file, or of the module of what is in Python, without what is around it."""
+    before, colon, _ = model.rpartition(":")
+    return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
+
+
 def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
     """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
     if not path.is_file():
@@ -59,11 +64,37 @@ def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
         raise SourceError(f"{path}: {error}") from error
 
 
+def load_exported(source: str) -> ExportedProgram:
+    """The program of PyTorch in `source`, before it is imported: a `.pt2` file, or what is in Python, with one method.
+
+    Raises:
+        SourceError, CaptureError, ValueError: there is no such program.
+    """
+    require_torch(source)
+    with redirect_stdout(sys.stderr):
+        if source.endswith(".pt2"):
+            from flambeau.frontends.torch_export import load
+
+            return load(source)
+        if ":" not in source or "://" in source:
+            raise SourceError(f"{source}: what PyTorch runs is a .pt2 file, package.module:name or file.py:name")
+        found = _programs_in_python(source)
+    if isinstance(found, dict):
+        raise SourceError(f"{source}: there are several programs, {', '.join(found)}: name one of them")
+    return found
+
+
 def _from_python(source: str, context: FlambeauContext) -> ModuleOp:
     require_torch(source)
     from flambeau.frontends.torch_export import import_program
 
-    with _quiet():
+    with logs_silenced():
+        return import_program(_programs_in_python(source), context)
+
+
+def _programs_in_python(source: str) -> ExportedProgram | dict[str, ExportedProgram]:
+    """What a name in Python stands for: a program, or several by the names of their methods. Raises SourceError, CaptureError."""
+    with logs_silenced():
         value = _find(source)
         if _is_function(value):
             try:
@@ -72,8 +103,8 @@ def _from_python(source: str, context: FlambeauContext) -> ModuleOp:
                 raise SourceError(f"{source}: the function failed: {in_one_line(error)}{_at(error)}") from error
         if isinstance(value, dict) and value:
             methods = cast("dict[Any, Any]", value)
-            return import_program({str(name): _program(f"{source}, method {name}", item) for name, item in methods.items()}, context)
-        return import_program(_program(source, value), context)
+            return {str(name): _program(f"{source}, method {name}", item) for name, item in methods.items()}
+        return _program(source, value)
 
 
 def _program(source: str, value: Any) -> ExportedProgram:
@@ -142,15 +173,3 @@ def _at(error: Exception) -> str:
     here = Path.cwd()
     position = raised_at(error, lambda file: here in file.parents)
     return f" (at {position.file}:{position.line})" if position is not None else ""
-
-
-@contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Silences PyTorch's log of a failure, which fills the screen and says no more than the error."""
-    before = logging.root.manager.disable
-    if not os.environ.get("FLAMBEAU_DEBUG"):
-        logging.disable(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.disable(before)

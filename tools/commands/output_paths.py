@@ -39,7 +39,7 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
 
     Args:
         path: what is to be written. With IR go its weights, as `.safetensors` beside it.
-        form: one of FORMS.
+        form: one of FORMS, or pt2.
         source: what is read.
         named: whether the user chose the name; where not, no IR that is there is replaced, for somebody may have written it.
 
@@ -61,7 +61,7 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         raise OutputError(f"{path} is what is read, and is not written over: name another file with -o")
     if form == "mlir" and not named:
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
-    if path.stat().st_size and not (path.suffix == ".mlir" if form == "mlir" else _is_pte(path)):
+    if path.stat().st_size and not (_is_pte(path) if form == "pte" else path.suffix == f".{form}"):
         raise OutputError(f"{path} exists and is not a .{form} file: name another file with -o")
 
 

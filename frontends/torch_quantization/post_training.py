@@ -1,0 +1,157 @@
+"""`flambeau.quantize`: from a program and samples to a program with 8-bit integers."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+import torch
+from torch import fx
+from torch.export import Dim, ExportedProgram
+from torch.utils import _pytree as pytree
+from torchao.quantization.pt2e import ObserverBase
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from flambeau.frontends.torch_export import capture
+from flambeau.frontends.torch_export.functionalization import mutated_arguments
+from flambeau.frontends.torch_quantization.operator_forms import FLOAT, Scheme, overload_of
+from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
+from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
+from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer
+from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
+
+
+@dataclass(frozen=True)
+class QuantizedProgram:
+    """A quantized program, and what it was made of."""
+
+    program: ExportedProgram
+    """The program, for `torch.export.save`, `flambeau.to_edge` and `flambeau compile`."""
+    choices: Mapping[str, Choice]
+    """What became of each operator, by the name of its node."""
+    _floats: fx.GraphModule
+    _integers: fx.GraphModule
+    _samples: Sequence[Sequence[Any]]
+
+    def report(self) -> QuantizationReport:
+        """Runs the samples through both programs, and compares what each operator computes."""
+        return compare(self._floats, self._integers, self._samples, self.choices)
+
+
+def quantize(
+    model: ExportedProgram | tuple[Any, ...], samples: Samples | None = None, recipe: Recipe | Scheme = "int8"
+) -> QuantizedProgram:
+    """Quantizes a program.
+
+    Args:
+        model: what `torch.export.export` gave; or a module and its example inputs, as `(module, inputs)` or `(module, inputs, kwargs)`.
+        samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
+            sample. A recipe with ranges that samples give needs some.
+        recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
+
+    Raises:
+        CaptureError: `torch.export` cannot capture the module.
+        RecipeError: there is no such recipe, an override fits no operator, or nothing of the program can be quantized by it.
+        SamplesError: the samples are missing, or do not fit the program.
+    """
+    recipe = recipe if isinstance(recipe, Recipe) else Recipe(recipe)
+    program = model if isinstance(model, ExportedProgram) else capture(*model)
+    if samples is None and "int8" in (recipe.scheme, *recipe.overrides.values()):
+        raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
+    leaves = arguments_of(program, samples)
+    quantizer = RecipeQuantizer(recipe)
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+        graph = _functional(program).module(check_guards=False)
+        _reset(graph, program)
+        prepared = prepare_pt2e(graph, quantizer)
+        if all(choice.scheme == FLOAT for choice in quantizer.choices.values()):
+            raise RecipeError(f"nothing of the program can be quantized by the recipe {recipe.scheme}: {_reasons(quantizer.choices)}")
+        for sample in leaves:
+            fx.Interpreter(prepared).run(*sample, enable_io_processing=False)
+        # The copy shares the parameters. It is not what is converted: annotations name the nodes that they were made for.
+        floats = copy.deepcopy(prepared, {id(item): item for item in prepared.parameters()})
+        integers = convert_pt2e(prepared)
+    _remove_unused(integers)
+    _reset(integers, program)
+    args, kwargs = pytree.tree_unflatten(list(leaves[0]), cast(Any, program.call_spec.in_spec))
+    exported = capture(integers, args, kwargs, _dynamic_shapes(program))
+    _remove_observers(floats)
+    for module in (floats, integers):
+        _reset(module, program)
+    return QuantizedProgram(exported, quantizer.choices, floats, integers, leaves)
+
+
+def save(program: ExportedProgram, file: IO[bytes]) -> None:
+    """Writes a program as a `.pt2` file."""
+    with warnings.catch_warnings(action="ignore"):
+        torch.export.save(program, cast(Any, file))
+
+
+def _reset(graph: fx.GraphModule, program: ExportedProgram) -> None:
+    """Gives buffers that the program writes their first values, in memory of their own."""
+    for name in program.graph_signature.buffers_to_mutate.values():
+        owner, _, last = name.rpartition(".")
+        setattr(graph.get_submodule(owner), last, program.state_dict[name].clone())
+
+
+def _remove_observers(graph: fx.GraphModule) -> None:
+    """Leaves the graph in floats, with what torchao folds folded."""
+    for node in [*graph.graph.nodes]:
+        if node.op == "call_module" and isinstance(graph.get_submodule(str(node.target)), ObserverBase):
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+
+
+def _functional(program: ExportedProgram) -> ExportedProgram:
+    """The program, of which torchao copies values, without operators that write to them."""
+    overloads = map(overload_of, program.graph.nodes)
+    if any(mutated_arguments(overload) for overload in overloads if overload is not None):
+        return cast(Any, program).run_decompositions({})
+    return program
+
+
+def _reasons(choices: Mapping[str, Choice]) -> str:
+    return "; ".join(dict.fromkeys(choice.reason for choice in choices.values())) or "it computes nothing"
+
+
+def _remove_unused(graph: fx.GraphModule) -> None:
+    """Removes the weights in floats that integers stand for now."""
+    used = {node.target for node in graph.graph.nodes if node.op == "get_attr"}
+    for name in [name for name, _ in (*graph.named_parameters(), *graph.named_buffers()) if name not in used]:
+        owner, _, last = name.rpartition(".")
+        delattr(graph.get_submodule(owner), last)
+
+
+def _dynamic_shapes(program: ExportedProgram) -> Any:
+    """What `torch.export` takes to export a program again with the dynamic sizes that it has; None if it has none."""
+    known: dict[str, Any] = {}
+
+    def sizes(value: Any) -> dict[int, Any] | None:
+        if not isinstance(value, torch.Tensor):
+            return None
+        return {dim: _dim(size, program, known) for dim, size in enumerate(value.shape) if isinstance(size, torch.SymInt)}
+
+    names = program.graph_signature.user_inputs
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    found = [sizes(values.get(cast(str, name))) for name in names]
+    if not any(found):
+        return None
+    args, kwargs = pytree.tree_unflatten(found, cast(Any, program.call_spec.in_spec))
+    return (*args, *kwargs.values())
+
+
+def _dim(size: torch.SymInt, program: ExportedProgram, known: dict[str, Any]) -> Any:
+    symbol: Any = cast(Any, size).node.expr
+    ranges: Mapping[Any, Any] = cast(Any, program).range_constraints
+    bounds = ranges.get(symbol)
+    if not symbol.is_Symbol or bounds is None:
+        return Dim.AUTO
+    name = str(symbol)
+    if name not in known:
+        limit = int(bounds.upper) if bounds.upper.is_Integer else None
+        known[name] = Dim(name, min=int(bounds.lower), max=limit)
+    return known[name]

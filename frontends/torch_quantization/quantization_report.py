@@ -1,0 +1,160 @@
+"""What quantization does to each operator of a program: the numbers of both programs on the same samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from flambeau.frontends.torch_export.node_locations import module_path
+from flambeau.frontends.torch_quantization.operator_forms import operator_name
+from flambeau.frontends.torch_quantization.recipe_quantizer import Choice
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """One operator of the model."""
+
+    path: str
+    """That of its module; empty for the model itself."""
+    operator: str
+    scheme: str
+    reason: str
+    """Why it stays in floats, if it does."""
+    snr: float
+    """Signal to noise of its result, in decibels; infinite where it is the same."""
+    low: float
+    high: float
+    """The least and the greatest number of its result in floats."""
+    bytes_before: int
+    bytes_after: int
+    """The size of its weights, in floats and quantized."""
+
+
+@dataclass(frozen=True)
+class QuantizationReport:
+    """The operators of a program, and all of it."""
+
+    operators: Sequence[OperatorReport]
+    snr: float
+    """Signal to noise of the outputs, in decibels; infinite where they are the same."""
+    bytes_before: int
+    bytes_after: int
+    """The size of all weights."""
+
+    def data(self) -> dict[str, Any]:
+        """The report for JSON, which has no infinite number: null stands for it."""
+        found = asdict(self)
+        for item in (found, *found["operators"]):
+            item["snr"] = item["snr"] if math.isfinite(item["snr"]) else None
+        return found
+
+
+@dataclass
+class _Noise:
+    """The power of a signal and of its noise, and the range of the signal."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
+        """Counts the numbers of one sample."""
+        if not expected.numel():
+            return
+        signal = expected.double()
+        self.signal += float(signal.square().sum())
+        self.noise += float((actual.double() - signal).square().sum())
+        self.low, self.high = min(self.low, float(signal.min())), max(self.high, float(signal.max()))
+
+    @property
+    def decibels(self) -> float:
+        """The ratio; infinite without noise."""
+        if self.noise == 0:
+            return math.inf
+        return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
+
+
+def run_graph(graph: fx.GraphModule, leaves: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """What each node of a graph computes from the leaves of the arguments, by its name, and the leaves of its outputs."""
+    interpreter = fx.Interpreter(graph, garbage_collect_values=False)
+    outputs = interpreter.run(*leaves, enable_io_processing=False)
+    return {node.name: value for node, value in interpreter.env.items()}, pytree.tree_leaves(outputs)
+
+
+def compare(
+    floats: fx.GraphModule, integers: fx.GraphModule, samples: Sequence[Sequence[Any]], choices: Mapping[str, Choice]
+) -> QuantizationReport:
+    """Runs a program and the same one quantized, whose nodes have the same names, on samples."""
+    before, after = ({node.name: node for node in graph.graph.nodes} for graph in (floats, integers))
+    names = [name for name in before if name in choices]
+    noises, total = {name: _Noise() for name in names}, _Noise()
+    with torch.no_grad():
+        for leaves in samples:
+            expected, outputs = run_graph(floats, leaves)
+            actual, results = run_graph(integers, leaves)
+            for name in names:
+                noises[name].add(expected[name], actual[_as_used(after[name])])
+            for output, result in zip(outputs, results, strict=True):
+                if isinstance(output, torch.Tensor):
+                    total.add(output, result)
+    operators = [
+        OperatorReport(
+            module_path(before[name]),
+            operator_name(before[name]) or str(before[name].target),
+            choices[name].scheme,
+            choices[name].reason,
+            noises[name].decibels,
+            noises[name].low,
+            noises[name].high,
+            _bytes(_weights(before[name])),
+            _bytes(_weights(after[name])),
+        )
+        for name in names
+    ]
+    return QuantizationReport(operators, total.decibels, *(_bytes(_state(graph)) for graph in (floats, integers)))
+
+
+def _as_used(node: fx.Node) -> str:
+    """The name of the node that computes what users of `node` see: where it is quantized, the floats that its integers stand for."""
+    for _ in range(2):
+        users = [*node.users]
+        if len(users) != 1 or not str(users[0].target).startswith(("quantized_decomposed.quantize", "quantized_decomposed.dequantize")):
+            break
+        node = users[0]
+    return node.name
+
+
+def _weights(node: fx.Node) -> Iterator[torch.Tensor]:
+    """The tensors of the model that a node reads, or that an operand is dequantized from."""
+    for item in node.all_input_nodes:
+        if item.op == "get_attr":
+            if isinstance(tensor := _attribute(item), torch.Tensor):
+                yield tensor
+        elif str(item.target).startswith("quantized_decomposed.dequantize"):
+            yield from _weights(item)
+
+
+def _attribute(node: fx.Node) -> object:
+    module: Any = node.graph.owning_module
+    for part in str(node.target).split("."):
+        module = getattr(module, part)
+    return module
+
+
+def _state(graph: fx.GraphModule) -> Iterator[torch.Tensor]:
+    """Each weight once."""
+    found = {
+        id(tensor): tensor for node in graph.graph.nodes if node.op == "get_attr" and isinstance(tensor := _attribute(node), torch.Tensor)
+    }
+    return iter(found.values())
+
+
+def _bytes(tensors: Iterator[torch.Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -1,0 +1,45 @@
+"""Which operators of a program a user wants in which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import get_args
+
+from flambeau.frontends.torch_quantization.operator_forms import FLOAT, SCHEMES, Scheme
+from flambeau.support.suggestions import did_you_mean
+
+
+class RecipeError(ValueError):
+    """A recipe that does not exist, or does not fit the program. One line, for people."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A scheme for a whole program, and others for parts of it.
+
+    `Recipe("int8", {"head": "float", "layer_norm": "float"})`: a key is the path of a module, whose submodules it stands for too, or the
+    name of an operator: `softmax`, `add.Tensor`, `aten.add.Tensor`. Where several fit an operator, the last one decides.
+    """
+
+    scheme: Scheme = "int8"
+    overrides: Mapping[str, Scheme] = field(default_factory=dict[str, Scheme])
+
+    def __post_init__(self) -> None:
+        for scheme in (self.scheme, *self.overrides.values()):
+            if scheme not in get_args(Scheme):
+                raise RecipeError(f"there is no recipe {scheme!r}; there are {', '.join(SCHEMES)}{did_you_mean(str(scheme), SCHEMES)}")
+
+    def scheme_of(self, names: Set[str]) -> tuple[Scheme, str | None]:
+        """The scheme of an operator with these names, and the override that says so, if one does."""
+        text = next((text for text in reversed([*self.overrides]) if text in names), None)
+        return (self.scheme, None) if text is None else (self.overrides[text], text)
+
+    def check(self, names: Iterable[Set[str]]) -> None:
+        """Raises RecipeError for an override that fits none of the operators with these names, where it would go unnoticed."""
+        known = {name for item in names for name in item}
+        for text, scheme in self.overrides.items():
+            if text not in known:
+                what = "no operator of the program is in a module of this path, or has this name"
+                keeps = "keeps nothing in floats" if scheme == FLOAT else "changes nothing"
+                raise RecipeError(f"{text!r} {keeps}: {what}{did_you_mean(text, known)}")

@@ -1,0 +1,146 @@
+"""The quantizer for torchao's PT2E that follows a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torchao.quantization.pt2e import observer
+from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, QuantizationSpec, Quantizer, SharedQuantizationSpec
+
+from flambeau.frontends.torch_export.node_locations import module_path
+from flambeau.frontends.torch_quantization.operator_forms import (
+    CLAMPS,
+    FLOAT,
+    LAYERS,
+    SUM,
+    Scheme,
+    keeps_numbers,
+    operator_name,
+    overload_of,
+    weight_of,
+    why_not_int8,
+)
+from flambeau.frontends.torch_quantization.recipe import Recipe
+
+_observers: Any = observer
+_KEY = "quantization_annotation"
+_EPS = 2**-12
+"""The least scale."""
+_ACTIVATION = QuantizationSpec(
+    torch.int8, _observers.HistogramObserver.with_args(eps=_EPS), quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine
+)
+_ACTIVATION_OF_A_RUN = QuantizationSpec(
+    torch.int8,
+    _observers.PlaceholderObserver.with_args(eps=_EPS),
+    quant_min=-128,
+    quant_max=127,
+    qscheme=torch.per_tensor_affine,
+    is_dynamic=True,
+)
+_WEIGHT = QuantizationSpec(
+    torch.int8,
+    _observers.PerChannelMinMaxObserver.with_args(eps=_EPS),
+    quant_min=-127,
+    quant_max=127,
+    qscheme=torch.per_channel_symmetric,
+    ch_axis=0,
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What becomes of an operator, and why it stays in floats if it does."""
+
+    scheme: Scheme
+    reason: str = ""
+
+
+@dataclass
+class RecipeQuantizer(Quantizer):
+    """Annotates what a recipe wants in integers, and Flambeau has integer forms of."""
+
+    recipe: Recipe
+    choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    """What was chosen for each node, by its name."""
+
+    def annotate(self, model: fx.GraphModule) -> fx.GraphModule:
+        """Annotates the nodes of a graph. Raises RecipeError."""
+        nodes = [node for node in model.graph.nodes if _computes_tensor(node)]
+        self.recipe.check(map(names_of, nodes))
+        for node in nodes:
+            if node.name not in self.choices:
+                self.choices[node.name] = self._choose(node)
+        return model
+
+    def validate(self, model: fx.GraphModule) -> None:
+        """Accepts what `annotate` did."""
+
+    def _choose(self, node: fx.Node) -> Choice:
+        name = operator_name(node) or ""
+        scheme, text = self.recipe.scheme_of(names_of(node))
+        if scheme == FLOAT:
+            return Choice(FLOAT, f"{text!r} keeps it")
+        if node.meta["val"].dtype != torch.float32:
+            return Choice(FLOAT, f"it computes {str(node.meta['val'].dtype).removeprefix('torch.')}, not float32")
+        if name in LAYERS and scheme in LAYERS[name]:
+            return self._layer(node, scheme)
+        if scheme == "int8" and name == SUM:
+            return self._integers(node, {item: _ACTIVATION for item in node.all_input_nodes})
+        if scheme == "int8" and keeps_numbers(node):
+            return self._keep(node)
+        return Choice(FLOAT, f"{name or node.target} has no form of {scheme}")
+
+    def _layer(self, node: fx.Node, scheme: Scheme) -> Choice:
+        weight, x = weight_of(node), node.args[0]
+        assert isinstance(x, fx.Node)
+        if weight.op != "get_attr":
+            return Choice(FLOAT, "its weight is not a constant")
+        match scheme:
+            case "int8":
+                return self._integers(node, {x: _ACTIVATION, weight: _WEIGHT})
+            case "int8-dynamic":
+                node.meta[_KEY] = QuantizationAnnotation({x: _ACTIVATION_OF_A_RUN, weight: _WEIGHT}, _annotated=True)
+            case _:
+                node.meta[_KEY] = QuantizationAnnotation({weight: _WEIGHT}, _annotated=True)
+        return Choice(scheme)
+
+    def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpec]) -> Choice:
+        """Annotates a layer or a sum, with the clamp that alone uses it."""
+        if (reason := why_not_int8(node)) is not None:
+            return Choice(FLOAT, reason)
+        last = node
+        if len(node.users) == 1 and operator_name(user := next(iter(node.users))) in CLAMPS and len(user.all_input_nodes) == 1:
+            if self.recipe.scheme_of(names_of(user))[0] == "int8":
+                last = user
+        node.meta[_KEY] = QuantizationAnnotation({**operands}, None if last is not node else _ACTIVATION, _annotated=True)
+        if last is not node:
+            last.meta[_KEY] = QuantizationAnnotation(output_qspec=_ACTIVATION, _annotated=True)
+            self.choices[last.name] = Choice("int8")
+        return Choice("int8")
+
+    def _keep(self, node: fx.Node) -> Choice:
+        """Annotates what takes integers as they are, if they are integers."""
+        (x,) = node.all_input_nodes
+        annotation = x.meta.get(_KEY)
+        if annotation is None or annotation.output_qspec is None:
+            return Choice(FLOAT, "its operand is in floats")
+        node.meta[_KEY] = QuantizationAnnotation({x: SharedQuantizationSpec(x)}, SharedQuantizationSpec((x, node)), _annotated=True)
+        return Choice("int8")
+
+
+def _computes_tensor(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return node.op == "call_function" and isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+def names_of(node: fx.Node) -> set[str]:
+    """What stands for an operator: its names, the paths of its module and of those around it."""
+    parts = module_path(node).split(".")
+    found = {".".join(parts[:count]) for count in range(1, len(parts) + 1)} - {""}
+    if (overload := overload_of(node)) is not None:
+        full = str(overload).removesuffix(".default")
+        found |= {str(overload), full, full.partition(".")[2], full.split(".")[1]}
+    return found

@@ -1,0 +1,114 @@
+"""`flambeau quantize`: makes a program of 8-bit integers of a model in floats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flambeau.frontends.interface import require_torchao
+from flambeau.support.files import replacing
+from flambeau.support.logs import logs_silenced
+from flambeau.tools.commands.console import print_json, stderr_console, working
+from flambeau.tools.commands.model_source import load_exported, stem_of
+from flambeau.tools.commands.output_paths import OutputError, check_output
+from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.semantics.stored_inputs import load_inputs
+
+if TYPE_CHECKING:
+    from flambeau.frontends.torch_quantization.operator_forms import Scheme
+    from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport
+
+
+@dataclass(frozen=True)
+class QuantizeOptions:
+    """The options of `flambeau quantize`."""
+
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FILE.npz", help="an array for each input, by its name or as arg0, whose first dimension counts samples"
+        ),
+    ] = None
+    recipe: Annotated[
+        str,
+        typer.Option(
+            "--recipe",
+            metavar="RECIPE",
+            help="int8: weights and what is computed, with ranges that the samples give; int8-dynamic: with ranges found in each run; "
+            "w8: weights alone",
+        ),
+    ] = "int8"
+    floats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--float",
+            metavar="WHAT",
+            help="keep a module, layers.0.attention, or an operator, linear, in floats; may be given again",
+        ),
+    ] = None
+    report: Annotated[
+        bool, typer.Option("--report", help="run the samples through both programs, and print how much each operator differs")
+    ] = False
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.pt2", help="the .pt2 to write; by default MODEL_RECIPE.pt2 in this folder"),
+    ] = None
+
+
+def quantize_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, package.module:name or file.py:name")],
+    options: QuantizeOptions,
+    load_plugin: LoadPlugins = None,
+    json: AsJson = False,
+) -> None:
+    """Quantize MODEL to a .pt2 that flambeau compile takes."""
+    path = options.output or Path(f"{stem_of(model)}_{options.recipe}.pt2")
+    if path.suffix != ".pt2":
+        raise OutputError(f"-o {path}: what is quantized is written as a .pt2 file, which flambeau compile takes")
+    check_output(path, "pt2", model)
+    require_torchao("flambeau quantize")
+    from flambeau.frontends.torch_quantization.post_training import quantize, save
+    from flambeau.frontends.torch_quantization.recipe import Recipe
+
+    recipe = Recipe(cast("Scheme", options.recipe), dict.fromkeys(options.floats or (), "float"))
+    console = stderr_console()
+    samples = None if options.data is None else load_inputs(options.data)
+    with logs_silenced():
+        with working(console, f"reading {model}"):
+            program = load_exported(model)
+        with working(console, f"quantizing {model}"):
+            quantized = quantize(program, samples, recipe)
+        with working(console, f"writing {path}"), replacing(path) as file:
+            save(quantized.program, file)
+        with working(console, f"comparing {path} with {model}"):
+            report = quantized.report() if options.report else None
+    size = path.stat().st_size
+    if json:
+        print_json({"output": str(path), "bytes": size, "recipe": options.recipe, **({} if report is None else {"report": report.data()})})
+        return
+    if report is not None:
+        _print_report(console, report)
+    console.print(Text(f"{path}: {size} bytes"))
+
+
+def _print_report(console: Console, report: QuantizationReport) -> None:
+    table = Table(
+        "module", "operator", "numbers", "SNR, dB", "least", "greatest", "bytes", "quantized", "why", box=None, header_style="bold"
+    )
+    for item in report.operators:
+        sizes = (str(item.bytes_before), str(item.bytes_after)) if item.bytes_before else ("", "")
+        numbers = (_decibels(item.snr), f"{item.low:.4g}", f"{item.high:.4g}")
+        table.add_row(item.path, item.operator, item.scheme, *numbers, *sizes, item.reason)
+    console.print(table)
+    console.print(f"outputs: {_decibels(report.snr)} dB; weights: {report.bytes_before} bytes, quantized {report.bytes_after}")
+
+
+def _decibels(ratio: float) -> str:
+    return f"{ratio:.1f}" if math.isfinite(ratio) else "equal" if ratio > 0 else "-"
