@@ -4,6 +4,7 @@
 
 #include "element.h"
 #include "gemm.h"
+#include "loops.h"
 
 /* A tensor, or NULL where the program has None. */
 #define FL_OPTIONAL_TENSOR_ARGUMENT(name, i)                                                                                        \
