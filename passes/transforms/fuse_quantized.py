@@ -36,6 +36,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.quantization.dynamic_layers import DynamicPattern
+from flambeau.passes.quantization.embedding_tables import TablePattern
 from flambeau.passes.quantization.weight_only_layers import weight_only_patterns
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
@@ -316,7 +317,7 @@ class FuseQuantizedPass(ModulePass):
     Weights stay the 8-bit integers that they are, packed for the kernels. The bias, and the ratio of scales as multiplier and shift, are
     constants in int32. Operators between layers that move elements, take the largest or clamp do so with the integers.
     Linear layers of floats with int8 weights become `fused.weight_only_linear`, or `fused.dynamic_quantized_linear` where the run
-    quantizes the floats.
+    quantizes the floats. Embeddings take rows of integers, of which these alone become floats.
 
     Needs: `edge` operators between `dequantize_*` and `quantize_per_tensor` of `quantized_decomposed`, with constant parameters. Leaves:
     convolutions channels-last between two `edge._to_dim_order_copy`; in floats what the target has no integer kernel for, with a remark.
@@ -331,5 +332,5 @@ class FuseQuantizedPass(ModulePass):
         """Rewrites `op` in place."""
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
         apply_patterns(op, [LayerPattern(target, constants), SumPattern(target, constants), MovePattern(constants), SaturationPattern()])
-        # Then what is left of layers: their results are floats.
-        apply_patterns(op, [DynamicPattern(target, constants), *weight_only_patterns(target, constants)])
+        # Then what is left of layers, and tables: their results are floats.
+        apply_patterns(op, [DynamicPattern(target, constants), TablePattern(constants), *weight_only_patterns(target, constants)])

@@ -188,3 +188,19 @@ func.func @dynamic(%x: tensor<2x3xf32>, %s: tensor<1xf64>, %z: tensor<1xi64>, %s
   %5 = edge.linear(%4, %wf, none) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
   func.return %2, %5 : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// Rows are taken from a table of integers, and from its scales and zero points.
+// CHECK-LABEL: func.func @table
+// CHECK:         %[[I:.*]] = edge.embedding(%w, %i)
+// CHECK:         %[[S:.*]] = edge.view_copy(%{{.*}}) {size = [2]} : (tensor<2x1xf32>) -> tensor<2xf32>
+// CHECK:         %[[Z:.*]] = edge.view_copy(%{{.*}}) {size = [2]} : (tensor<2x1xi64>) -> tensor<2xi64>
+// CHECK-NEXT:    %[[Y:.*]] = quantized_decomposed.dequantize_per_channel(%[[I]], %[[S]], %[[Z]]) {{.*}} -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @table(%i: tensor<2xi64>) -> tensor<2x3xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %s = ml_program.global_load_const @s : tensor<4xf32>
+  %z = ml_program.global_load_const @z : tensor<4xi64>
+  %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %0 = edge.embedding(%wf, %i) : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

@@ -1,0 +1,122 @@
+"""Embeddings from quantized tables: rows are taken before they become floats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.conversion import ToCopyOp
+from flambeau.dialects.aten.embedding import EmbeddingOp
+from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.edge.layout import is_row_major
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import element_of, is_static, normalize_dim, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import (
+    DequantizePerChannelGroupOp,
+    DequantizePerChannelOp,
+    DequantizePerTensorOp,
+)
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+
+_MOST_STEPS = 8
+"""The longest way from the integers of a table to its floats; a dequantization takes six operators where it is written out."""
+
+
+def _followed(op: SchemaOp, rows: int) -> list[SSAValue] | None:
+    """The operands that have an entry for each row of the result, where it depends on the same row of these only."""
+    shape = shape_of(op.results[0])
+    match op:
+        case ViewOp() | ToCopyOp() | DequantizePerTensorOp():
+            wanted = [op.operands[0]]
+        case DequantizePerChannelOp():
+            wanted = list(op.operands if normalize_dim(op.argument("axis"), len(shape)) == 0 else op.operands[:1])
+        case DequantizePerChannelGroupOp():
+            wanted = list(op.operands)
+        case _ if op.elementwise and len(op.results) == 1:
+            wanted = [operand for operand in op.operands if len(shape_of(operand)) == len(shape) and shape_of(operand)[0] != 1]
+        case _:
+            return None
+    return wanted if shape[:1] == (rows,) and all(shape_of(operand)[:1] == (rows,) for operand in wanted) else None
+
+
+def are_separate(value: SSAValue, rows: int, constants: ModuleConstants, steps: int = _MOST_STEPS) -> bool:
+    """Whether a value is computed from constants, each of its rows for itself."""
+    if not is_static(value) or not is_row_major(value):
+        return False
+    if constants.is_constant(value):
+        return shape_of(value)[:1] == (rows,) and constants.array(value) is not None
+    op = value.owner
+    if not isinstance(op, SchemaOp) or op.level() not in ("edge", "quantized_decomposed") or steps == 0:
+        return False
+    operands = _followed(op, rows)
+    return bool(operands) and all(are_separate(operand, rows, constants, steps - 1) for operand in operands)
+
+
+@dataclass(frozen=True)
+class RowsOfTable:
+    """The rows that `indices`, a vector, number in a value whose rows `are_separate`."""
+
+    constants: ModuleConstants
+    rows: int
+    indices: SSAValue
+    found: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The rows of a value."""
+        if value not in self.found:
+            self.found[value] = self._constant_rows(value) if self.constants.is_constant(value) else self._computed_rows(value)
+        return self.found[value]
+
+    def _constant_rows(self, value: SSAValue) -> SSAValue:
+        rest = shape_of(value)[1:]
+        if len(rest) == 1:
+            return EmbeddingOp.at("edge")(value, self.indices).result
+        array = self.constants.array(value)
+        assert array is not None
+        shape = (self.rows, math.prod(rest))
+        matrix = self.constants.add(f"{self.constants.name(value)}.rows", array.reshape(shape), tensor(element_of(value), shape)).results[0]
+        return ViewOp.at("edge")(EmbeddingOp.at("edge")(matrix, self.indices).result, (shape_of(self.indices)[0], *rest)).result
+
+    def _computed_rows(self, value: SSAValue) -> SSAValue:
+        op = value.owner
+        assert isinstance(op, SchemaOp)
+        followed = _followed(op, self.rows)
+        assert followed is not None
+        operands = [self.of(operand) if operand in followed else operand for operand in op.operands]
+        if isinstance(op, ViewOp):
+            return ViewOp.at("edge")(operands[0], (shape_of(self.indices)[0], *shape_of(value)[1:])).result
+        properties = dict(op.properties)
+        copy = type(op).create(operands=operands, result_types=type(op).infer_types(operands, properties), properties=properties)
+        copy.location = op.location
+        return copy.results[0]
+
+
+@dataclass(frozen=True)
+class TablePattern(Pattern):
+    """embedding(dequantize(constant), indices): dequantize(embedding(constant, indices)), with the scales of the same rows."""
+
+    constants: ModuleConstants
+    roots = (EmbeddingOp,)
+    counter = "embeddings taken from integers"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, whose table is computed."""
+        assert isinstance(op, EmbeddingOp)
+        table, indices = op.operands
+        if op.level() != "edge" or self.constants.is_constant(table) or element_of(table) != f32 or not is_static(table):
+            return None
+        rows, count = shape_of(table)[0], math.prod(shape_of(indices))
+        if rows < 2 or (is_known(count) and count >= rows) or not is_row_major(indices) or not is_row_major(op.result):
+            return None
+        if not are_separate(table, rows, self.constants):
+            return decline("the whole table becomes floats: not each of its rows follows from the same row of constants")
+        flat = indices if len(shape_of(indices)) == 1 else ViewOp.at("edge")(indices, (count,)).result
+        result = RowsOfTable(self.constants, rows, flat).of(table)
+        return replace_with_values(op, [result if flat is indices else ViewOp.at("edge")(result, shape_of(op.result)).result], rewriter)
