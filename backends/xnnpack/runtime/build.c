@@ -42,7 +42,7 @@ fl_status fl_xnn_read_values(delegate *d) {
 }
 
 size_t fl_xnn_bytes(const xnn_value *value) {
-  size_t bytes = value->type == XNN_FP16 ? 2 : 4;
+  size_t bytes = fl_xnn_element_bytes(value->type);
   for (uint32_t i = 0; i < value->shape.rank; ++i) {
     bytes *= value->shape.dims[i];
   }
@@ -80,9 +80,24 @@ static fl_status copy_tail(delegate *d) {
   return FL_OK;
 }
 
-static int is_weight(const xnn_node *node, uint32_t input) {
+static int has_weight(const xnn_node *node) {
   const uint8_t form = node->kind->form;
-  return input > 0 && (form == FORM_FULLY_CONNECTED || form == FORM_CONVOLUTION || form == FORM_DEPTHWISE || form == FORM_DECONVOLUTION);
+  return form == FORM_FULLY_CONNECTED || form == FORM_CONVOLUTION || form == FORM_DEPTHWISE || form == FORM_DECONVOLUTION;
+}
+
+static int is_float(uint8_t type) { return type == XNN_FP32 || type == XNN_FP16; }
+
+/* Whether a node whose first input is of a type takes a value as another one. Scales are of the outputs of a layer. */
+static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_value *value) {
+  if (input == 0 || !has_weight(node)) {
+    return value->type == type && (is_float(type) || type == XNN_QINT8);
+  }
+  if (type != XNN_QINT8) {
+    return is_float(value->type);
+  }
+  const uint32_t outputs = input == 1 && node->kind->form == FORM_DEPTHWISE ? 3 : 0;
+  const uint8_t plain = input == 1 ? XNN_QINT8 : XNN_QINT32, by_channels = input == 1 ? XNN_QCINT8 : XNN_QCINT32;
+  return node->flags == 0 && value->data != NULL && (value->type == plain || (value->type == by_channels && value->channel_dim == outputs));
 }
 
 /* Each value is computed once, before it is read, and of the type that its readers take. */
@@ -96,7 +111,7 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     if ((values[id].flags & VALUE_KNOWN) == 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
     }
-    if (values[id].type == XNN_INDEX || (values[id].type != type && !is_weight(node, i))) {
+    if (!takes(node, i, type, &values[id])) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
     }
   }
@@ -105,7 +120,7 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     if ((values[id].flags & VALUE_KNOWN) != 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
     }
-    if (values[id].type != (i == 1 ? XNN_FP32 : type) && node->kind->form != FORM_CONVERT) {
+    if (node->kind->form == FORM_CONVERT ? !is_float(values[id].type) && values[id].type != XNN_QINT8 : values[id].type != (i == 1 ? XNN_FP32 : type)) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
     }
     values[id].type = i == 1 ? XNN_INDEX : values[id].type;
@@ -148,14 +163,29 @@ void fl_xnn_widen(const xnn_shape *shape, size_t dims[XNN_RANK]) {
   }
 }
 
+static xnn_status define_value(const xnn_library *library, xnn_subgraph_t subgraph, const xnn_value *value, uint32_t *id) {
+  const uint32_t flags = value->flags & (XNN_INPUT | XNN_OUTPUT);
+  size_t dims[XNN_RANK];
+  fl_xnn_widen(&value->shape, dims);
+  if (is_float(value->type)) {
+    return library->define_tensor_value(subgraph, value->type, value->shape.rank, dims, value->data, value->external, flags, id);
+  }
+  if (value->scales != NULL) {
+    return library->define_channelwise_value(subgraph, value->type, 0, value->scales, value->shape.rank, value->channel_dim, dims, value->data,
+                                             value->external, flags, id);
+  }
+  return library->define_quantized_value(subgraph, value->type, value->zero_point, value->scale, value->shape.rank, dims, value->data,
+                                         value->external, flags, id);
+}
+
 static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
     const xnn_value *value = &d->values[i];
-    size_t dims[XNN_RANK];
     uint32_t id = UINT32_MAX;
-    fl_xnn_widen(&value->shape, dims);
-    const xnn_status status = d->library.define_tensor_value(subgraph, value->type, value->shape.rank, dims, value->data, value->external,
-                                                             value->flags & (XNN_INPUT | XNN_OUTPUT), &id);
+    if (!is_float(value->type) && d->library.define_quantized_value == NULL) {
+      return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is quantized, and this version of XNNPACK has no quantized values as they are here", i);
+    }
+    const xnn_status status = define_value(&d->library, subgraph, value, &id);
     if (status != 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "value %u: XNNPACK refuses it: %s", i, fl_xnn_status_name(status));
     }

@@ -197,20 +197,54 @@ static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer
 enum { VALUE_TENSOR = 1, VALUE_QUANTIZED };
 enum { TENSOR_TYPE = 0, TENSOR_RANK, TENSOR_DIMS, TENSOR_BUFFER, TENSOR_EXTERNAL, TENSOR_FLAGS, TENSOR_ID };
 
+size_t fl_xnn_element_bytes(uint8_t type) { return type == XNN_QINT8 || type == XNN_QCINT8 ? 1 : type == XNN_FP16 ? 2 : 4; }
+
 static const char *type_name(uint32_t type) {
   static const char *const names[] = {"invalid", "fp32",   "fp16",   "qint8",  "quint8",  "qint32", "qcint8", "qcint32",
                                       "qcint4",  "qdint8", "qbint4", "qpint8", "int32", "pfp32",  "bf16"};
   return type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
+enum { QUANTIZED_TENSOR = 0, QUANTIZED_TAG, QUANTIZED_TABLE };
+enum { PER_CHANNEL = 1, PER_TENSOR };
+enum { SCALE = 0, ZERO_POINT };
+enum { SCALES = 0, CHANNEL_DIM, SCALES_BUFFER, SCALES_COUNT };
+
+/* What the integers of a value stand for. */
+static fl_status read_quantization(xnn_graph *graph, uint32_t index, uint32_t holder, xnn_value *value) {
+  const uint32_t tag_at = field(graph, holder, QUANTIZED_TAG, 1), table = child(graph, holder, QUANTIZED_TABLE);
+  const uint32_t tag = tag_at == 0 ? 0 : graph->file[tag_at];
+  const int has_channels = value->type == XNN_QCINT8 || value->type == XNN_QCINT32;
+  if (table == 0 || tag != (uint32_t)(has_channels ? PER_CHANNEL : PER_TENSOR)) {
+    return graph->is_damaged ? DAMAGED("value %u lies outside of it", index)
+                             : fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s with quantization %u, which this backend does not have", index,
+                                           type_name(value->type), tag);
+  }
+  if (!has_channels) {
+    value->scale = real(graph, table, SCALE);
+    value->zero_point = (int32_t)number(graph, table, ZERO_POINT);
+    return FL_OK;
+  }
+  uint32_t count = 0;
+  const uint32_t at = vector(graph, table, SCALES, &count), buffer = number(graph, table, SCALES_BUFFER);
+  value->channel_dim = number(graph, table, CHANNEL_DIM);
+  count = buffer == 0 ? count : number(graph, table, SCALES_COUNT);
+  if (graph->is_damaged || value->channel_dim >= value->shape.rank || count != value->shape.dims[value->channel_dim] ||
+      (buffer == 0 && (uintptr_t)(graph->file + at) % sizeof(float) != 0)) {
+    return DAMAGED("value %u has %u scales for dimension %u", index, count, value->channel_dim);
+  }
+  const void *scales = graph->file + at;
+  const fl_status status = buffer == 0 ? FL_OK : find_constant(graph, index, buffer, count * sizeof(float), sizeof(float), &scales);
+  value->scales = (const float *)scales;
+  return status;
+}
+
 fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) {
   memset(value, 0, sizeof *value);
   const uint32_t holder = follow(graph, graph->values_at + 4 * index);
-  const uint32_t tag_at = field(graph, holder, 0, 1), table = child(graph, holder, 1);
+  const uint32_t tag_at = field(graph, holder, 0, 1), value_at = child(graph, holder, 1);
   const uint32_t tag = tag_at == 0 ? 0 : graph->file[tag_at];
-  if (tag == VALUE_QUANTIZED) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is quantized; this backend computes with floating-point numbers", index);
-  }
+  const uint32_t table = tag == VALUE_QUANTIZED ? child(graph, value_at, QUANTIZED_TENSOR) : value_at;
   const uint32_t type_at = field(graph, table, TENSOR_TYPE, 2);
   const uint32_t type = type_at == 0 ? 0 : u16(graph->file + type_at), flags = number(graph, table, TENSOR_FLAGS);
   const uint32_t rank = number(graph, table, TENSOR_RANK), buffer = number(graph, table, TENSOR_BUFFER), id = number(graph, table, TENSOR_ID);
@@ -219,13 +253,17 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
   if (status != FL_OK) {
     return status;
   }
-  if (graph->is_damaged || tag != VALUE_TENSOR || table == 0 || rank != value->shape.rank || id != index) {
+  if (graph->is_damaged || (tag != VALUE_TENSOR && tag != VALUE_QUANTIZED) || table == 0 || rank != value->shape.rank || id != index) {
     return DAMAGED("value %u is no tensor, or its rank or its id are not what they are elsewhere", index);
   }
-  if (type != XNN_FP32 && type != XNN_FP16) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32 and fp16", index, type_name(type));
+  const int is_float = type == XNN_FP32 || type == XNN_FP16;
+  if (!is_float && type != XNN_QINT8 && type != XNN_QINT32 && type != XNN_QCINT8 && type != XNN_QCINT32) {
+    return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32, fp16 and qint8", index, type_name(type));
   }
-  const size_t element = type == XNN_FP16 ? 2 : 4;
+  if (is_float != (tag == VALUE_TENSOR) || (!is_float && type != XNN_QINT8 && buffer == 0)) {
+    return DAMAGED("value %u is of type %s, and no such tensor or no constant", index, type_name(type));
+  }
+  const size_t element = fl_xnn_element_bytes((uint8_t)type);
   size_t count = 1;
   for (uint32_t i = 0; i < rank; ++i) {
     if (value->shape.dims[i] == 0 || value->shape.dims[i] > INT32_MAX / count) {
@@ -238,7 +276,8 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
   if (flags > XNN_OUTPUT || (flags != 0 && (value->external >= graph->externals || buffer != 0)) || (flags == 0 && value->external != UINT32_MAX)) {
     return DAMAGED("value %u is input or output %u of %u with flags %u", index, value->external, graph->externals, flags);
   }
-  return buffer == 0 ? FL_OK : find_constant(graph, index, buffer, count * element, element, &value->data);
+  const fl_status meant = is_float ? FL_OK : read_quantization(graph, index, value_at, value);
+  return meant != FL_OK || buffer == 0 ? meant : find_constant(graph, index, buffer, count * element, element, &value->data);
 }
 
 /* ---- Nodes ---- */

@@ -16,7 +16,7 @@ typedef struct xnn_shape {
 } xnn_shape;
 
 /* Kinds of elements; the numbers are XNNPACK's and the format's. */
-enum { XNN_FP32 = 1, XNN_FP16 = 2 };
+enum { XNN_FP32 = 1, XNN_FP16 = 2, XNN_QINT8 = 3, XNN_QINT32 = 5, XNN_QCINT8 = 6, XNN_QCINT32 = 7 };
 enum { XNN_INDEX = 255 }; /* what a node finds out to be an index of 32 bits; the payload says fp32 */
 enum { XNN_INPUT = 1, XNN_OUTPUT = 2 }; /* flags of a value, XNNPACK's too */
 
@@ -28,6 +28,11 @@ typedef struct xnn_value {
   uint32_t external; /* the argument of a call, if flags says that it is one */
   uint32_t id;       /* XNNPACK's, which numbers inputs and outputs first */
   const void *data;  /* of a constant, as many bytes as the shape needs; NULL: none */
+  /* Of integers, what they stand for. */
+  float scale;
+  int32_t zero_point;
+  uint32_t channel_dim;
+  const float *scales; /* XNN_QCINT8 and XNN_QCINT32: one for each entry of dimension channel_dim */
 } xnn_value;
 
 /* How an operator follows from its name: which function of XNNPACK defines it, and how shapes follow. */
@@ -81,6 +86,8 @@ typedef struct xnn_graph {
 
 /* Finds the parts of a payload. */
 fl_status fl_xnn_open(const fl_payload *payload, xnn_graph *graph);
+/* The bytes of an element. */
+size_t fl_xnn_element_bytes(uint8_t type);
 /* Reads and checks value `index`, with its constant. */
 fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value);
 /* Reads node `index` and checks that its values exist. */

@@ -30,6 +30,8 @@ static const symbol symbols[] = {
     {"xnn_create_subgraph", offsetof(xnn_library, create_subgraph), 1},
     {"xnn_delete_subgraph", offsetof(xnn_library, delete_subgraph), 1},
     {"xnn_define_tensor_value", offsetof(xnn_library, define_tensor_value), 1},
+    {"xnn_define_quantized_tensor_value", offsetof(xnn_library, define_quantized_value), 0},
+    {"xnn_define_channelwise_quantized_tensor_value_v2", offsetof(xnn_library, define_channelwise_value), 0},
     {"xnn_create_runtime_v2", offsetof(xnn_library, create_runtime), 1},
     {"xnn_delete_runtime", offsetof(xnn_library, delete_runtime), 1},
     {"xnn_invoke_runtime", offsetof(xnn_library, invoke_runtime), 1},
@@ -56,6 +58,9 @@ static fl_status find_symbols(const char *path, xnn_library *library) {
   }
   if (library->reshape_value == NULL || library->reshape_runtime == NULL || library->value_shape == NULL) {
     library->reshape_value = NULL;
+  }
+  if (library->define_quantized_value == NULL || library->define_channelwise_value == NULL) {
+    library->define_quantized_value = NULL;
   }
   if (library->create_pool == NULL || library->destroy_pool == NULL) {
     library->create_pool = NULL;

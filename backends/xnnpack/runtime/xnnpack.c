@@ -123,6 +123,7 @@ static int fits(int8_t dtype, const xnn_value *value) {
   switch (value->type) {
     case XNN_FP32: return dtype == FL_FLOAT32;
     case XNN_FP16: return dtype == FL_FLOAT16;
+    case XNN_QINT8: return dtype == FL_INT8;
     default: return dtype == FL_INT64 || dtype == FL_INT32;
   }
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,13 +20,14 @@ from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from flambeau.backends.xnnpack.payload import read_payload
+from flambeau.backends.xnnpack.payload import read_payload, write_payload
 from flambeau.compiler.edge_program import to_edge
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import run_payload
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
-from flambeau.runtime.pte import DelegateCall, read_program
+from flambeau.runtime.pte import DelegateCall, read_program, write_program
 from flambeau.support.lazy import Array
 
 peer: Any = executorch_runtime
@@ -141,6 +144,64 @@ def test_numpy_runs_the_payloads(case: Case, whose: str):
     interpreted = interpret(read_pte(program, context), context, run_payload)
     found = [np.asarray(interpreted.run("forward", [x.numpy()])[0]) for x in case.inputs]
     assert_one_step_at_most(case, found, stock_results(program, case.inputs))
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_the_c_runtime_runs_the_payloads(case: Case, whose: str):
+    program: bytes = getattr(case, whose)
+    method = Runtime.get().load_program(program).load_method("forward")
+    found = [np.array(method.execute([x.numpy()])[0]) for x in case.inputs]
+    assert_one_step_at_most(case, found, stock_results(program, case.inputs))
+
+
+def changed(number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any]) -> bytes:
+    """The program of ExecuTorch for the perceptron, in whose payload a value has other fields, or stands for other numbers."""
+    program = read_program(case_of("mlp", True).theirs)
+    plan = program.execution_plan[0]
+    graph = read_payload(plan.delegates[0].processed)[0]
+    values: list[Any] = list(graph.xvalues)
+    tensor = replace(values[number].tensor_value, **fields)
+    values[number] = replace(values[number], tensor_value=tensor, quant_params=replace(values[number].quant_params, **meaning))
+    payload = memoryview(write_payload(replace(graph, xvalues=tuple(values))))
+    plans = (replace(plan, delegates=(replace(plan.delegates[0], processed=payload),)),)
+    return b"".join(write_program(replace(program, execution_plan=plans)))
+
+
+X, WEIGHT, BIAS = 1, 2, 3
+DAMAGES: list[tuple[int, Mapping[str, Any], Mapping[str, Any], str, str]] = [
+    (X, {}, {"zero_point": 128}, "zero point 128 is no integer of 8 bits", "value 1: XNNPACK refuses it"),
+    (X, {}, {"scale": -0.5}, "scales must be normal positive numbers", "value 1: XNNPACK refuses it"),
+    (X, {}, {"scale": float("nan")}, "scales must be normal positive numbers", "value 1: XNNPACK refuses it"),
+    (X, {"datatype": 5}, {}, "value 1 is of datatype 5, and no constant", "value 1 is of type qint32, and no such tensor or no constant"),
+    (
+        X,
+        {"datatype": 6},
+        {},
+        "value 1 is of datatype 6 with PerTensorQuant",
+        "value 1 is of type qcint8, and no such tensor or no constant",
+    ),
+    (X, {"datatype": 1}, {}, "value 1 is of datatype 1 with PerTensorQuant", "value 1 is of type fp32, and no such tensor or no constant"),
+    (WEIGHT, {"datatype": 3}, {}, "value 2 is of datatype 3 with PerChannelQuant", "value 2 is of type qint8 with quantization 1"),
+    (WEIGHT, {}, {"channel_dim": 1}, "a float32 for each entry of dimension 1", "value 2 has 48 scales for dimension 1"),
+    (WEIGHT, {}, {"channel_dim": 7}, "a float32 for each entry of dimension 7", "value 2 has 48 scales for dimension 7"),
+    (WEIGHT, {}, {"num_scales": 47}, "takes 188 bytes, and its constant has 192", "value 2 has 47 scales for dimension 0"),
+    (WEIGHT, {}, {"scale_buffer_idx": 99}, "value 2 is constant 99 of", "value 2 has constant 99 of"),
+    (BIAS, {"datatype": 6}, {}, "value 3 takes 48 bytes, and its constant has 192", "value 3 is of a type that it does not take"),
+]
+
+
+@pytest.mark.parametrize(("number", "fields", "meaning", "here", "there"), DAMAGES)
+def test_what_integers_stand_for_is_checked(number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any], here: str, there: str):
+    program = changed(number, fields, meaning)
+    context = FlambeauContext()
+    with pytest.raises(ValueError, match=f"XNNPACK payload: .*{re.escape(here)}"):
+        interpret(read_pte(program, context), context, run_payload).run("forward", [np.zeros((4, 64), np.float32)])
+    with pytest.raises(FlambeauError, match=re.escape(there)):
+        Runtime.get().load_program(program).load_method("forward")
+
+
+def test_a_damaged_program_is_refused_or_runs(run_changed: Callable[[list[bytes], int], list[int]]):
+    assert sum(run_changed([case_of(name, kind).theirs for name in NETWORKS for kind in (True, False)], 500)) == 2000
 
 
 def test_the_program_is_as_small(case: Case):
