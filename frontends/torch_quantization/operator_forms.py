@@ -29,7 +29,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 SUM = "add.Tensor"
 CLAMPS = ("relu", "relu6", "hardtanh", "clamp")
 """What a layer or a sum of integers does at its end, or integers of their own."""
-_KEEPING = (*CLAMPS, "max_pool2d", "dropout")
+_KEEPING = (*CLAMPS, "max_pool2d", "clone", "dropout")
 
 
 def overload_of(node: fx.Node) -> Overload | None:

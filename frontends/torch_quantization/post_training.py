@@ -20,7 +20,7 @@ from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_quantization.operator_forms import FLOAT, Scheme, overload_of
 from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
 from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
-from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer
+from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
 
 
@@ -54,17 +54,19 @@ def quantize(
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
-        RecipeError: there is no such recipe, an override fits no operator, or nothing of the program can be quantized by it.
+        RecipeError: there is no such recipe, an override fits no operator, nothing of the program can be quantized by it, or it trains.
         SamplesError: the samples are missing, or do not fit the program.
     """
     recipe = recipe if isinstance(recipe, Recipe) else Recipe(recipe)
     program = model if isinstance(model, ExportedProgram) else capture(*model)
+    check_trains_not(program.graph)
+    program = _functional(program)
     if samples is None and "int8" in (recipe.scheme, *recipe.overrides.values()):
         raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
     leaves = arguments_of(program, samples)
     quantizer = RecipeQuantizer(recipe)
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-        graph = _functional(program).module(check_guards=False)
+        graph = program.module(check_guards=False)
         _reset(graph, program)
         prepared = prepare_pt2e(graph, quantizer)
         if all(choice.scheme == FLOAT for choice in quantizer.choices.values()):
@@ -110,7 +112,8 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
     """The program, of which torchao copies values, without operators that write to them."""
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
-        return cast(Any, program).run_decompositions({})
+        with warnings.catch_warnings(action="ignore"):
+            return cast(Any, program).run_decompositions({})
     return program
 
 

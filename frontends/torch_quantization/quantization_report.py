@@ -123,11 +123,9 @@ def compare(
 
 def _as_used(node: fx.Node) -> str:
     """The name of the node that computes what users of `node` see: where it is quantized, the floats that its integers stand for."""
-    for _ in range(2):
-        users = [*node.users]
-        if len(users) != 1 or not str(users[0].target).startswith(("quantized_decomposed.quantize", "quantized_decomposed.dequantize")):
-            break
-        node = users[0]
+    users = [*node.users]
+    if len(users) == 1 and str(users[0].target).startswith("quantized_decomposed.quantize"):
+        return next(iter(users[0].users)).name
     return node.name
 
 

@@ -10,6 +10,7 @@ from torch import fx
 from torchao.quantization.pt2e import observer
 from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, QuantizationSpec, Quantizer, SharedQuantizationSpec
 
+from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_export.node_locations import module_path
 from flambeau.frontends.torch_quantization.operator_forms import (
     CLAMPS,
@@ -23,7 +24,7 @@ from flambeau.frontends.torch_quantization.operator_forms import (
     weight_of,
     why_not_int8,
 )
-from flambeau.frontends.torch_quantization.recipe import Recipe
+from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
 
 _observers: Any = observer
 _KEY = "quantization_annotation"
@@ -85,6 +86,8 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, f"{text!r} keeps it")
         if node.meta["val"].dtype != torch.float32:
             return Choice(FLOAT, f"it computes {str(node.meta['val'].dtype).removeprefix('torch.')}, not float32")
+        if scheme == "int8" and any(mutated_arguments(overload) for user in node.users if (overload := overload_of(user)) is not None):
+            return Choice(FLOAT, "its result is written to the model's state")
         if name in LAYERS and scheme in LAYERS[name]:
             return self._layer(node, scheme)
         if scheme == "int8" and name == SUM:
@@ -133,7 +136,15 @@ class RecipeQuantizer(Quantizer):
 
 def _computes_tensor(node: fx.Node) -> bool:
     value = node.meta.get("val")
-    return node.op == "call_function" and isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+    return overload_of(node) is not None and isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+def check_trains_not(graph: fx.Graph) -> None:
+    """Raises RecipeError for a program that was exported in training mode, whose numbers follow from chance and from each batch."""
+    for node in graph.nodes:
+        name = operator_name(node)
+        if (name == "dropout" and node.args[2]) or (name == "batch_norm" and node.args[5]):
+            raise RecipeError(f"the program trains, with {name} of {module_path(node) or 'the model'}: call the module's eval() before")
 
 
 def names_of(node: fx.Node) -> set[str]:

@@ -40,6 +40,15 @@ def softmax():
     return torch.nn.Softmax(-1), (torch.randn(1, 256),)
 
 
+class Branches(torch.nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+def branches():
+    return Branches(), (torch.ones(1, 256),)
+
+
 def dynamic():
     torch.manual_seed(0)
     return torch.export.export(Mlp().eval(), (torch.randn(2, 256),), dynamic_shapes=({0: torch.export.Dim("batch", max=8)},))
@@ -99,9 +108,19 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
             ["mlp.py:make", "--data", "samples.npz", "--float", "haed"],
             "'haed' keeps nothing in floats: no operator of the program is in a module of this path, or has this name; did",
         ),
+        (["mlp.py:branches", "--recipe", "w8"], "torch.export cannot capture Branches, at mlp.py:"),
+        (["mlp.py:dynamic", "--data", "samples.npz"], "nothing of the program can be quantized by the recipe int8: it has dynamic sizes"),
         (["mlp.py:make", "--data", "nothing.npz"], "nothing.npz"),
     ],
 )
 def test_mistakes_are_explained_in_a_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):
     assert main(["quantize", *arguments]) == 1
-    assert capsys.readouterr().err.strip().startswith(f"error: {message}")
+    last = capsys.readouterr().err.splitlines()[-1]  # PyTorch prints what it could not capture above it
+    assert last.startswith(f"error: {message}")
+
+
+def test_without_torchao_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setitem(sys.modules, "torchao", None)
+    assert main(["quantize", "mlp.py:make", "--recipe", "w8"]) == 1
+    needs = "needs torchao: run pip install '.[quantize]' in the folder of Flambeau's sources"
+    assert capsys.readouterr().err == f"error: flambeau quantize {needs}\n"

@@ -1,0 +1,213 @@
+"""`flambeau.quantize`: each recipe on small models, compiled and run by the C runtime; what stays in floats, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_programs import seed
+
+import flambeau
+from flambeau.compiler.compilation import Compilation
+from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.torch_export import import_program
+from flambeau.frontends.torch_quantization.operator_forms import SCHEMES, Scheme
+from flambeau.frontends.torch_quantization.recipe import RecipeError
+from flambeau.frontends.torch_quantization.samples import SamplesError
+from flambeau.passes.manager import Pipeline
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.runtime import Runtime
+
+
+class Residual(nn.Module):
+    """Each operator that has an integer form, in-place ones and a batch norm among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, padding=1)
+        self.norm = nn.BatchNorm2d(16)
+        self.relu = nn.ReLU(inplace=True)
+        self.depthwise = nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.drop = nn.Dropout(0.3)
+        self.head = nn.Linear(256, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.relu(self.norm(self.first(x)))
+        y = self.relu(y + self.depthwise(y))
+        y = nn.functional.relu6(nn.functional.max_pool2d(y, 2))
+        return self.head(self.drop(y.flatten(1)))
+
+
+class Words(nn.Module):
+    """An embedding and a layer that share their weight, with a keyword argument and a dict for results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(100, 32)
+        self.head = nn.Linear(32, 100, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, words: Tensor, *, scale: Tensor) -> dict[str, Tensor]:
+        return {"scores": self.head(self.table(words) * scale)}
+
+
+class Sum(nn.Module):
+    """A sum over runs."""
+
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4, 8))
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.total.add_(self.layer(x))
+        return self.layer(self.total)
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)).eval()
+
+
+def residual() -> nn.Module:
+    return Residual().eval()
+
+
+MODELS = {"mlp": (mlp, (4, 64)), "residual": (residual, (1, 3, 8, 8))}
+
+
+def compiled(program: torch.export.ExportedProgram, stage: str = "planned") -> Compilation:
+    context = FlambeauContext()
+    compilation = Compilation(import_program(program, context), context, PipelineOptions(target="flambeau"))
+    compilation.to(stage)
+    return compilation
+
+
+def run(program: torch.export.ExportedProgram, samples: Sequence[tuple[Tensor, ...]]) -> list[np.ndarray]:
+    method = Runtime.get().load_program(compiled(program).emit()).load_method("forward")
+    return [np.array(method.execute([item.numpy() for item in sample])[0]) for sample in samples]
+
+
+def decibels(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
+    signal, noise = np.array(expected), np.array(actual) - np.array(expected)
+    return float(10 * np.log10(np.square(signal).sum() / np.square(noise).sum()))
+
+
+@pytest.mark.parametrize("recipe", SCHEMES)
+@pytest.mark.parametrize("name", MODELS)
+def test_each_recipe_agrees_with_the_floats(name: str, recipe: Scheme):
+    make, shape = MODELS[name]
+    seed()
+    model, samples = make(), [(torch.randn(shape),) for _ in range(8)]
+    quantized = flambeau.quantize((model, samples[0]), samples, recipe)
+    report = quantized.report()
+    assert report.snr > 25 and report.bytes_after < report.bytes_before
+    assert any(item.scheme == recipe for item in report.operators)
+    assert all(item.reason for item in report.operators if item.scheme == "float")
+    with torch.no_grad():
+        expected = [model(*sample).numpy() for sample in samples]
+    assert decibels(expected, run(quantized.program, samples)) > 25
+
+
+def test_what_is_annotated_is_computed_in_integers():
+    seed()
+    model, samples = residual(), [(torch.randn(1, 3, 8, 8),) for _ in range(4)]
+    quantized = flambeau.quantize((model, samples[0]), samples)
+    assert {choice.scheme for choice in quantized.choices.values()} == {"int8"}
+    compilation = compiled(quantized.program, "edge")
+    Pipeline.parse("fuse-quantized").run(compilation.module, compilation.context)
+    operators = [type(op) for op in compilation.module.walk()]
+    assert operators.count(QuantizedConv2dOp) == 2 and operators.count(QuantizedAddOp) == operators.count(QuantizedLinearOp) == 1
+    names = [op.name for op in compilation.module.walk()]
+    assert sum("dequantize" in name for name in names) == 1
+
+
+def test_parts_have_schemes_of_their_own():
+    seed()
+    model = Words().eval()
+    samples = {"words": torch.randint(0, 100, (4, 1, 5)), "scale": torch.rand(4, 1)}
+    example = (torch.zeros(1, 5, dtype=torch.int64),), {"scale": torch.ones(1)}
+    report = flambeau.quantize((model, *example), samples, flambeau.Recipe("int8", {"table": "w8"})).report()
+    assert [(item.path, item.operator, item.scheme) for item in report.operators] == [
+        ("table", "embedding", "w8"),
+        ("", "mul.Tensor", "float"),
+        ("head", "linear", "int8"),
+    ]
+    assert report.snr > 25
+    kept = flambeau.quantize((model, *example), samples, flambeau.Recipe("w8", {"linear": "float"})).report()
+    assert [item.scheme for item in kept.operators] == ["w8", "float", "float"]
+    assert kept.operators[2].reason == "'linear' keeps it"
+    assert kept.operators[2].bytes_before == kept.operators[2].bytes_after
+
+
+def test_the_state_keeps_its_first_value_and_is_not_rounded():
+    seed()
+    samples = [(torch.randn(4, 8),) for _ in range(6)]
+    quantized = flambeau.quantize((Sum().eval(), samples[0]), samples)
+    report = quantized.report()
+    assert report.operators[1].reason == "its result is written to the model's state"
+    assert report.snr > 25
+    assert float(quantized.program.state_dict["total"].abs().sum()) == 0
+
+
+@pytest.mark.parametrize("recipe", ["int8-dynamic", "w8"])
+def test_dynamic_sizes_stay_dynamic(recipe: Scheme):
+    seed()
+    model = mlp()
+    shapes: Any = ({0: torch.export.Dim("batch", min=1, max=8)},)
+    program = torch.export.export(model, (torch.randn(2, 64),), dynamic_shapes=shapes)
+    inputs = [(torch.randn(count, 64),) for count in (1, 3, 8)]
+    quantized = flambeau.quantize(program, None, recipe).program
+    for sample, found in zip(inputs, run(quantized, inputs), strict=True):
+        assert decibels([model(*sample).detach().numpy()], [found]) > 25
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (None, "the recipe int8 needs samples, from which ranges follow"),
+        ([], "there are no samples: ranges follow from at least one"),
+        ({"y": torch.ones(2, 4, 64)}, "the program has no input 'y'; it has input (arg0): float32 [4, 64]"),
+        ({}, "there are no samples for the input 'input'; the program has input (arg0): float32 [4, 64]"),
+        ({"input": torch.ones(2, 4, 64), "arg0": torch.ones(2, 4, 64)}, "there are samples twice, as input and arg0,"),
+        ({"input": torch.ones(4, 64)}, "'input' has the shape [4, 64], and N samples for this input have the shape [N, 4, 64]"),
+        ({"arg0": np.ones((2, 4, 64))}, "'arg0' has float64 samples, and the input takes float32"),
+        ({"arg0": torch.full((2, 4, 64), torch.nan)}, "'arg0' has samples with NaN or infinite numbers, from which no range follows"),
+        ({"arg0": torch.full((2, 4, 64), torch.inf)}, "'arg0' has samples with NaN or infinite numbers, from which no range follows"),
+        ({"arg0": torch.ones(0, 4, 64)}, "there are no samples: ranges follow from at least one"),
+        ({"arg0": "x"}, "'arg0' is not an array of numbers"),
+        ([(torch.ones(4, 64), torch.ones(1))], "sample 0 has 2 arguments, and the program takes 1"),
+        ([(torch.ones(4, 63),)], "sample 0, input 'input', has the shape [4, 63], and the input takes [4, 64]"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(samples: Any, message: str):
+    with pytest.raises(SamplesError) as raised:
+        flambeau.quantize((mlp(), (torch.ones(4, 64),)), samples)
+    assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
+
+
+def test_inputs_differ_in_how_many_samples_they_have():
+    example = (torch.zeros(1, 5, dtype=torch.int64),), {"scale": torch.ones(1)}
+    samples = {"words": torch.zeros(3, 1, 5, dtype=torch.int64), "scale": torch.ones(2, 1)}
+    with pytest.raises(SamplesError, match="the inputs differ in how many samples they have: words 3, scale 2"):
+        flambeau.quantize((Words().eval(), *example), samples)
+
+
+@pytest.mark.parametrize(
+    ("model", "recipe", "message"),
+    [
+        (mlp().half(), "w8", "nothing of the program can be quantized by the recipe w8: it computes float16, not float32"),
+        (Residual().train(), "w8", "the program trains, with batch_norm of norm: call the module's eval() before"),
+    ],
+)
+def test_programs_that_are_refused(model: nn.Module, recipe: Scheme, message: str):
+    shape = (1, 3, 8, 8) if isinstance(model, Residual) else (4, 64)
+    with pytest.raises(RecipeError) as raised:
+        flambeau.quantize((model, (torch.ones(shape, dtype=next(model.parameters()).dtype),)), None, recipe)
+    assert str(raised.value) == message
