@@ -84,7 +84,7 @@ def _single(number: float) -> float:
 
 
 def _integer_node(node: NodeOp, to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
-    form = _FORMS.get(type(node))
+    form = _mover if isinstance(node, movement.ConcatenationNodeOp) else _FORMS.get(type(node))
     if form is None or not _is_limited_to_some(node, stands_for(to)):
         return None
     is_layer = form is _layer
@@ -145,7 +145,8 @@ def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, co
 _MOST_RATIO = 256.0
 _sum = _ratios(2.0**-10, lambda scales, result: [scale / result for scale in scales])
 _FORMS: Mapping[type[NodeOp], _Form] = {
-    **dict.fromkeys((products.Conv2dNodeOp, products.DepthwiseConv2dNodeOp, products.FullyConnectedNodeOp), _layer),
+    **dict.fromkeys((products.Conv2dNodeOp, products.DepthwiseConv2dNodeOp, products.ConvTranspose2dNodeOp), _layer),
+    products.FullyConnectedNodeOp: _layer,
     **dict.fromkeys((e.AddNodeOp, e.SubtractNodeOp), _sum),
     e.MultiplyNodeOp: _ratios(2.0**-16, lambda scales, result: [scales[0] * scales[-1] / result]),
     pooling.GlobalAvgPooling2dNodeOp: _ratios(2.0**-8, lambda scales, result: [scales[0] / result]),

@@ -66,12 +66,8 @@ def _rows_are_known(op: SchemaOp) -> str | None:
 
 
 def _transposed_is_single(op: SchemaOp) -> str | None:
-    """A transposed convolution of float32, by weights that are not quantized."""
-    if not op.argument("transposed"):
-        return None
-    if element_of(op.result) == f16:
-        return "it is transposed and of f16"
-    return None if is_constant(op.argument("weight")) else "it is transposed and its weight is quantized"
+    """A transposed convolution of float32."""
+    return "it is transposed and of f16" if op.argument("transposed") and element_of(op.result) == f16 else None
 
 
 def _all_integers(op: SchemaOp) -> str | None:

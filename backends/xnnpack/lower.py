@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
-from flambeau.backends.xnnpack.quantized import dequantize, elements, move_in_integers, quantize, with_elements
+from flambeau.backends.xnnpack.quantized import by_outputs, dequantize, elements, move_in_integers, quantize, with_elements
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
@@ -182,6 +182,7 @@ CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.d
 @CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
+    weight = by_outputs(weight, 0 if not transposed else 1 if groups == 1 else None, constants)
     array = elements(weight, constants)
     if array is None:
         raise BackendError("xnnpack: the weight of a convolution has no value")

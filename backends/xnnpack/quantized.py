@@ -21,6 +21,7 @@ from flambeau.dialects.ir.tensor_types import element_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern_functions import rewrites
@@ -57,6 +58,18 @@ def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:
 def _source(value: SSAValue) -> SSAValue:
     op = value.owner
     return op.operands[0] if isinstance(op, DequantizeNodeOp | DequantizeChannelsNodeOp) else value
+
+
+def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants) -> SSAValue:
+    """A weight. Where its scales are for another dimension than that of the outputs, it is the floats that it stands for."""
+    op = value.owner
+    if not isinstance(op, DequantizeChannelsNodeOp) or op.argument("channel_dim") == outputs:
+        return value
+    integers, scales = (constants.array(operand) for operand in op.operands)
+    if integers is None or scales is None:
+        raise BackendError("xnnpack: a quantized weight has no value")
+    floats = DequantizeChannelsNodeOp.numpy(op.argument("channel_dim"), integers, scales)
+    return _constant(f"{constants.name(op.operands[0])}.dequantized", floats, value, constants)
 
 
 def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: ModuleConstants) -> SSAValue:

@@ -56,6 +56,41 @@ class Cnn(nn.Module):
         return self.last((x + self.second(x)).relu())
 
 
+class Mixed(nn.Module):
+    """Products, differences, joined images, transposed convolutions, and functions of floats among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(4, 8, 3, padding=1, bias=False)
+        self.larger = nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.last = nn.Linear(8 * 4 * 4, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.first(x), self.second(x).sigmoid()
+        image = self.larger(torch.cat([a * b, a - b], 1))
+        return self.last(torch.flatten(nn.functional.avg_pool2d(image, 4), 1))
+
+
+class Integers(nn.Module):
+    """int8 in and out, by a weight and a kernel with scales for inputs, which XNNPACK lacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.register_buffer("scales", torch.rand(4, generator=generator) / 50 + 0.01)
+        self.register_buffer("zeros", torch.zeros(4, dtype=torch.int64))
+        self.register_buffer("weight", torch.randint(-127, 128, (6, 4), generator=generator, dtype=torch.int8))
+        self.register_buffer("kernel", torch.randint(-127, 128, (4, 4, 3, 3), generator=generator, dtype=torch.int8))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        known: Any = torch.ops.quantized_decomposed
+        parameters = (self.scales, self.zeros, 1, -127, 127, torch.int8)
+        floats = known.dequantize_per_tensor(x, 0.05, 3, -128, 127, torch.int8)
+        image = nn.functional.conv2d(floats, known.dequantize_per_channel(self.kernel, *parameters))
+        rows = nn.functional.linear(floats[0, :, :, 0].T, known.dequantize_per_channel(self.weight, *parameters))
+        return tuple(known.quantize_per_tensor(value, 0.9, -7, -128, 127, torch.int8) for value in (image, rows))
+
+
 NETWORKS: dict[str, tuple[type[nn.Module], tuple[int, ...], dict[str, int]]] = {
     "mlp": (Mlp, (4, 64), {"convert": 2, "fully_connected": 3}),
     "cnn": (
@@ -73,8 +108,9 @@ NETWORKS: dict[str, tuple[type[nn.Module], tuple[int, ...], dict[str, int]]] = {
             "static_transpose": 1,
         },
     ),
+    "mixed": (Mixed, (2, 4, 8, 8), {}),
 }
-"""Networks, the shapes of their inputs, and how many nodes of each kind they become."""
+"""Networks, the shapes of their inputs, and how many nodes of each kind they become, if all are of integers."""
 
 
 @dataclass
@@ -129,7 +165,8 @@ def assert_one_step_at_most(case: Case, found: list[Array], expected: list[Array
 
 
 def test_it_is_one_call_whose_nodes_are_of_integers(case: Case):
-    assert nodes_of(case.ours) == NETWORKS[case.name][2]
+    expected = NETWORKS[case.name][2]
+    assert not expected or nodes_of(case.ours) == expected
     assert nodes_of(case.theirs).total() >= nodes_of(case.ours).total()
 
 
@@ -202,6 +239,23 @@ def test_what_integers_stand_for_is_checked(number: int, fields: Mapping[str, An
 
 def test_a_damaged_program_is_refused_or_runs(run_changed: Callable[[list[bytes], int], list[int]]):
     assert sum(run_changed([case_of(name, kind).theirs for name in NETWORKS for kind in (True, False)], 500)) == 2000
+
+
+def test_integers_go_in_and_out_and_other_scales_become_floats():
+    network = Integers().eval()
+    x = torch.randint(-128, 128, (1, 4, 5, 5), generator=torch.Generator().manual_seed(1), dtype=torch.int8)
+    program = bytes(to_edge(torch.export.export(network, (x,))).to_backend("xnnpack").to_executorch().buffer)
+    expected = [value.numpy().astype(int) for value in network(x)]
+    assert nodes_of(program)["convert"] == 4, "two images to floats, two results to integers"
+    loaded = peer.Runtime.get().load_program(program)
+    context = FlambeauContext()
+    for found in (
+        loaded.load_method("forward").execute([x]),
+        Runtime.get().load_program(program).load_method("forward").execute([x.numpy()]),
+        interpret(read_pte(program, context), context, run_payload).run("forward", [x.numpy()]),
+    ):
+        for a, b in zip(found, expected, strict=True):
+            assert np.abs(np.asarray(a).astype(int) - b).max() <= 1
 
 
 def test_the_program_is_as_small(case: Case):
