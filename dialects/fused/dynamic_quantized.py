@@ -50,8 +50,6 @@ class DynamicQuantizedLinearOp(SchemaOp):
         for item in (input_scale, input_zero_point):
             if shape_of(item) != (*shape[:-1], 1) and set(shape_of(item)) - {1}:
                 raise ValueError(f"the input must have one scale and zero point, or {[*shape[:-1], 1]}, got {list(shape_of(item))}")
-        if shape_of(input_scale) != shape_of(input_zero_point):
-            raise ValueError("input_scale and input_zero_point must have one shape")
         require_shape("packed_weight", packed_weight, quads_shape(out_features, shape[-1]))
         for name, item in (("weight_sums", weight_sums), ("scales", scales), ("bias", bias)):
             require_shape(name, item, (out_features,))
@@ -69,10 +67,12 @@ class DynamicQuantizedLinearOp(SchemaOp):
         bias: Array | None,
         out_features: int,
     ) -> Array:
-        rows = (*x.shape[:-1], 1) if input_scale.size != 1 else ()
+        input_scale, input_zero_point = (
+            item.reshape(() if item.size == 1 else (*x.shape[:-1], 1)) for item in (input_scale, input_zero_point)
+        )
         # Sums of at most 2 ** 31 are exact in float64, whose products are fast.
         sums = x.astype(np.float64) @ unpack_quads(packed_weight, out_features, x.shape[-1]).astype(np.float64).T
-        zeros = input_zero_point.reshape(rows).astype(np.int64) * weight_sums.astype(np.int64)
+        zeros = input_zero_point.astype(np.int64) * weight_sums.astype(np.int64)
         whole = (sums.astype(np.int64) - zeros).astype(np.int32)
-        product = whole.astype(np.float32) * input_scale.reshape(rows).astype(np.float32) * scales
+        product = whole.astype(np.float32) * input_scale.astype(np.float32) * scales
         return product if bias is None else product + bias

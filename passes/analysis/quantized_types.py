@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.aten.conversion import ToCopyOp
@@ -81,8 +81,10 @@ def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None
 
 
 def widens_weight(op: Operation) -> bool:
-    """Whether `op` makes floats of int8 for matrix products only: a dequantization whose scales come after the product."""
-    if not isinstance(op, ToCopyOp) or element_of(op.operands[0]) != i8 or not is_float(element_of(op.results[0])):
+    """Whether `op` makes floats or int32 of int8 for matrix products only: a dequantization whose scales come after the product."""
+    if not isinstance(op, ToCopyOp) or element_of(op.operands[0]) != i8:
+        return False
+    if not is_float(element_of(op.results[0])) and element_of(op.results[0]) != i32:
         return False
     return all(isinstance(use.operation, PRODUCTS) for use in op.results[0].uses)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i8, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.conversion import ToCopyOp
+from flambeau.dialects.aten.matmul import MmOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_quads
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES
-from flambeau.dialects.ir.tensor_types import element_of, is_float, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, is_float, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorTensorOp, DequantizePerTokenOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.linear_layers import PRODUCTS, linear_parts
@@ -21,7 +24,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.targets.interface import Target
-from flambeau.support.lazy import np
+from flambeau.support.lazy import Array, np
 
 
 @dataclass(frozen=True)
@@ -79,3 +82,84 @@ def integer_product(x: DynamicInput, weight: IntegerWeight, bias: SSAValue | Non
     scales = constants.add(f"{weight.name}.scales", weight.scales, tensor(f32, weight.scales.shape))
     loads = (item.results[0] for item in (load, totals, scales))
     return DynamicQuantizedLinearOp(x.integers, x.scale, x.zero_point, *loads, bias, shape_of(scales.results[0])[0]).result
+
+
+@dataclass(frozen=True)
+class IntegerProductPattern(Pattern):
+    """float(mm(int32(x), int32(constant)) - zero_point * sums) * scale, as torchao writes a layer: the layer as one operator."""
+
+    target: Target
+    constants: ModuleConstants
+    roots = (MulTensorOp,)
+    counter = "products of integers fused"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, one of whose operands the product is."""
+        assert isinstance(op, MulTensorOp)
+        if op.level() != "edge" or not self.target.has(DynamicQuantizedLinearOp):
+            return None
+        for value, scale in (op.operands, reversed(op.operands)):
+            source = _widened_from(value, f32)
+            if source is None or element_of(source) != i32 or not _are_for_rows(scale, value) or not is_row_major(op.result):
+                continue
+            product, offsets = source.owner, None
+            if isinstance(product, SubTensorOp) and product.argument("alpha") == 1:
+                offsets, product = self.constants.array(product.operands[1]), product.operands[0].owner
+                if offsets is None:
+                    continue
+            if isinstance(product, MmOp) and (parts := self._parts(product, offsets)) is not None:
+                integers, zero_point, weight = parts
+                zero = self.constants.add(f"{weight.name}.zero_point", np.array([zero_point], np.int32), tensor(i32, (1,)))
+                x = DynamicInput(integers, scale, zero.results[0])
+                return replace_with_values(op, [integer_product(x, weight, None, self.constants)], rewriter)
+
+    def _parts(self, product: MmOp, offsets: Array | None) -> tuple[SSAValue, int, IntegerWeight] | None:
+        """The integers of the input, their zero point, and the weight; None unless `offsets` are what that zero point adds."""
+        integers, matrix = (_widened_from(operand, i32) for operand in product.operands)
+        array = None if matrix is None else self.constants.array(matrix)
+        if integers is None or element_of(integers) not in RANGES or matrix is None or array is None or array.dtype != np.int8:
+            return None
+        if array.shape[0] > MOST_PRODUCTS or not is_row_major(integers):
+            return None
+        weight = IntegerWeight(self.constants.name(matrix), array.T, np.ones(array.shape[1], np.float32))
+        zero_point = 0 if offsets is None else _ratio(offsets.reshape(-1), array.sum(0, dtype=np.int64))
+        if zero_point is None or not RANGES[element_of(integers)][0] <= zero_point <= RANGES[element_of(integers)][1]:
+            return None
+        if zero_point == 128 and (signed := _before_128_was_added(integers)) is not None:
+            return signed, 0, weight
+        return integers, zero_point, weight
+
+
+def _widened_from(value: SSAValue, element: Attribute) -> SSAValue | None:
+    """What a conversion to this element type converts."""
+    return value.owner.operands[0] if isinstance(value.owner, ToCopyOp) and element_of(value) == element else None
+
+
+def _are_for_rows(scale: SSAValue, product: SSAValue) -> bool:
+    """Whether a float32 number is for the whole product, a matrix, or one is for each of its rows."""
+    shape = shape_of(scale)
+    return element_of(scale) == f32 and is_row_major(scale) and (shape == (shape_of(product)[0], 1) or shape in ((), (1,)))
+
+
+def _ratio(numbers: Array, sums: Array) -> int | None:
+    """The integer that times `sums` is `numbers`; 0 if all are 0."""
+    if numbers.shape not in ((1,), sums.shape):
+        return None
+    first = int(np.argmax(sums != 0))
+    factor = int(numbers[min(first, len(numbers) - 1)]) // int(sums[first]) if sums[first] else 0
+    return factor if (numbers == factor * sums).all() else None
+
+
+def _before_128_was_added(value: SSAValue) -> SSAValue | None:
+    """The int8 numbers of which uint8 numbers are 128 more."""
+    total = _widened_from(value, ui8)
+    added = None if total is None else total.owner
+    if (
+        not isinstance(added, SchemaOp)
+        or added.schema.name != "add.Scalar"
+        or added.argument("other") != 128
+        or added.argument("alpha") != 1
+    ):
+        return None
+    source = _widened_from(added.operands[0], i32)
+    return source if source is not None and element_of(source) == i8 else None

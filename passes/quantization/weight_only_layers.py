@@ -12,6 +12,7 @@ from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp
 from flambeau.dialects.aten.conversion import ToCopyOp
 from flambeau.dialects.aten.shape import ViewOp
 from flambeau.dialects.edge.layout import is_row_major
+from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_linear_weight
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
@@ -23,6 +24,9 @@ from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
+
+_LAYERS = (WeightOnlyLinearOp, DynamicQuantizedLinearOp)
+"""Whose last arguments are scales, bias and the number of output features."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,15 @@ class ScalePattern(Pattern):
         """Rewrites `op`, one of whose operands the layer computes."""
         for value, factor in (op.operands, reversed(op.operands)):
             layer, array = value.owner, self.constants.array(factor)
-            if not isinstance(layer, WeightOnlyLinearOp) or not value.has_one_use() or array is None or array.dtype != np.float32:
+            if not isinstance(layer, _LAYERS) or not value.has_one_use() or array is None or array.dtype != np.float32:
                 continue
-            x, packed, scales, bias, features = layer.arguments()
+            *given, scales, bias, features = layer.arguments()
             own = self.constants.array(scales)
             if own is None or bias is not None or array.shape not in ((), (1,), (features,)) or op.results[0].type != value.type:
                 continue
             product = own * array
             load = self.constants.add(self.constants.name(scales), product, tensor(f32, product.shape))
-            fused = WeightOnlyLinearOp(x, packed, load.results[0], None, features)
+            fused = type(layer)(*given, load.results[0], None, features)
             return replace_with_values(op, [fused.result], rewriter)
 
 
@@ -116,13 +120,13 @@ class BiasPattern(Pattern):
             view = value.owner if isinstance(value.owner, ViewOp) else None
             inner = value if view is None else view.operands[0]
             layer = inner.owner
-            if not isinstance(layer, WeightOnlyLinearOp) or not value.has_one_use() or not inner.has_one_use() or op.argument("alpha") != 1:
+            if not isinstance(layer, _LAYERS) or not value.has_one_use() or not inner.has_one_use() or op.argument("alpha") != 1:
                 continue
-            x, packed, scales, bias, features = layer.arguments()
+            *given, scales, bias, features = layer.arguments()
             ends_alike = shape_of(value)[-1:] == shape_of(vector) == (features,)
             if bias is not None or not ends_alike or element_of(vector) != f32 or op.results[0].type != value.type:
                 continue
-            fused = WeightOnlyLinearOp(x, packed, scales, vector, features)
+            fused = type(layer)(*given, scales, vector, features)
             return replace_with_values(
                 op, [fused.result if view is None else ViewOp.at("edge")(fused.result, view.argument("size")).result], rewriter
             )

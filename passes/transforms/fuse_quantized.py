@@ -35,7 +35,7 @@ from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
-from flambeau.passes.quantization.dynamic_layers import DynamicPattern
+from flambeau.passes.quantization.dynamic_layers import DynamicPattern, IntegerProductPattern
 from flambeau.passes.quantization.embedding_tables import TablePattern
 from flambeau.passes.quantization.weight_only_layers import weight_only_patterns
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -333,4 +333,5 @@ class FuseQuantizedPass(ModulePass):
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
         apply_patterns(op, [LayerPattern(target, constants), SumPattern(target, constants), MovePattern(constants), SaturationPattern()])
         # Then what is left of layers, and tables: their results are floats.
-        apply_patterns(op, [DynamicPattern(target, constants), TablePattern(constants), *weight_only_patterns(target, constants)])
+        dynamic = (DynamicPattern(target, constants), IntegerProductPattern(target, constants))
+        apply_patterns(op, [*dynamic, TablePattern(constants), *weight_only_patterns(target, constants)])

@@ -120,6 +120,10 @@ MATMUL: dict[str, Samples] = {
         (i64(rng, 2, 3), i64(rng, 3, 4)),
         (f32(rng, 4, 30).astype(np.float16), f32(rng, 30, 5).astype(np.float16)),
     ],
+    "_int_mm": lambda rng: [
+        (i64(rng, 20, 8).astype(np.int8), i64(rng, 8, 16).astype(np.int8)),
+        (rng.integers(0, 256, (3, 5)).astype(np.uint8), rng.integers(-128, 128, (5, 4)).astype(np.int8)),
+    ],
     "bmm": floats(((5, 2, 3), (5, 3, 4))),
     "addmm": floats(((4,), (2, 3), (3, 4)), ((2, 4), (2, 3), (3, 4), 0.5, 2.0), ((2, 1), (2, 3), (3, 4), 0, 1)),
     "baddbmm": floats(((5, 2, 4), (5, 2, 3), (5, 3, 4)), ((4,), (5, 2, 3), (5, 3, 4), 0.5, 2.0), ((1, 2, 4), (5, 2, 3), (5, 3, 4), 0, 0.5)),

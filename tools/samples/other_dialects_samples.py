@@ -70,7 +70,7 @@ def dynamic_quantized_linear(rng: np.random.Generator) -> list[Sample]:
         dtype: str, rows: tuple[int, ...], depth: int, features: int, scales: tuple[int, ...], kind: Any, zeros: Any, bias: bool
     ) -> Sample:
         weight = bytes_of(rng, "int8", features, depth)
-        own = np.abs(f32(rng, *scales)).astype(kind), rng.integers(-90, 100, scales).astype(zeros)
+        own = np.abs(f32(rng, *scales)).astype(kind), rng.integers(-90, 100, (1,) if kind == np.float32 else scales).astype(zeros)
         sums = weight.sum(1, dtype=np.int32)
         return (
             bytes_of(rng, dtype, *rows, depth),

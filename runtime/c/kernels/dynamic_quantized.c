@@ -16,9 +16,8 @@ typedef struct layer {
 static void take_floats(const void *taker, int32_t (*sums)[FL_PANEL], size_t row, size_t rows, size_t first, size_t columns) {
   const layer *const l = taker;
   for (size_t r = 0; r < rows; ++r) {
-    const size_t at = fl_numel(l->scale) == 1 ? 0 : row + r;
-    const float scale = (float)fl_read_real(l->scale->dtype, l->scale->data, at);
-    const uint32_t zero = (uint32_t)fl_read_integer(l->zero->dtype, l->zero->data, at);
+    const float scale = (float)fl_read_real(l->scale->dtype, l->scale->data, fl_numel(l->scale) == 1 ? 0 : row + r);
+    const uint32_t zero = (uint32_t)fl_read_integer(l->zero->dtype, l->zero->data, fl_numel(l->zero) == 1 ? 0 : row + r);
     float *const out = l->out + (row + r) * l->product.n + first;
     for (size_t j = 0; j < columns; ++j) {
       const size_t c = first + j;
@@ -50,8 +49,8 @@ fl_status fl_dynamic_quantized_linear_out(fl_context *context, fl_value *const *
   FL_CHECK(context, features >= 0 && features <= INT32_MAX && fl_is_packed_integers(weight, (size_t)features, k),
            "the weight must be packed: [ceil(out_features / 16), ceil(k / 4), 16, 4], with k at most 65536");
   FL_CHECK(context, fl_is_float(scale->dtype) && fl_is_integer(zero->dtype), "the input's scale must be a float, its zero point an integer");
-  FL_CHECK(context, fl_numel(scale) == fl_numel(zero) && (fl_numel(scale) == 1 || fl_numel(scale) == rows) && fl_is_contiguous(scale) &&
-                        fl_is_contiguous(zero),
+  FL_CHECK(context, (fl_numel(scale) == 1 || fl_numel(scale) == rows) && (fl_numel(zero) == 1 || fl_numel(zero) == rows) &&
+                        fl_is_contiguous(scale) && fl_is_contiguous(zero),
            "the input must have one scale and zero point, or one for each row");
   FL_CHECK(context, is_vector(scales, FL_FLOAT32, features) && is_vector(weight_sums, FL_INT32, features) &&
                         (!bias || is_vector(bias, FL_FLOAT32, features)),

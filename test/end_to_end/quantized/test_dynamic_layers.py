@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-from quantized_programs import compiled_for, large_floats, ops, tensor_of
+from quantized_programs import compiled_for, large_floats, ops, tensor_of, unwrap_tensor_subclass
 from torch import Tensor, nn
 from torch_programs import seed
+from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
@@ -62,17 +64,36 @@ def test_random_layers(start: int):
         np.testing.assert_allclose(np.asarray(by_numpy), expected, rtol=0, atol=bound, err_msg=f"layer {number}")
 
 
+def of_pt2e(model: nn.Module, inputs: tuple[Tensor, ...], is_per_channel: bool) -> nn.Module:
+    """The model, quantized as users of ExecuTorch do it."""
+    config = get_symmetric_quantization_config(is_per_channel=is_per_channel, is_dynamic=True)
+    prepared: Any = prepare_pt2e(torch.export.export(model, inputs).module(), XNNPACKQuantizer().set_global(config))
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
+def of_torchao(model: nn.Module, _: tuple[Tensor, ...]) -> nn.Module:
+    """The model, whose layers torchao quantizes row by row."""
+    quantize_(model, Int8DynamicActivationInt8WeightConfig())
+    unwrap_tensor_subclass(model)
+    return model
+
+
+FLOWS: dict[str, Callable[[nn.Module, tuple[Tensor, ...]], nn.Module]] = {
+    "pt2e, per tensor": lambda model, inputs: of_pt2e(model, inputs, is_per_channel=False),
+    "pt2e, per channel": lambda model, inputs: of_pt2e(model, inputs, is_per_channel=True),
+    "torchao": of_torchao,
+}
+
+
 @pytest.mark.parametrize("rows", [(1,), (3, 5), (64,)])
-@pytest.mark.parametrize("is_per_channel", [False, True])
-def test_a_model_quantized_dynamically_has_no_float_copy_of_its_weights(rows: tuple[int, ...], is_per_channel: bool):
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_model_quantized_dynamically_has_no_float_copy_of_its_weights(rows: tuple[int, ...], flow: str):
     seed()
     model = nn.Sequential(nn.Linear(256, 384), nn.ReLU(), nn.Linear(384, 100, bias=False)).eval()
     floats = sum(item.numel() * item.element_size() for item in model.parameters())
     inputs = (torch.randn(*rows, 256),)
-    config = get_symmetric_quantization_config(is_per_channel=is_per_channel, is_dynamic=True)
-    prepared: Any = prepare_pt2e(torch.export.export(model, inputs).module(), XNNPACKQuantizer().set_global(config))
-    prepared(*inputs)
-    quantized = convert_pt2e(prepared)
+    quantized = FLOWS[flow](model, inputs)
     module, _, program = compiled_for("flambeau", torch.export.export(quantized, inputs), "optimize-edge{target=flambeau}")
     assert sum(isinstance(op, DynamicQuantizedLinearOp) for op in module.walk()) == 2
     assert large_floats(module, 512) == []

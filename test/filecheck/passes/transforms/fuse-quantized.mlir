@@ -7,6 +7,8 @@ ml_program.global private @b(#flambeau.blob<"b", "c3bbf1cf8f7e84d8">) : tensor<4
 ml_program.global private @s(#flambeau.blob<"s", "f339df6a1f4479f8">) : tensor<4xf32>
 ml_program.global private @z(#flambeau.blob<"z", "66687aadf862bd77">) : tensor<4xi64>
 ml_program.global private @t(#flambeau.blob<"t", "dd62c36d69969936">) : tensor<3xf32>
+ml_program.global private @o(#flambeau.blob<"o", "7dc2ceb622e4e3aa">) : tensor<1x3xi32>
+ml_program.global private @p(#flambeau.blob<"p", "4b51fd038a5e18ef">) : tensor<1x3xi32>
 
 // A layer with scales for each channel; its activation is where it saturates.
 // CHECK-LABEL: func.func @linear
@@ -203,4 +205,43 @@ func.func @table(%i: tensor<2xi64>) -> tensor<2x3xf32> {
   %wf = quantized_decomposed.dequantize_per_channel(%w, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>, tensor<4xf32>, tensor<4xi64>) -> tensor<4x3xf32>
   %0 = edge.embedding(%wf, %i) : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
+}
+
+// A product of integers whose scales come afterwards; what uint8 numbers have more than int8 ones is not added.
+// CHECK-LABEL: func.func @integer_product
+// CHECK-NOT:     edge.
+// CHECK:         %[[Y:.*]] = fused.dynamic_quantized_linear(%x, %s, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {out_features = 3} : (tensor<2x4xi8>, tensor<2x1xf32>, tensor<1xi32>, tensor<1x1x16x4xi8>, tensor<3xi32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @integer_product(%x: tensor<2x4xi8>, %s: tensor<2x1xf32>) -> tensor<2x3xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %t = ml_program.global_load_const @t : tensor<3xf32>
+  %o = ml_program.global_load_const @o : tensor<1x3xi32>
+  %0 = edge._to_copy(%x) {dtype = i32} : (tensor<2x4xi8>) -> tensor<2x4xi32>
+  %1 = edge.add.Scalar(%0) {other = 128} : (tensor<2x4xi32>) -> tensor<2x4xi32>
+  %2 = edge._to_copy(%1) {dtype = ui8} : (tensor<2x4xi32>) -> tensor<2x4xui8>
+  %3 = edge._to_copy(%2) {dtype = i32} : (tensor<2x4xui8>) -> tensor<2x4xi32>
+  %4 = edge._to_copy(%w) {dtype = i32} : (tensor<4x3xi8>) -> tensor<4x3xi32>
+  %5 = edge.mm(%3, %4) : (tensor<2x4xi32>, tensor<4x3xi32>) -> tensor<2x3xi32>
+  %6 = edge.sub.Tensor(%5, %o) : (tensor<2x3xi32>, tensor<1x3xi32>) -> tensor<2x3xi32>
+  %7 = edge._to_copy(%6) {dtype = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %8 = edge.mul.Tensor(%7, %s) : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  %9 = edge.mul.Tensor(%8, %t) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %10 = edge.add.Tensor(%9, %t) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %10 : tensor<2x3xf32>
+}
+
+// Offsets that no zero point gives stay: a product in int32.
+// CHECK-LABEL: func.func @other_offsets
+// CHECK:         edge.mm
+// CHECK-NEXT:    edge.sub.Tensor
+func.func @other_offsets(%x: tensor<2x4xi8>, %s: tensor<2x1xf32>) -> tensor<2x3xf32> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %p = ml_program.global_load_const @p : tensor<1x3xi32>
+  %0 = edge._to_copy(%x) {dtype = i32} : (tensor<2x4xi8>) -> tensor<2x4xi32>
+  %1 = edge._to_copy(%w) {dtype = i32} : (tensor<4x3xi8>) -> tensor<4x3xi32>
+  %2 = edge.mm(%0, %1) : (tensor<2x4xi32>, tensor<4x3xi32>) -> tensor<2x3xi32>
+  %3 = edge.sub.Tensor(%2, %p) : (tensor<2x3xi32>, tensor<1x3xi32>) -> tensor<2x3xi32>
+  %4 = edge._to_copy(%3) {dtype = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
+  %5 = edge.mul.Tensor(%4, %s) : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  func.return %5 : tensor<2x3xf32>
 }
