@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import i8, i32, i64
 
 from flambeau.dialects.fused.packing import unpack_quads
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, quads_shape
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, f32, is_float, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, f32, is_float, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import require_shape
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np
@@ -48,8 +49,9 @@ class DynamicQuantizedLinearOp(SchemaOp):
         if not shape or shape[-1] > MOST_PRODUCTS:
             raise ValueError(f"input must have a dimension, and a sum at most {MOST_PRODUCTS} products, got shape {list(shape)}")
         for item in (input_scale, input_zero_point):
-            if shape_of(item) != (*shape[:-1], 1) and set(shape_of(item)) - {1}:
-                raise ValueError(f"the input must have one scale and zero point, or {[*shape[:-1], 1]}, got {list(shape_of(item))}")
+            sizes = shape_of(item)
+            if not all(is_known(size) and size == 1 for size in sizes) and not may_equal(sizes, (*shape[:-1], 1)):
+                raise ValueError(f"the input must have one scale and zero point, or {[*shape[:-1], 1]}, got {list(sizes)}")
         require_shape("packed_weight", packed_weight, quads_shape(out_features, shape[-1]))
         for name, item in (("weight_sums", weight_sums), ("scales", scales), ("bias", bias)):
             require_shape(name, item, (out_features,))
