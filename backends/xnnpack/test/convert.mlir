@@ -85,3 +85,29 @@ func.func @swish(%x: tensor<4x1xf32>) -> tensor<2x2xf32> {
   %4 = edge.div.Scalar(%3) {other = 6.0} : (tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return %4 : tensor<2x2xf32>
 }
+
+// A node of integers is one of floats between them; what moves elements stands so too, and a limit is in the node before it.
+// CHECK-LABEL: delegate.partition @sum_xnnpack_0
+// CHECK-NEXT:    %0 = xnnpack.quantize(%x) {scale = 0.5, zero_point = 3} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %1 = xnnpack.dequantize(%0) {scale = 0.5, zero_point = 3} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %2 = xnnpack.quantize(%y) {scale = 0.25, zero_point = 0} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %3 = xnnpack.dequantize(%2) {scale = 0.25, zero_point = 0} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %4 = xnnpack.add(%1, %3) {output_min = 0.0} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %5 = xnnpack.quantize(%4) {scale = 0.75, zero_point = -128} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %6 = xnnpack.dequantize(%5) {scale = 0.75, zero_point = -128} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %7 = xnnpack.static_transpose(%6) {perm = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+// CHECK-NEXT:    %8 = xnnpack.quantize(%7) {scale = 0.75, zero_point = -128} : (tensor<3x2xf32>) -> tensor<3x2xi8>
+// CHECK-NEXT:    %9 = xnnpack.dequantize(%8) {scale = 0.75, zero_point = -128} : (tensor<3x2xi8>) -> tensor<3x2xf32>
+// CHECK-NEXT:    delegate.return %9
+func.func @sum(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %0 = quantized_decomposed.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%y) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %3 = quantized_decomposed.dequantize_per_tensor(%2) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %4 = edge.add.Tensor(%1, %3) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %5 = edge.relu(%4) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.75, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %7 = quantized_decomposed.dequantize_per_tensor(%6) {scale = 0.75, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %8 = edge.permute_copy(%7) {dims = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %8 : tensor<3x2xf32>
+}

@@ -53,3 +53,19 @@ func.func @f(%x: tensor<1x2x3xf32>) -> tensor<6xf32> {
   %0 = xnnpack.static_reshape(%x) {new_shape = [4, 0]} : (tensor<1x2x3xf32>) -> tensor<6xf32>
   func.return %0 : tensor<6xf32>
 }
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xi8> {
+  // expected-error @+1 {{xnnpack.quantize: zero point 128 is no integer of 8 bits}}
+  %0 = xnnpack.quantize(%x) {scale = 0.5, zero_point = 128} : (tensor<4xf32>) -> tensor<4xi8>
+  func.return %0 : tensor<4xi8>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xi8>) -> tensor<4xf32> {
+  // expected-error @+1 {{xnnpack.dequantize: scales must be normal positive numbers of float32}}
+  %0 = xnnpack.dequantize(%x) {scale = 0.0, zero_point = 1} : (tensor<4xi8>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
