@@ -87,7 +87,7 @@ def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: Mo
 
 
 def _constant(name: str, array: Array, like: SSAValue, constants: ModuleConstants) -> SSAValue:
-    return constants.add(name, np.ascontiguousarray(array), tensor(element_of(like), array.shape)).result
+    return constants.add(name, array, tensor(element_of(like), array.shape)).result
 
 
 def move_in_integers(partition: PartitionOp) -> None:
