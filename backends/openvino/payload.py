@@ -1,12 +1,16 @@
-"""The payload: a model, and a label of 64 bytes that says what it is.
+"""The payload: a model, and a label that says what it is.
 
 A model that is *interchange* is text: the label, the intermediate representation, and from a multiple of 64 bytes on its constants. It is
-compiled when a program is loaded. A model that is *compiled* is what OpenVINO exports, and ends with the label: what ExecuTorch's runtime
-loads begins with the export, and may end with anything.
+compiled when a program is loaded. Its label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes, filled with
+zeros), the number of inputs and of outputs, the Adler-32 of the text (uint32 each), 4 zeros, the size of the text, where the constants begin,
+and their size (uint64 each; 0 where there are none).
 
-The label is little-endian: the magic "FLOV", the version (uint32), `interchange` or `compiled` (16 bytes, filled with zeros), the number of
-inputs and of outputs, the Adler-32 of the text or of the export (uint32 each), 4 zeros, the size of these, where the constants begin, and
-their size (uint64 each; 0 where there are none). `runtime/payload.c` is the other reader.
+A model that is *compiled* is what OpenVINO exports, and ends with its label: what ExecuTorch's runtime loads begins with the export.
+OpenVINO reads what follows an export as the end of an obscured XML text, where a byte that becomes `<` is an error. So this label is the
+magic "flov" and, in letters from `a` (0) to `p` (15), the version, the number of inputs and of outputs, and the Adler-32 of the export, 8
+letters each: no key of OpenVINO's makes any of them a `<`.
+
+`runtime/payload.c` is the other reader.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 
 MAGIC = b"FLOV"
 VERSION = 1
-INTERCHANGE, COMPILED = b"interchange", b"compiled"
+INTERCHANGE = b"interchange"
+COMPILED_MAGIC = b"flov"
+COMPILED_LABEL_BYTES = 36
 ALIGNMENT = 64
 """Of the constants, in bytes."""
 
@@ -56,7 +62,8 @@ def write_payload(text: bytes, constants: Sequence[Buffer], size: int, inputs: i
 
 def write_compiled(export: bytes, inputs: int, outputs: int) -> bytes:
     """The bytes of a model that OpenVINO has compiled."""
-    return export + _LABEL.pack(MAGIC, VERSION, COMPILED, inputs, outputs, zlib.adler32(export), 0, len(export), 0, 0)
+    digits = "".join(f"{number:08x}" for number in (VERSION, inputs, outputs, zlib.adler32(export)))
+    return export + COMPILED_MAGIC + bytes(ord("a") + int(digit, 16) for digit in digits)
 
 
 def read_payload(data: memoryview) -> Payload:
@@ -64,7 +71,8 @@ def read_payload(data: memoryview) -> Payload:
     if len(data) < _LABEL.size:
         raise refused(f"it has {len(data)} bytes; its label alone takes {_LABEL.size}")
     if bytes(data[:4]) != MAGIC:
-        what = "compiled" if bytes(data[-_LABEL.size :][:4]) == MAGIC else f"without the label {MAGIC!r}"
+        is_compiled = bytes(data[-COMPILED_LABEL_BYTES:][:4]) == COMPILED_MAGIC
+        what = "compiled" if is_compiled else f"without the label {MAGIC!r}"
         raise refused(f"it is {what}: only OpenVINO reads it")
     _, version, kind, inputs, outputs, checksum, zero, length, start, size = _LABEL.unpack_from(data)
     if version != VERSION or zero != 0:

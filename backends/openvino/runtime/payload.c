@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 64, VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
+enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
 
 #define DAMAGED(...) fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
@@ -29,45 +29,61 @@ static uint32_t adler32(const uint8_t *data, size_t size) {
   return high << 16 | low;
 }
 
-static fl_status read_label(const uint8_t *label, const char *kind, ov_payload *found) {
-  char name[16] = {0};
-  memcpy(name, kind, strlen(kind));
-  if (u32(label + 4) != VERSION || memcmp(label + 8, name, sizeof name) != 0 || u32(label + 36) != 0) {
-    return fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of another version or kind than this runtime reads");
+/* A number in 8 letters, of which 'a' is 0 and 'p' is 15. */
+static uint32_t letters(const uint8_t *at) {
+  uint32_t number = 0;
+  for (int i = 0; i < 8; ++i) {
+    number = number << 4 | ((uint32_t)(at[i] - 'a') & 15u);
   }
-  if (adler32((const uint8_t *)found->model, found->model_bytes) != u32(label + 32)) {
+  return number;
+}
+
+static fl_status take_label(uint32_t version, uint32_t inputs, uint32_t outputs, uint32_t checksum, ov_payload *found) {
+  if (version != VERSION) {
+    return fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u", version, (unsigned)VERSION);
+  }
+  if (adler32((const uint8_t *)found->model, found->model_bytes) != checksum) {
     return DAMAGED("its model has another checksum than its label says");
   }
   found->is_labelled = 1;
-  found->inputs = u32(label + 24);
-  found->outputs = u32(label + 28);
+  found->inputs = inputs;
+  found->outputs = outputs;
   return FL_OK;
+}
+
+static fl_status read_interchange(const uint8_t *data, uint64_t size, ov_payload *found) {
+  static const char kind[16] = "interchange";
+  if (size < LABEL_BYTES) {
+    return DAMAGED("it has %llu bytes, less than its label", (unsigned long long)size);
+  }
+  const uint64_t text = u64(data + 40), start = u64(data + 48), constants = u64(data + 56);
+  if (text > size - LABEL_BYTES || start < LABEL_BYTES + text || start % ALIGNMENT != 0 || start > size || constants != size - start ||
+      memcmp(data + 8, kind, sizeof kind) != 0 || u32(data + 36) != 0) {
+    return DAMAGED("its text and its constants are not its %llu bytes", (unsigned long long)size);
+  }
+  *found = (ov_payload){.model = (const char *)data + LABEL_BYTES,
+                        .model_bytes = (size_t)text,
+                        .constants = data + start,
+                        .constant_bytes = (size_t)constants};
+  return take_label(u32(data + 4), u32(data + 24), u32(data + 28), u32(data + 32), found);
 }
 
 fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found) {
   const uint8_t *const data = (const uint8_t *)payload->data;
   const uint64_t size = payload->size;
-  if (size < LABEL_BYTES) {
+  if (size < COMPILED_LABEL_BYTES) {
     return DAMAGED("it has %llu bytes, less than its label", (unsigned long long)size);
   }
-  const uint8_t *const end = data + size - LABEL_BYTES;
-  *found = (ov_payload){.model = (const char *)data, .model_bytes = (size_t)size, .is_compiled = 1};
   if (memcmp(data, "FLOV", 4) == 0) {
-    const uint64_t text = u64(data + 40), start = u64(data + 48), constants = u64(data + 56);
-    if (text > size - LABEL_BYTES || start < LABEL_BYTES + text || start % ALIGNMENT != 0 || start > size || constants != size - start) {
-      return DAMAGED("its text and its constants are not its %llu bytes", (unsigned long long)size);
-    }
-    *found = (ov_payload){.model = (const char *)data + LABEL_BYTES,
-                          .model_bytes = (size_t)text,
-                          .constants = data + start,
-                          .constant_bytes = (size_t)constants};
-    return read_label(data, "interchange", found);
+    return read_interchange(data, size, found);
   }
-  if (memcmp(end, "FLOV", 4) != 0) {
+  const uint8_t *const label = data + size - COMPILED_LABEL_BYTES;
+  *found = (ov_payload){.model = (const char *)data, .model_bytes = (size_t)size, .is_compiled = 1};
+  if (memcmp(label, "flov", 4) != 0) {
     return FL_OK; /* of ExecuTorch's compiler */
   }
-  found->model_bytes = (size_t)size - LABEL_BYTES;
-  return u64(end + 40) == found->model_bytes ? read_label(end, "compiled", found) : DAMAGED("its model is not of the size that its label says");
+  found->model_bytes = (size_t)size - COMPILED_LABEL_BYTES;
+  return take_label(letters(label + 4), letters(label + 12), letters(label + 20), letters(label + 28), found);
 }
 
 /* ---- Options ---- */

@@ -177,6 +177,17 @@ def test_the_label_is_checked(compiled: Compiled):
             decode(memoryview(damaged), {}, FlambeauContext().blobs)
 
 
+KEYS = bytes.fromhex("306070020408 3f6f7274787f 00")
+"""What OpenVINO obscures the text of an export with, byte by byte in turn, and the label after it; or nothing."""
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_no_label_of_a_compiled_model_ends_its_text(seed: int):
+    export = random.Random(seed).randbytes(20)
+    label = write_compiled(export, seed, seed**4)[len(export) :]
+    assert not {byte ^ key for byte in label for key in KEYS} & set(b"<")
+
+
 def test_a_damaged_text_is_refused_or_runs(compiled: Compiled):
     """Some mutations change a number and nothing else; none crashes, hangs or raises anything but BackendError."""
     chance = random.Random(5)
