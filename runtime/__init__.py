@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flambeau.runtime.binding import (
         BackendRegistry,
+        Event,
+        EventKind,
         FlambeauError,
         Memory,
         Method,
         MethodMeta,
         OperatorRegistry,
         Program,
+        Recording,
         Runtime,
         Status,
         TensorInfo,
@@ -39,6 +42,9 @@ __all__ = [
     "Status",
     "find_library",
     "include_folder",
+    "Recording",
+    "Event",
+    "EventKind",
 ]
 
 

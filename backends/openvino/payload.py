@@ -2,8 +2,8 @@
 
 A model that is *interchange* is text: the label, the intermediate representation, and from a multiple of 64 bytes on its constants. It is
 compiled when a program is loaded. Its label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes, filled with
-zeros), the number of inputs and of outputs, the Adler-32 of the text (uint32 each), 4 zeros, the size of the text, where the constants begin,
-and their size (uint64 each; 0 where there are none).
+zeros), the number of inputs and of outputs, the Adler-32 of the text (uint32 each), 4 zeros, the size of the text, where the constants
+begin, and their size (uint64 each; 0 where there are none).
 
 A model that is *compiled* is what OpenVINO exports, and ends with its label: what ExecuTorch's runtime loads begins with the export.
 OpenVINO reads what follows an export as the end of an obscured XML text, where a byte that becomes `<` is an error. So this label is the

@@ -7,6 +7,7 @@ from flambeau.runtime.binding.library import FlambeauError, Status, find_library
 from flambeau.runtime.binding.loaded_method import Method
 from flambeau.runtime.binding.loaded_program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
 from flambeau.runtime.binding.metadata import Memory, MethodMeta, TensorInfo, ValueTag
+from flambeau.runtime.binding.recording import Event, EventKind, Recording
 
 __all__ = [
     "Runtime",
@@ -19,6 +20,9 @@ __all__ = [
     "TensorInfo",
     "ValueTag",
     "Memory",
+    "Event",
+    "EventKind",
+    "Recording",
     "FlambeauError",
     "Status",
     "find_library",

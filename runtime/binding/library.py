@@ -244,6 +244,9 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_method_set_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_lend_input": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CValue), _ERROR)),
     "fl_method_set_output": (ctypes.c_int, (_POINTER, _INDEX, _POINTER, ctypes.c_size_t, _ERROR)),
+    "fl_method_set_hook": (ctypes.c_int, (_POINTER, _POINTER, _POINTER, _ERROR)),
+    "fl_record_event": (None, (_POINTER, _POINTER, _POINTER)),
+    "fl_monotonic_clock": (ctypes.c_uint64, ()),
     "fl_method_execute": (ctypes.c_int, (_POINTER, _ERROR)),
     "fl_method_output": (ctypes.POINTER(CValue), (_POINTER, _INDEX)),
 }

@@ -1,7 +1,8 @@
 """A method that is ready to run: memory, inputs, execution, outputs."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from numbers import Integral, Real
 from threading import Lock
@@ -24,6 +25,7 @@ from flambeau.runtime.binding.library import (
 from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
 from flambeau.runtime.binding.method_state import State
 from flambeau.runtime.binding.nesting import Nesting, parse_nesting
+from flambeau.runtime.binding.recording import Recording
 from flambeau.support.executorch_names import ExplainsMembers
 from flambeau.support.shared_memory import shared_with_written
 
@@ -47,6 +49,7 @@ class Method(ExplainsMembers):
     def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
         limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
         self._handle = None
+        self._recording: Recording | None = None
         self._program = program
         self._lock = Lock()
         self._library = library()
@@ -164,6 +167,32 @@ class Method(ExplainsMembers):
             return nesting.unflatten(iter(outputs)) if nested and nesting is not None else outputs
         finally:
             self._lock.release()
+
+    @contextmanager
+    def record_events(self, capacity: int = 1 << 16) -> Generator[Recording]:
+        """Records, while its block runs, when each execution and each instruction of it begins and ends.
+
+        Args:
+            capacity: how many events there is room for. What has none is counted (`lost`).
+
+        Raises:
+            FlambeauError: events of this method are being recorded already, or the runtime was built without its hook.
+            ValueError: `capacity` is not a number of events.
+        """
+        if self._recording is not None:
+            raise FlambeauError(Status.INVALID_STATE, f"{self._where}: its events are being recorded already")
+        recording = Recording(capacity, self)
+        self._set_hook(ctypes.cast(self._library.fl_record_event, ctypes.c_void_p), ctypes.byref(recording.recorder))
+        self._recording = recording
+        try:
+            yield recording
+        finally:
+            self._set_hook(None, None)
+            self._recording = None
+
+    def _set_hook(self, hook: ctypes.c_void_p | None, user: object) -> None:
+        with self._lock:
+            check(self._library.fl_method_set_hook(self._handle, hook, user, self._error), self._error)
 
     def reset(self) -> None:
         """Puts mutable buffers back to what they were after loading; shared ones for all methods. Random numbers begin again."""

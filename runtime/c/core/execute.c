@@ -348,14 +348,25 @@ static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruc
 }
 
 #ifndef FL_NO_HOOK
+/* `instruction` is NULL for an execute as a whole. */
 static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint8_t is_done, fl_status status) {
   fl_plan plan;
-  if (method->hook != NULL && fl_plan_open(method->program, method->index, &plan)) {
-    uint32_t index = at;
-    const uint32_t chain = fl_plan_chain_of(&plan, &index);
-    const fl_event event = {fl_instruction_name(instruction), chain, index, at, status, is_done};
-    method->hook(method->hook_user, method, &event);
+  if (method->hook == NULL) {
+    return;
   }
+  fl_event event = {.name = fl_method_name(method), .position = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
+  if (instruction != NULL && fl_plan_open(method->program, method->index, &plan)) {
+    event.name = fl_instruction_name(instruction);
+    event.position = at;
+    event.kind = instruction->kind; /* both are the union tag of the file */
+    event.chain = fl_plan_chain_of(&plan, &at);
+    event.instruction = at;
+    if (event.name != NULL) {
+      event.args = instruction->to.args;
+      event.count = instruction->count;
+    }
+  }
+  method->hook(method->hook_user, method, &event);
 }
 #else
 #define fl_tell(method, at, instruction, is_done, status) ((void)0)
@@ -412,7 +423,9 @@ fl_status fl_method_execute(fl_method *method, fl_error *error) {
   }
   if (status == FL_OK) {
     fl_begin_access(method);
+    fl_tell(method, 0, NULL, 0, FL_OK);
     status = fl_run(method, error);
+    fl_tell(method, 0, NULL, 1, status);
   }
   if (status == FL_OK) {
     status = fl_end_access(method, error);

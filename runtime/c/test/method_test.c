@@ -317,42 +317,6 @@ static void test_places(void) {
   close_method(&l);
 }
 
-typedef struct trace {
-  uint32_t started;
-  uint32_t done;
-  uint32_t calls;
-  uint32_t moves;
-} trace;
-
-static void record(void *user, const fl_method *method, const fl_event *event) {
-  trace *seen = (trace *)user;
-  CHECK(method->program != NULL && event->chain == 0 && event->status == FL_OK);
-  CHECK(event->is_done ? seen->started == seen->done + 1 : seen->started == seen->done);
-  seen->started += !event->is_done;
-  seen->done += event->is_done;
-  seen->calls += event->is_done && event->name != NULL && strcmp(event->name, "aten::add.out") == 0;
-  seen->moves += event->is_done && event->name == NULL;
-}
-
-static void test_hook(void) {
-  loaded l;
-  fl_error error;
-  trace seen = {0, 0, 0, 0};
-  open_method(&l, "map", &registry);
-  CHECK(fl_method_set_hook(&l.method, record, &seen, &error) == FL_OK);
-  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
-  set_floats(&l, 1, counting, (int32_t[]){3}, 1);
-  CHECK(fl_method_execute(&l.method, &error) == FL_OK);
-  CHECK(seen.calls == 4 && seen.moves >= 4 && seen.started == seen.done && seen.done > 20);
-  CHECK(fl_method_set_hook(&l.method, NULL, NULL, &error) == FL_OK);
-  const uint32_t before = seen.started;
-  set_floats(&l, 0, counting, (int32_t[]){4, 3}, 2);
-  set_floats(&l, 1, counting, (int32_t[]){3}, 1);
-  CHECK(fl_method_execute(&l.method, &error) == FL_OK && seen.started == before);
-  close_method(&l);
-  CHECK(fl_method_set_hook(&l.method, record, &seen, &error) == FL_INVALID_STATE);
-}
-
 static void test_state(void) {
   loaded l;
   fl_error error;
@@ -489,7 +453,6 @@ int main(void) {
   test_loop();
   test_endless_loop();
   test_places();
-  test_hook();
   test_state();
   test_scalar_input();
   test_scratch_of_lists();

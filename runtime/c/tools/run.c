@@ -1,13 +1,10 @@
 /* flambeau-run: runs one method of a .pte program. */
-#define _POSIX_C_SOURCE 200112L
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "flambeau/runtime.h"
+#include "flambeau/recorder.h"
 #include "tools/backend_options.h"
 #include "tools/npy.h"
 
@@ -72,21 +69,18 @@ static int fail(int code, const char *subject, const char *text) {
   return code;
 }
 
-/* A clock that only goes forward, in nanoseconds. */
-static uint64_t ticks(void) {
-  struct timespec now;
-  return clock_gettime(CLOCK_MONOTONIC, &now) == 0 ? (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec : 0;
-}
-
 static void record(void *user, const fl_method *method, const fl_event *event) {
-  timing *item = (timing *)user + event->position;
   (void)method;
+  if (event->kind == FL_EVENT_EXECUTE) {
+    return;
+  }
+  timing *item = (timing *)user + event->position;
   if (event->is_done) {
-    item->total += ticks() - item->start;
+    item->total += fl_monotonic_clock() - item->start;
     ++item->runs;
   } else {
     *item = (timing){event->name, event->chain, event->instruction, item->runs, 0, item->total};
-    item->start = ticks();
+    item->start = fl_monotonic_clock();
   }
 }
 
@@ -289,11 +283,11 @@ static int execute(const options *opts, run *r) {
     if (code != 0) {
       return code;
     }
-    const uint64_t start = ticks();
+    const uint64_t start = fl_monotonic_clock();
     if (fl_method_execute(&r->method, &error) != FL_OK) {
       return fail(EXIT_RUN, opts->program, error.text);
     }
-    r->latencies[i] = (double)(ticks() - start) / 1e6;
+    r->latencies[i] = (double)(fl_monotonic_clock() - start) / 1e6;
   }
   return 0;
 }

@@ -93,3 +93,27 @@ def test_without_any_backend_the_rest_is_built_and_runs(tree: Path) -> None:
     assert np.load(tree / "y.npy").shape == (2, 4)
     refused = subprocess.run([build / "flambeau-run", programs / "delegate.pte"], capture_output=True, text=True)
     assert refused.returncode and refused.stderr.rstrip().endswith("needs backend 'Test', which this runtime does not have")
+
+
+def sections(source: str, folder: Path, *options: str) -> dict[str, int]:
+    """The sizes of the functions in the executor, made of this text and built for size."""
+    (folder / "execute.c").write_text(source)
+    command = ["cc", "-std=c11", "-Os", "-ffunction-sections", "-fno-asynchronous-unwind-tables", *options]
+    made = folder / "execute.o"
+    subprocess.run([*command, "-I", SOURCE, "-I", SOURCE / "include", "-c", folder / "execute.c", "-o", made], check=True)
+    table = subprocess.run(["size", "-A", made], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in table.splitlines() if line.startswith((".text", ".data", ".bss"))]
+    return {name: int(size) for name, size, _ in rows}
+
+
+def test_the_hook_takes_no_byte_where_it_is_left_out(tmp_path: Path) -> None:
+    source = (SOURCE / "core" / "execute.c").read_text()
+    without = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("fl_tell("))
+    assert source.count("\n") - without.count("\n") > 4
+    bare, left_out, there = (
+        sections(without, tmp_path, "-DFL_NO_HOOK"),
+        sections(source, tmp_path, "-DFL_NO_HOOK"),
+        sections(source, tmp_path),
+    )
+    assert left_out == bare
+    assert sum(there.values()) > sum(left_out.values())

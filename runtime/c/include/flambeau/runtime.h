@@ -177,14 +177,27 @@ typedef struct fl_memory {
  * of stack when the method calls kernels that use scratch memory. */
 FL_API fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error);
 
-/* What a hook is told of an instruction. */
+/* What an event is of. The numbers of instructions are those of the .pte format. */
+typedef enum fl_event_kind {
+  FL_EVENT_EXECUTE = 0, /* of all instructions of one execute */
+  FL_EVENT_KERNEL = 1,
+  FL_EVENT_DELEGATE = 2,
+  FL_EVENT_MOVE = 3,
+  FL_EVENT_JUMP = 4,
+  FL_EVENT_FREE = 5
+} fl_event_kind;
+
+/* What a hook is told. The arguments may be read while the hook runs; what a call writes has its value once it is done. */
 typedef struct fl_event {
-  const char *name;     /* the operator, or the backend of a delegate; NULL for a move, a jump or a free */
+  const char *name;        /* the operator, or the backend of a delegate; of an execute, the method; NULL for a move, a jump or a free */
+  fl_value *const *args;   /* of a kernel or a delegate */
+  uint32_t count;
   uint32_t chain;
-  uint32_t instruction; /* in its chain */
-  uint32_t position;    /* over all chains, as messages count */
-  fl_status status;     /* of an instruction that has run */
-  uint8_t is_done;      /* 0: it is about to run; 1: it has run */
+  uint32_t instruction;    /* in its chain */
+  uint32_t position;       /* over all chains, as messages count; of an execute, UINT32_MAX */
+  fl_status status;        /* of what has run */
+  uint8_t kind;            /* fl_event_kind */
+  uint8_t is_done;         /* 0: it is about to run; 1: it has run */
 } fl_event;
 
 struct fl_method;
@@ -254,7 +267,7 @@ FL_API fl_status fl_method_lend_input(fl_method *method, uint32_t index, const f
  * before the first instruction. */
 FL_API fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error);
 
-/* Has `hook` called before and after each instruction of later executes; NULL: nothing is called. FL_NOT_SUPPORTED: the library was built with
+/* Has `hook` called before and after each later execute, and before and after each instruction of it; NULL: nothing is called. FL_NOT_SUPPORTED: the library was built with
  * FLAMBEAU_HOOK=OFF, so that an execute does not even ask whether there is one. */
 FL_API fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_error *error);
 

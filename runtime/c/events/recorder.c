@@ -1,0 +1,63 @@
+/* Records events. */
+#include "flambeau/recorder.h"
+
+static uint64_t tensor_bytes(const fl_value *value) {
+  return value != NULL && value->tag == FL_TENSOR ? (uint64_t)fl_numel(value->as.tensor) * fl_element_size(value->as.tensor->dtype) : 0;
+}
+
+static int is_among(const fl_value *value, fl_value *const *args, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (args[i] == value) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* The calling convention names an out again as what is returned; several, in a list. */
+static uint64_t argument_bytes(const fl_event *event) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < event->count; ++i) {
+    const fl_value *argument = event->args[i];
+    if (argument->tag == FL_TENSOR_LIST || argument->tag == FL_OPTIONAL_TENSOR_LIST) {
+      const fl_value *const *items = (const fl_value *const *)argument->as.list.items;
+      for (uint32_t j = 0; j < argument->as.list.count; ++j) {
+        bytes += is_among(items[j], event->args, i) ? 0 : tensor_bytes(items[j]);
+      }
+    } else if (!is_among(argument, event->args, i)) {
+      bytes += tensor_bytes(argument);
+    }
+  }
+  return bytes;
+}
+
+void fl_record_event(void *user, const struct fl_method *method, const fl_event *event) {
+  fl_recorder *recorder = (fl_recorder *)user;
+  (void)method;
+  if (recorder == NULL || event == NULL || recorder->clock == NULL) {
+    return;
+  }
+  if (event->is_done) {
+    const uint64_t now = recorder->clock();
+    const size_t index = event->kind == FL_EVENT_EXECUTE ? recorder->execute : recorder->count - 1;
+    if (index < recorder->capacity) {
+      fl_record *record = &recorder->records[index];
+      record->end = now;
+      record->status = event->status;
+      record->bytes = argument_bytes(event);
+    }
+    return;
+  }
+  const size_t index = recorder->count++;
+  if (event->kind == FL_EVENT_EXECUTE) {
+    recorder->execute = index;
+  }
+  if (index < recorder->capacity) {
+    recorder->records[index] = (fl_record){.name = event->name,
+                                           .chain = event->chain,
+                                           .instruction = event->instruction,
+                                           .position = event->position,
+                                           .kind = event->kind};
+    recorder->records[index].start = recorder->clock();
+  }
+}
