@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         find_library,
         include_folder,
     )
+    from flambeau.runtime.bundled_program import BundledModule
 
 __all__ = [
     "Runtime",
@@ -45,12 +46,14 @@ __all__ = [
     "Recording",
     "Event",
     "EventKind",
+    "BundledModule",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("flambeau.runtime.binding"), name)
+        home = "bundled_program" if name == "BundledModule" else "binding"
+        return getattr(import_module(f"flambeau.runtime.{home}"), name)
     raise import_module("flambeau.support.executorch_names").missing_name(__name__, name)
 
 

@@ -114,7 +114,7 @@ class Encoder:
                 return self._vector(self._pack(kind.code, items, name), len(items), struct.calcsize(kind.code))
             case Data():
                 data = bytes(cast(memoryview, value))
-                return self._vector(data, len(data), 1)
+                return self._vector(data, len(data), kind.alignment)
             case Refs():
                 encode = partial(self._union, union=kind.table) if isinstance(kind.table, Union) else partial(self._table, table=kind.table)
                 return self._references([encode(item) for item in cast(Iterable[object], value)])
@@ -131,10 +131,10 @@ class Encoder:
                 raise self.error(f"the text {text!r} is not Unicode") from None
         return known
 
-    def _vector(self, packed: bytes, length: int, width: int) -> int:
-        key = (packed, length)
+    def _vector(self, packed: bytes, length: int, alignment: int) -> int:
+        key = (packed, length, alignment)
         if (known := self.memo.get(key)) is None:
-            self.builder.StartVector(width, length, width)
+            self.builder.StartVector(len(packed) // max(length, 1), length, alignment)
             _place(self.builder, packed)
             known = self.memo[key] = self.builder.EndVector()
         return known

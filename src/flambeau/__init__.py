@@ -32,9 +32,16 @@ if TYPE_CHECKING:
     from flambeau.passes.planning.portfolio import planner
     from flambeau.plugins.loader import load_plugin
     from flambeau.runtime import Runtime
+    from flambeau.runtime.bundled_program import (
+        BundledProgram,
+        MethodTestCase,
+        MethodTestSuite,
+        serialize_from_bundled_program_to_flatbuffer,
+    )
     from flambeau.runtime.interpreter.functions import interprets
 
 _HOMES = {
+    "BundledProgram": "flambeau.runtime.bundled_program",
     "CompileSpec": "flambeau.passes.delegation.partitioner",
     "EdgeCompileConfig": "flambeau.compiler.edge_program",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
@@ -43,6 +50,8 @@ _HOMES = {
     "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
     "MemoryPlanningPass": "flambeau.compiler.edge_program",
+    "MethodTestCase": "flambeau.runtime.bundled_program",
+    "MethodTestSuite": "flambeau.runtime.bundled_program",
     "Partitioner": "flambeau.passes.delegation.partitioner",
     "PassError": "flambeau.passes.manager",
     "PassStep": "flambeau.passes.manager",
@@ -57,6 +66,7 @@ _HOMES = {
     "planner": "flambeau.passes.planning.portfolio",
     "quantize": "flambeau.frontends.torch_quantization.post_training",
     "row": "flambeau.dialects.schema.row",
+    "serialize_from_bundled_program_to_flatbuffer": "flambeau.runtime.bundled_program",
     "to_edge": "flambeau.compiler.edge_program",
     "to_edge_transform_and_lower": "flambeau.compiler.edge_program",
 }
@@ -76,6 +86,11 @@ __all__ = [
     "quantize",
     "to_edge",
     "to_edge_transform_and_lower",
+    # Programs with test cases.
+    "BundledProgram",
+    "MethodTestCase",
+    "MethodTestSuite",
+    "serialize_from_bundled_program_to_flatbuffer",
     # Passes over modules, and what watches them.
     "FlambeauContext",
     "Instrumentation",

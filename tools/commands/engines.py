@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import TensorType
@@ -36,17 +35,17 @@ def make_engine(
     module: ModuleOp,
     context: FlambeauContext,
     method: str,
-    path: Path | None = None,
+    pte: bytes | None = None,
     backend_options: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Runner:
     """A function from the leaves of a method's inputs to those of its outputs.
 
     Args:
         engine: one of ENGINES; by default `torch` (if installed) for the aten stage without control flow, `c` for a `.pte`, else `numpy`.
-        module: the program. The engine `c` compiles a copy of it to a `.pte` unless `path` is one.
+        module: the program. The engine `c` compiles a copy of it to a `.pte` unless `pte` is given.
         context: owns the weights.
         method: the method to run.
-        path: the file the module came from.
+        pte: the program that the module was read from.
         backend_options: what backends shall do, by their names, for the engine `c`.
 
     Raises:
@@ -56,9 +55,8 @@ def make_engine(
     """
     check_weights(module, context.blobs)
     stage = stage_of(module)
-    is_pte = path is not None and path.suffix == ".pte"
     beyond = _beyond_torch(module)
-    chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if is_pte else "numpy")
+    chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if pte is not None else "numpy")
     if backend_options and chosen != "c":
         raise EngineError(f"--backend-option is for the engine c, and the engine is {chosen}: --engine c chooses it")
     match chosen:
@@ -82,7 +80,7 @@ def make_engine(
         case "c":
             from flambeau.runtime import FlambeauError, Runtime
 
-            data = path.read_bytes() if is_pte and path is not None else Compilation(module.clone(), context).emit()
+            data = pte or Compilation(module.clone(), context).emit()
             try:
                 loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
             except FlambeauError as error:

@@ -17,6 +17,7 @@ from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.support.suggestions import did_you_mean
+from flambeau.tools.commands.bundled_cases import run_test_cases
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
@@ -60,12 +61,15 @@ def parse_backend_options(texts: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def run_command(
-    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, a .mlir of any stage, or with --bundled a .bpte")],
     inputs: Annotated[
         list[str] | None, typer.Option("--input", metavar="VALUE", help="a .npy file, a number, true, false or none; one per input")
     ] = None,
     output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="an .npz file for the outputs")] = None,
-    method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="the method to run: forward, unless it is said; with --bundled all that have test cases"),
+    ] = None,
     engine: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default what fits the program")
     ] = None,
@@ -77,6 +81,11 @@ def run_command(
             help="of the engine c: what the backend NAME shall do, as in npu.threads=2; may be given again",
         ),
     ] = None,
+    bundled: Annotated[
+        bool, typer.Option("--bundled", help="run the test cases that PROGRAM, a .bpte, holds, and compare their outputs")
+    ] = False,
+    rtol: Annotated[float, typer.Option(metavar="R", min=0, help="with --bundled: outputs may differ by R of what is expected")] = 1e-2,
+    atol: Annotated[float, typer.Option(metavar="A", min=0, help="with --bundled: and by A besides")] = 1e-2,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
     load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
@@ -84,13 +93,22 @@ def run_command(
     """Run PROGRAM on inputs."""
     if output is not None and output.suffix != ".npz":
         raise EngineError(f"--output {output}: outputs are written as an .npz file")
+    if bundled:
+        if inputs or output is not None or repeat > 1:
+            raise EngineError("--bundled takes neither --input nor --output nor --repeat: the test cases have their inputs")
+        options = parse_backend_options(backend_options or ())
+        if not run_test_cases(program, method, engine, options, rtol=rtol, atol=atol, json=json):
+            raise typer.Exit(1)
+        return
+    method = method or "forward"
     context = FlambeauContext()
     module = load_program(program, context)
     names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp | MethodOp)]
     if names and method not in names:
         near = did_you_mean(method, names)
         raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
-    runner = make_engine(engine, module, context, method, program, parse_backend_options(backend_options or ()))
+    pte = program.read_bytes() if program.suffix == ".pte" else None
+    runner = make_engine(engine, module, context, method, pte, parse_backend_options(backend_options or ()))
     values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()
     times: list[float] = []

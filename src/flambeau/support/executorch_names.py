@@ -12,7 +12,7 @@ from flambeau.support.suggestions import did_you_mean
 
 INSTEAD = {
     # Modules.
-    "devtools": "flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
+    "devtools": "flambeau has BundledProgram; flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
     "partition": "a backend's own package in flambeau.backends has its partitioner",
@@ -39,10 +39,8 @@ INSTEAD = {
     "OpenvinoPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     "XnnpackPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     # executorch.devtools
-    "BundledProgram": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "Inspector": "flambeau inspect shows a program; flambeau-run --profile, of the C build, prints the time of each instruction",
-    "MethodTestSuite": "numpy.savez keeps inputs and outputs; flambeau run compares nothing by itself",
     "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
@@ -56,7 +54,6 @@ INSTEAD = {
     "recipe_registry": "flambeau-opt --list-targets names what programs run on",
     "export": "to_edge(torch.export.export(module, inputs)).to_executorch()",
     # executorch.runtime, and what it stands on
-    "BundledModule": "Runtime.get().load_program(file).load_method(name)",
     "ExecuTorchMethod": "flambeau.runtime.Method",
     "ExecuTorchModule": "Runtime.get().load_program(file) gives a Program, and its load_method(name) a Method",
     "ExecuTorchProgram": "flambeau.runtime.Program",
@@ -65,10 +62,10 @@ INSTEAD = {
     "_get_operator_names": "Runtime.get().operator_registry.operator_names",
     "_get_registered_backend_names": "Runtime.get().backend_registry.registered_backend_names",
     "_is_available": "Runtime.get().backend_registry.is_available(name)",
-    "_load_bundled_program_from_buffer": "Runtime.get().load_program(data) loads a .pte without a bundle",
+    "_load_bundled_program_from_buffer": "flambeau.runtime.BundledModule(data)",
     "_load_for_executorch": "Runtime.get().load_program(file).load_method(name)",
     "_load_for_executorch_from_buffer": "Runtime.get().load_program(data).load_method(name)",
-    "_load_for_executorch_from_bundled_program": "Runtime.get().load_program(data) loads a .pte without a bundle",
+    "_load_for_executorch_from_bundled_program": "flambeau.runtime.BundledModule(data).verify() runs all test cases",
     "_load_for_executorch_from_data_loader": "Runtime.get().load_program(file) maps the file",
     "_load_program": "Runtime.get().load_program(file)",
     "_load_program_from_buffer": "Runtime.get().load_program(data)",

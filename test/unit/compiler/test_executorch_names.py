@@ -41,6 +41,7 @@ PAIRS: list[tuple[type[Any], type[Any]]] = [
     (portable_lib.ExecuTorchMethod, flambeau.runtime.Method),
     (portable_lib.MethodMeta, flambeau.runtime.MethodMeta),
     (portable_lib.TensorInfo, flambeau.runtime.TensorInfo),
+    (portable_lib.BundledModule, flambeau.runtime.BundledModule),
     (stock_runtime.BackendRegistry, flambeau.runtime.BackendRegistry),
     (stock_runtime.OperatorRegistry, flambeau.runtime.OperatorRegistry),
 ]
@@ -75,7 +76,8 @@ ELSEWHERE = {
     "executorch.devtools": ["BundledProgram", "ETRecord", "Inspector", "generate_etrecord"],
     "executorch.exir.backend.partitioner": ["Partitioner"],
     "executorch.devtools.backend_debug": ["get_delegation_info"],
-    "executorch.devtools.bundled_program.config": ["MethodTestSuite"],
+    "executorch.devtools.bundled_program.config": ["MethodTestCase", "MethodTestSuite"],
+    "executorch.devtools.bundled_program.serialize": ["serialize_from_bundled_program_to_flatbuffer"],
     "executorch.exir.passes": ["MemoryPlanningPass", "ToOutVarPass"],
     "executorch.extension.export_util.utils": ["save_pte_program"],
 }

@@ -328,12 +328,12 @@ def test_extreme_words_never_escape_the_reader(word: int, value: int) -> None:
 class OverlappingEncoder(Encoder):
     """Makes each list of one integer end up inside one long list, from a later element on, whose upper half serves as the length."""
 
-    def _vector(self, packed: bytes, length: int, width: int) -> int:
-        if width == 8 and length == 1:
+    def _vector(self, packed: bytes, length: int, alignment: int) -> int:
+        if alignment == 8 and length == 1:
             (later,) = struct.unpack("<q", packed)
             return self.long_list - 8 * (later + 1)
-        offset = super()._vector(packed, length, width)
-        if width == 8 and length > 1:
+        offset = super()._vector(packed, length, alignment)
+        if alignment == 8 and length > 1:
             self.long_list = offset
         return offset
 

@@ -1,0 +1,59 @@
+"""Reads and writes the bytes of a `.bpte`. It reads nothing outside of the given bytes, and copies none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from flambeau.runtime.bundled_program import bundle_records as schema
+from flambeau.runtime.bundled_program.bundle_records import IDENTIFIER, BundledProgram, BundleError, Tensor, Value
+from flambeau.runtime.flatbuffer import Decoder, Encoder
+from flambeau.runtime.pte.records import EMPTY
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+def is_bundled_program(data: Buffer) -> bool:
+    """Whether bytes say that they are a `.bpte`."""
+    return bytes(memoryview(data)[4:8]) == IDENTIFIER
+
+
+def write_bundled_program(bundle: BundledProgram) -> bytes:
+    """The bytes of a `.bpte`. Raises BundleError for numbers and texts that the format cannot hold."""
+    return Encoder(schema.BUNDLED_PROGRAM, IDENTIFIER, BundleError).encode(bundle)
+
+
+def read_bundled_program(data: Buffer) -> BundledProgram:
+    """The records of a `.bpte`, which are views of `data`. The program in it is not looked at.
+
+    Raises:
+        BundleError: the bytes are not a bundled program, are damaged, or are of another version.
+    """
+    file = memoryview(data).toreadonly()
+    file = file.cast("B") if file.nbytes else EMPTY
+    if len(file) < 8:
+        raise BundleError(f"not a bundled program: it has {len(file)} bytes, fewer than its first fields take")
+    if not is_bundled_program(file):
+        kind = "a .pte program without test cases, " if bytes(file[4:6]) == b"ET" else ""
+        raise BundleError(f"not a bundled program: {kind}bytes 4 to 7 are {bytes(file[4:8])!r}, not {IDENTIFIER!r}")
+    bundle = cast(BundledProgram, Decoder(file, "the bundled program", BundleError).root(schema.BUNDLED_PROGRAM))
+    if bundle.version > (newest := schema.BUNDLED_PROGRAM_SCHEMA_VERSION):
+        raise BundleError(f"the bundled program has format version {bundle.version}; {newest} is the newest one known")
+    for suite in bundle.method_test_suites:
+        for number, case in enumerate(suite.test_cases):
+            for kind, values in (("input", case.inputs), ("expected output", case.expected_outputs)):
+                for index, value in enumerate(values):
+                    _check(value, f"method {suite.method_name!r}, test case {number}, {kind} {index}")
+    return bundle
+
+
+def _check(value: Value, where: str) -> None:
+    if not isinstance(value, Tensor):
+        return
+    if any(extent < 0 for extent in value.sizes):
+        raise BundleError(f"{where}: the tensor has a negative size: {list(value.sizes)}")
+    if sorted(value.dim_order) != list(range(len(value.sizes))):
+        raise BundleError(f"{where}: the dim order {list(value.dim_order)} is not one of {len(value.sizes)} dimensions")
+    # ExecuTorch writes the whole storage of a tensor, which may be larger.
+    if len(value.data) < value.nbytes:
+        raise BundleError(f"{where}: the tensor takes {value.nbytes} bytes, and has {len(value.data)}")
