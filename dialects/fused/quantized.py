@@ -26,6 +26,23 @@ SHIFTS = (1, 61)
 """The least and the greatest shift."""
 
 
+def fixed_point(ratios: Array) -> tuple[Array, Array]:
+    """Positive ratios as multipliers of 31 bits and the shifts to divide by: multiplier / 2 ** shift.
+
+    Raises:
+        ValueError: one is 2 ** 30 or more.
+    """
+    mantissas, exponents = np.frexp(ratios)
+    shifts = np.minimum(31 - exponents, SHIFTS[1])
+    multipliers = np.rint(np.ldexp(ratios, shifts)).astype(np.int64)
+    rounded_up = multipliers > 2**31 - 1
+    multipliers[rounded_up] >>= 1
+    shifts[rounded_up] -= 1
+    if (shifts < SHIFTS[0]).any() or not np.isfinite(mantissas).all():
+        raise ValueError(f"the ratio of scales {float(ratios.max())} is too large")
+    return multipliers.astype(np.int32), shifts.astype(np.int32)
+
+
 def requantize(sums: Array, parameters: Array, zero_point: int, low: int, high: int, channel: int) -> Array:
     """The sums, in integers of any width, as results. `parameters` is [3, channels]: bias, multiplier, shift."""
     bias, multiplier, shift = (row.astype(np.int64).reshape(-1, *(1,) * (sums.ndim - 1 - channel)) for row in parameters)
@@ -141,70 +158,6 @@ class QuantizedConv2dOp(SchemaOp):
         padded = np.pad(x.astype(np.float64), around, constant_values=input_zero_point)
         sums = ConvolutionOp.numpy(padded, weight, None, stride, (0, 0), dilation, False, (0, 0), groups)
         return requantize(sums, parameters, zero_point, low, high, 1).astype(x.dtype)
-
-
-SUM_BITS = 21
-"""The multipliers of a sum have at most so many bits: the sum stays within int32."""
-SUM_SHIFTS = (1, 30)
-
-
-@row(
-    "fused",
-    "flambeau",
-    "quantized_add(Tensor input, Tensor other, int input_multiplier, int other_multiplier, int shift, int input_zero_point,"
-    " int other_zero_point, int zero_point, int low, int high) -> Tensor",
-)
-class QuantizedAddOp(SchemaOp):
-    """The sum of two quantised tensors of one shape, each times multiplier / 2 ** shift, rounded as `fused.quantized_linear` does it."""
-
-    elementwise = True
-
-    @staticmethod
-    def infer(
-        x: Tensor,
-        other: Tensor,
-        /,
-        input_multiplier: int,
-        other_multiplier: int,
-        shift: int,
-        input_zero_point: int,
-        other_zero_point: int,
-        zero_point: int,
-        low: int,
-        high: int,
-    ) -> Tensor:
-        element = element_of(x)
-        if element not in RANGES or element_of(other) != element:
-            given = ", ".join(dtype_of(element_of(item)).torch for item in (x, other))
-            raise TypeError(f"the operands must be of int8 or uint8, both of one, got {given}")
-        if shape_of(x) != shape_of(other):
-            raise ValueError(f"the operands must have one shape, got {list(shape_of(x))} and {list(shape_of(other))}")
-        least, most = RANGES[element]
-        if not all(least <= item <= most for item in (input_zero_point, other_zero_point, zero_point, low, high)) or low > high:
-            raise ValueError(f"zero points, low and high must be numbers of {dtype_of(element).torch}, low at most high")
-        if not all(0 <= item <= 2**SUM_BITS for item in (input_multiplier, other_multiplier)):
-            raise ValueError(f"multipliers must be from 0 to {2**SUM_BITS}, got {input_multiplier} and {other_multiplier}")
-        if not SUM_SHIFTS[0] <= shift <= SUM_SHIFTS[1]:
-            raise ValueError(f"shift must be from {SUM_SHIFTS[0]} to {SUM_SHIFTS[1]}, got {shift}")
-        return x
-
-    @staticmethod
-    def numpy(
-        x: Array,
-        other: Array,
-        /,
-        input_multiplier: int,
-        other_multiplier: int,
-        shift: int,
-        input_zero_point: int,
-        other_zero_point: int,
-        zero_point: int,
-        low: int,
-        high: int,
-    ) -> Array:
-        left = (x.astype(np.int32) - input_zero_point) * input_multiplier
-        right = (other.astype(np.int32) - other_zero_point) * other_multiplier
-        return np.clip((left + right + (1 << (shift - 1)) >> shift) + zero_point, low, high).astype(x.dtype)
 
 
 def unpack_quantized_conv_weight(packed: Array, kernel_size: Pair, channels: int, groups: int, out_channels: int) -> Array:

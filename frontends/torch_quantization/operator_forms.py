@@ -26,7 +26,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "embedding": ("w8",),
 }
 """The operators with a weight, whose first dimension has a scale for each entry, and their schemes."""
-SUM = "add.Tensor"
+PAIRS = ("add.Tensor", "mul.Tensor")
+"""The operators of two tensors."""
+AVERAGES = ("mean.dim", "adaptive_avg_pool2d", "avg_pool2d")
+JOIN = "cat"
 CLAMPS = ("relu", "relu6", "hardtanh", "clamp")
 """What a layer or a sum of integers does at its end, or integers of their own."""
 _KEEPING = (*CLAMPS, "max_pool2d", "clone", "dropout")
@@ -55,6 +58,13 @@ def keeps_numbers(node: fx.Node) -> bool:
     return name in _KEEPING or (cls is not None and cls.schema.is_view)
 
 
+def is_function(node: fx.Node) -> bool:
+    """Whether each element that a node computes follows from that of its only operand: a table of 256 results computes it."""
+    overload = overload_of(node)
+    cls = None if overload is None else class_of(overload)
+    return cls is not None and cls.elementwise and len(node.all_input_nodes) == 1
+
+
 def weight_of(node: fx.Node) -> fx.Node:
     """The weight of one of LAYERS."""
     weight = node.args[0 if operator_name(node) == "embedding" else 1]
@@ -63,7 +73,7 @@ def weight_of(node: fx.Node) -> fx.Node:
 
 
 def why_not_int8(node: fx.Node) -> str | None:
-    """Why a layer or sum has no integer form; None if it has one."""
+    """Returns why a layer, a sum, a product or an average has no integer form; None if it has one."""
     shapes: list[Sequence[int | torch.SymInt]] = [item.meta["val"].shape for item in (node, *node.all_input_nodes)]
     if any(isinstance(size, torch.SymInt) for shape in shapes for size in shape):
         return "it has dynamic sizes"
@@ -73,11 +83,26 @@ def why_not_int8(node: fx.Node) -> str | None:
             channels, filters = shapes[1][1], shapes[2][0]
             if len(shapes[1]) != 4 or not (groups == 1 or groups == channels == filters):
                 return "of convolutions, only those of batches of images, dense or depthwise, have an integer form"
-        case "add.Tensor":
-            if node.kwargs.get("alpha", 1) != 1 or len(node.all_input_nodes) + (node.args[0] is node.args[1]) != 2:
-                return "of sums, only those of two tensors have an integer form"
-            if shapes[1] != shapes[-1]:
-                return "of sums, only those of tensors of one shape have an integer form"
+        case "add.Tensor" | "mul.Tensor" as name:
+            kinds = "sums" if name == "add.Tensor" else "products"
+            if node.kwargs.get("alpha", 1) != 1:
+                return f"of {kinds}, only those without alpha have an integer form"
+            result, *operands = (list(shape) for shape in shapes)
+            others = [shape for shape in operands if shape != result]
+            if others and (name == "add.Tensor" or others != [[*result[:2], *[1] * len(result[2:])]]):
+                alike = "tensors of one shape" + (", or with a number for each channel," if name == "mul.Tensor" else "")
+                return f"of {kinds}, only those of {alike} have an integer form"
+        case "mean.dim":
+            dims = cast("Sequence[int]", node.args[1] or ())
+            if len(shapes[1]) != 4 or {dim % 4 for dim in dims} != {2, 3} or "dtype" in node.kwargs:
+                return "of means, only those of the pixels of images have an integer form"
+        case "adaptive_avg_pool2d":
+            if len(shapes[1]) != 4 or any(int(extent) % int(size) for extent, size in zip(shapes[1][2:], shapes[0][2:], strict=True)):
+                return "of adaptive pools, only those of batches of images with windows of one size have an integer form"
+        case "avg_pool2d":
+            given = [*node.args[2:], *[None] * 4]
+            if len(shapes[1]) != 4 or given[2] or (given[1] not in (None, 0, [0], [0, 0]) and given[3] is False):
+                return "of average pools, only those of batches of images with windows of one size have an integer form"
         case _:
             pass
     return None

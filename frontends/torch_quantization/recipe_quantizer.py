@@ -13,11 +13,14 @@ from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantiza
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_export.node_locations import module_path
 from flambeau.frontends.torch_quantization.operator_forms import (
+    AVERAGES,
     CLAMPS,
     FLOAT,
+    JOIN,
     LAYERS,
-    SUM,
+    PAIRS,
     Scheme,
+    is_function,
     keeps_numbers,
     operator_name,
     overload_of,
@@ -90,10 +93,15 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, "its result is written to the model's state")
         if name in LAYERS and scheme in LAYERS[name]:
             return self._layer(node, scheme)
-        if scheme == "int8" and name == SUM:
-            return self._integers(node, {item: _ACTIVATION for item in node.all_input_nodes})
-        if scheme == "int8" and keeps_numbers(node):
-            return self._keep(node)
+        if scheme == "int8":
+            if name in AVERAGES or (name in PAIRS and len(node.all_input_nodes) == 2):
+                return self._integers(node, {item: _ACTIVATION for item in node.all_input_nodes})
+            if name == JOIN:
+                return self._join(node)
+            if keeps_numbers(node):
+                return self._keep(node)
+            if is_function(node):
+                return self._function(node)
         return Choice(FLOAT, f"{name or node.target} has no form of {scheme}")
 
     def _layer(self, node: fx.Node, scheme: Scheme) -> Choice:
@@ -111,7 +119,7 @@ class RecipeQuantizer(Quantizer):
         return Choice(scheme)
 
     def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpec]) -> Choice:
-        """Annotates a layer or a sum, with the clamp that alone uses it."""
+        """Annotates a layer, a sum, a product or an average, with the clamp that alone uses it."""
         if (reason := why_not_int8(node)) is not None:
             return Choice(FLOAT, reason)
         last = node
@@ -124,14 +132,33 @@ class RecipeQuantizer(Quantizer):
             self.choices[last.name] = Choice("int8")
         return Choice("int8")
 
+    def _join(self, node: fx.Node) -> Choice:
+        """Annotates what puts integers together, so that all of them stand for numbers alike."""
+        first, *others = node.all_input_nodes
+        operands = {first: _ACTIVATION, **{item: SharedQuantizationSpec((first, node)) for item in others}}
+        node.meta[_KEY] = QuantizationAnnotation({**operands}, SharedQuantizationSpec((first, node)), _annotated=True)
+        return Choice("int8")
+
+    def _function(self, node: fx.Node) -> Choice:
+        """Annotates a function of integers."""
+        (x,) = node.all_input_nodes
+        if not _is_quantized(x):
+            return Choice(FLOAT, "its operand is in floats")
+        node.meta[_KEY] = QuantizationAnnotation({x: _ACTIVATION}, _ACTIVATION, _annotated=True)
+        return Choice("int8")
+
     def _keep(self, node: fx.Node) -> Choice:
         """Annotates what takes integers as they are, if they are integers."""
         (x,) = node.all_input_nodes
-        annotation = x.meta.get(_KEY)
-        if annotation is None or annotation.output_qspec is None:
+        if not _is_quantized(x):
             return Choice(FLOAT, "its operand is in floats")
         node.meta[_KEY] = QuantizationAnnotation({x: SharedQuantizationSpec(x)}, SharedQuantizationSpec((x, node)), _annotated=True)
         return Choice("int8")
+
+
+def _is_quantized(node: fx.Node) -> bool:
+    annotation = node.meta.get(_KEY)
+    return annotation is not None and annotation.output_qspec is not None
 
 
 def _computes_tensor(node: fx.Node) -> bool:

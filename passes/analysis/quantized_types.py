@@ -10,7 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from flambeau.dialects.aten.conversion import ToCopyOp
 from flambeau.dialects.ir.tensor_types import element_of, is_float, normalize_dim, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.linear_layers import PRODUCTS
+from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 
@@ -98,3 +100,17 @@ def quantized_type(op: QuantizePerTensorOp) -> QuantizedType:
 def _single(scale: float) -> float:
     """A scale as kernels read it: in float32."""
     return float(np.float32(scale))
+
+
+def before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int]:
+    """The operand of the clamp that computes `value`, if one does for nothing else, and between which integers it brings results."""
+    clamp = value.owner
+    if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
+        return clamp.operands[0], *narrowed(to, bounds)
+    return value, to.low, to.high
+
+
+def narrowed(to: QuantizedType, bounds: tuple[float, float]) -> tuple[int, int]:
+    """The least and the greatest integer of numbers between bounds."""
+    low, high = (to.quantize(bound) for bound in bounds)
+    return max(low, to.low), max(low, min(high, to.high))

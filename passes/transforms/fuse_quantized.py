@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,31 +11,31 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
 from flambeau.dialects.aten.comparison import ClampOp
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.aten.linear import LinearOp
-from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.packing import pack_quads, pack_quantized_conv_weight
 from flambeau.dialects.fused.quantized import (
     MOST_PRODUCTS,
     RANGES,
-    SHIFTS,
-    SUM_BITS,
-    SUM_SHIFTS,
-    QuantizedAddOp,
     QuantizedConv2dOp,
     QuantizedLinearOp,
+    fixed_point,
 )
-from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor, tensor_type
+from flambeau.dialects.fused.quantized_elementwise import QuantizedAddOp, QuantizedMulOp
+from flambeau.dialects.fused.quantized_pool import QuantizedAvgPool2dOp
+from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized, quantized_type
+from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, before_clamp, dequantized, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
+from flambeau.passes.quantization.average_pools import PoolPattern
 from flambeau.passes.quantization.dynamic_layers import DynamicPattern, IntegerProductPattern
 from flambeau.passes.quantization.embedding_tables import TablePattern
+from flambeau.passes.quantization.moved_integers import LookupPattern, MovePattern
+from flambeau.passes.quantization.sums_and_products import ProductPattern, SumPattern
 from flambeau.passes.quantization.weight_only_layers import weight_only_patterns
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
@@ -50,24 +49,7 @@ if TYPE_CHECKING:
 
 _INT32 = 2**31 - 1
 _LAYERS = (LinearOp, ConvolutionOp)
-_SATURATING = (QuantizedLinearOp, QuantizedConv2dOp, QuantizedAddOp)
-
-
-def fixed_point(ratios: Array) -> tuple[Array, Array]:
-    """Positive ratios as multipliers of 31 bits and the shifts to divide by: multiplier / 2 ** shift.
-
-    Raises:
-        ValueError: one is 2 ** 30 or more.
-    """
-    mantissas, exponents = np.frexp(ratios)
-    shifts = np.minimum(31 - exponents, SHIFTS[1])
-    multipliers = np.rint(np.ldexp(ratios, shifts)).astype(np.int64)
-    rounded_up = multipliers > _INT32
-    multipliers[rounded_up] >>= 1
-    shifts[rounded_up] -= 1
-    if (shifts < SHIFTS[0]).any() or not np.isfinite(mantissas).all():
-        raise ValueError(f"the ratio of scales {float(ratios.max())} is too large")
-    return multipliers.astype(np.int32), shifts.astype(np.int32)
+_SATURATING = (QuantizedLinearOp, QuantizedConv2dOp, QuantizedAddOp, QuantizedMulOp, QuantizedAvgPool2dOp)
 
 
 @dataclass(frozen=True)
@@ -93,7 +75,7 @@ class LayerPattern(Pattern):
         """Rewrites `op`, whose operand a layer computes."""
         assert isinstance(op, QuantizePerTensorOp)
         to = quantized_type(op)
-        value, low, high = _before_clamp(op.operands[0], to)
+        value, low, high = before_clamp(op.operands[0], to)
         if not isinstance(value.owner, _LAYERS) or value.owner.level() != "edge":
             return
         layer = self._layer(value, to)
@@ -174,12 +156,6 @@ def _is_dense_or_depthwise(op: ConvolutionOp) -> bool:
     return not transposed and len(shape) == 4 and (groups == 1 or groups == shape_of(x)[1] == shape[0])
 
 
-def _narrowed(to: QuantizedType, bounds: tuple[float, float]) -> tuple[int, int]:
-    """The least and the greatest integer of numbers between bounds."""
-    low, high = (to.quantize(bound) for bound in bounds)
-    return max(low, to.low), max(low, min(high, to.high))
-
-
 def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, integers: Array, bias: Array | None) -> Array | None:
     """Bias, multiplier and shift of each output channel; None, with a reason, where numbers do not fit."""
     channels = integers.shape[0]
@@ -196,92 +172,6 @@ def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, inte
     except ValueError as error:
         return decline(f"stays in floats: {error}")
     return np.stack((whole.astype(np.int32), multipliers, shifts))
-
-
-@dataclass(frozen=True)
-class SumPattern(Pattern):
-    """quantize(clamp(dequantize(x) + dequantize(y))): the sum in integers."""
-
-    target: Target
-    constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
-    counter = "sums fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand is a sum."""
-        assert isinstance(op, QuantizePerTensorOp)
-        to = quantized_type(op)
-        value, low, high = _before_clamp(op.operands[0], to)
-        total = value.owner
-        if not isinstance(total, AddTensorOp) or total.level() != "edge" or total.argument("alpha") != 1 or not value.has_one_use():
-            return None
-        if not self.target.has(QuantizedAddOp):
-            return decline(f"stays in floats: the target {self.target.name!r} has no kernel for {QuantizedAddOp.name}")
-        x, y = (dequantized(operand, self.constants) for operand in total.operands)
-        if x is None or y is None or x.type.axis is not None or y.type.axis is not None:
-            return decline("stays in floats: an operand is not dequantized with one constant scale")
-        if to.storage not in RANGES or {x.type.storage, y.type.storage} != {to.storage}:
-            return decline(f"stays in floats: {x.type.storage} plus {y.type.storage} as {to.storage} has no kernel")
-        if x.value.type != y.value.type or not is_static(x.value):
-            return decline("stays in floats: its operands have dynamic sizes, or different ones or layouts")
-        ratios = (x.type.scale / to.scale, y.type.scale / to.scale)
-        shift = min(SUM_BITS - math.frexp(max(ratios))[1], SUM_SHIFTS[1])
-        if shift < SUM_SHIFTS[0]:
-            return decline(f"stays in floats: the ratio of scales {max(ratios)} is too large")
-        multipliers = (round(ratio * 2**shift) for ratio in ratios)
-        zero_points = x.type.zero_point, y.type.zero_point, to.zero_point
-        return replace_with_values(op, [QuantizedAddOp(x.value, y.value, *multipliers, shift, *zero_points, low, high).result], rewriter)
-
-
-def _before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int]:
-    """The operand of the clamp that computes `value`, if one does for nothing else, and between which integers it brings results."""
-    clamp = value.owner
-    if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
-        return clamp.operands[0], *_narrowed(to, bounds)
-    return value, to.low, to.high
-
-
-@dataclass(frozen=True)
-class MovePattern(Pattern):
-    """quantize(f(dequantize(x))) of one quantized type, where f moves elements, takes the largest or clamps: f of the integers."""
-
-    constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
-    counter = "operators moved to integers"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand `f` computes."""
-        assert isinstance(op, QuantizePerTensorOp)
-        to, value = quantized_type(op), op.operands[0]
-        if (source := self._source(value, to)) is not None:
-            return replace_with_values(op, [source], rewriter)
-        mover = value.owner
-        if not isinstance(mover, SchemaOp) or mover.level() != "edge" or not value.has_one_use():
-            return None
-        bounds = bounds_of_clamp(mover)
-        if bounds is None and not _moves(mover):
-            return None
-        if (source := self._source(mover.operands[0], to)) is None:
-            return None
-        if bounds is not None:
-            return replace_with_values(op, [ClampOp.at("edge")(source, *_narrowed(to, bounds)).result], rewriter)
-        kinds = [tensor(to.storage, shape_of(value), tensor_type(value).encoding), *mover.result_types[1:]]
-        moved = type(mover).create(operands=[source, *mover.operands[1:]], result_types=kinds, properties=dict(mover.properties))
-        moved.location = mover.location
-        return replace_with_values(op, [moved.results[0]], rewriter)
-
-    def _source(self, value: SSAValue, to: QuantizedType) -> SSAValue | None:
-        """The integers that a value is dequantized from, if they stand for the same, and none has to be clamped."""
-        found = dequantized(value, self.constants)
-        fits = found is not None and found.type.stands_for_same(to) and to.low <= found.type.low and found.type.high <= to.high
-        return found.value if found is not None and fits else None
-
-
-def _moves(op: SchemaOp) -> bool:
-    """Whether every element of the first result is one of the only operand."""
-    if isinstance(op, MaxPool2dWithIndicesOp):
-        return all(not result.uses for result in op.results[1:])
-    return isinstance(op, ToDimOrderCopyOp) or (len(op.operands) == 1 and op.siblings["row"].schema.is_view)
 
 
 @dataclass(frozen=True)
@@ -331,7 +221,8 @@ class FuseQuantizedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
-        apply_patterns(op, [LayerPattern(target, constants), SumPattern(target, constants), MovePattern(constants), SaturationPattern()])
+        kinds = (LayerPattern, SumPattern, ProductPattern, PoolPattern, MovePattern, LookupPattern)
+        apply_patterns(op, [*(kind(target, constants) for kind in kinds), SaturationPattern()])
         # Then what is left of layers, and tables: their results are floats.
         dynamic = (DynamicPattern(target, constants), IntegerProductPattern(target, constants))
         apply_patterns(op, [*dynamic, TablePattern(constants), *weight_only_patterns(target, constants)])

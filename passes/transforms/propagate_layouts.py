@@ -69,7 +69,7 @@ def _not_taken(target: Target, order: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class ElementwisePattern(Pattern):
-    """Elementwise operators work in whatever layout their operands are in: the copy to row-major moves behind them."""
+    """Elementwise operators and `cat` work in whatever layout their operands are in: the copy to row-major moves behind them."""
 
     target: Target
     roots = (SchemaOp,)
@@ -78,7 +78,8 @@ class ElementwisePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` when its full-size operands all come from the same layout."""
         assert isinstance(op, SchemaOp)
-        if not op.elementwise or op.level() not in ("edge", "fused") or len(op.results) != 1 or not is_row_major(op.result):
+        joins = op.joins == "along"
+        if not (op.elementwise or joins) or op.level() not in ("edge", "fused") or len(op.results) != 1 or not is_row_major(op.result):
             return
         if all(_moved(operand) is None for operand in op.operands):
             return
@@ -87,12 +88,13 @@ class ElementwisePattern(Pattern):
         order: tuple[int, ...] | None = None
         for operand in op.operands:
             origin = _moved(operand)
-            if origin is None:
-                if shape_of(operand) == shape or sum(extent != 1 for extent in shape_of(operand)) > 1:
-                    return decline(_OTHER_LAYOUTS)
+            # A line of numbers lies alike in every layout.
+            if not joins and shape_of(operand) != shape and sum(extent != 1 for extent in shape_of(operand)) <= 1:
                 origins.append(operand)
                 continue
-            if shape_of(origin) != shape or (order is not None and dim_order(origin) != order):
+            if origin is None:
+                return decline(_OTHER_LAYOUTS)
+            if (shape_of(origin) != shape and not joins) or (order is not None and dim_order(origin) != order):
                 return decline(_OTHER_LAYOUTS)
             order = dim_order(origin)
             origins.append(origin)

@@ -110,6 +110,19 @@ FUSED: dict[str, Samples] = {
         (bytes_of(rng, "int8", 2, 3, 5), bytes_of(rng, "int8", 2, 3, 5), 2**21, 1234567, 21, -3, 4, -128, -128, 100),
         (bytes_of(rng, "uint8", 33), bytes_of(rng, "uint8", 33), 700000, 2**20, 20, 128, 0, 7, 0, 255),
     ],
+    "fused.quantized_mul": lambda rng: [
+        (bytes_of(rng, "int8", 2, 3, 5), bytes_of(rng, "int8", 2, 3, 5), 2**14, 21, -3, 4, -128, -128, 100),
+        (bytes_of(rng, "uint8", 33), bytes_of(rng, "uint8", 33), 9999, 20, 128, 0, 7, 0, 255),
+        (bytes_of(rng, "int8", 2, 5, 3, 7), bytes_of(rng, "int8", 2, 5, 1, 1), 12345, 20, 1, -128, 0, -128, 127),
+    ],
+    "fused.quantized_table": lambda rng: [
+        (bytes_of(rng, "int8", 2, 3, 5), bytes_of(rng, "int8", 256)),
+        (bytes_of(rng, "uint8", 70), bytes_of(rng, "int8", 256)),
+    ],
+    "fused.quantized_avg_pool2d": lambda rng: [
+        (bytes_of(rng, "int8", 2, 19, 7, 6), (3, 2), (2, 1), (1, 0), 1431655765, 34, -7, 3, -128, 127),
+        (bytes_of(rng, "uint8", 1, 16, 5, 5), (5, 5), (1, 1), (0, 0), 1717986918, 36, 128, 130, 10, 250),
+    ],
     "fused.quantized_linear": quantized_linear,
     "fused.quantized_conv2d": quantized_convolution,
     "fused.weight_only_linear": weight_only_linear,

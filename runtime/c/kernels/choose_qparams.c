@@ -2,10 +2,16 @@
 #include <math.h>
 
 #include "quantize.h"
+#include "rows.h"
 #include "choose_qparams.def"
 
-/* The smallest and largest of n elements, 0 among them. */
+/* The smallest and largest of n elements, 0 among them; NaN when one of them is. */
 static void range_of(const fl_tensor *t, size_t start, size_t n, float *low, float *high) {
+  if (t->dtype == FL_FLOAT32) {
+    *low = fl_row_min(n, (const float *)t->data + start, 0.0f);
+    *high = fl_row_max(n, (const float *)t->data + start, 0.0f);
+    return;
+  }
   *low = *high = 0.0f;
   for (size_t i = 0; i < n; ++i) {
     const float x = (float)fl_read_real(t->dtype, t->data, start + i);

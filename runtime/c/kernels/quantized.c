@@ -1,4 +1,4 @@
-/* flambeau::quantized_linear, quantized_conv2d and quantized_add: quantized numbers, in integers. */
+/* flambeau::quantized_linear and quantized_conv2d: layers of quantized numbers, in integers. */
 #include "conv2d.h"
 #include "integer_products.h"
 #include "optional.h"
@@ -270,55 +270,6 @@ fl_status fl_quantized_conv2d_out(fl_context *context, fl_value *const *args, si
     FL_TAKE(const uint8_t *, pointers, FL_QUAD_ROWS * taps);
     memset(zeros, (uint8_t)zero, c.channels);
     run_depthwise(&c, &product, input->data, zeros, pointers, out->data);
-  }
-  return FL_OK;
-}
-
-#define MOST_MULTIPLIER (1 << 21)
-#define MOST_SUM_SHIFT 30
-
-/* Numbers of argument 2 on. */
-typedef struct sum {
-  int32_t left, right, shift, left_zero, right_zero, zero, low, high;
-} sum;
-
-#define DEFINE_ADD(name, type)                                                                          \
-  static void name(const sum *s, const type *left, const type *right, size_t n, type *out) {            \
-    const int32_t half = (int32_t)1 << (s->shift - 1);                                                   \
-    FL_INDEPENDENT for (size_t i = 0; i < n; ++i) {                                                      \
-      const int32_t total = (left[i] - s->left_zero) * s->left + (right[i] - s->right_zero) * s->right; \
-      const int32_t value = ((total + half) >> s->shift) + s->zero;                                      \
-      out[i] = (type)(value < s->low ? s->low : value > s->high ? s->high : value);                      \
-    }                                                                                                    \
-  }
-DEFINE_ADD(add_int8, int8_t)
-DEFINE_ADD(add_uint8, uint8_t)
-
-fl_status fl_fixed_point_add_out(fl_context *context, fl_value *const *args, size_t count) {
-  (void)count;
-  FL_TENSOR_ARGUMENT(input, 0);
-  FL_TENSOR_ARGUMENT(other, 1);
-  FL_TENSOR_ARGUMENT(out, 10);
-  FL_CHECK(context, (input->dtype == FL_INT8 || input->dtype == FL_UINT8) && input->dtype == other->dtype && input->dtype == out->dtype,
-           "the operands and the result must be of int8 or uint8, all of one");
-  int64_t numbers[8];
-  const int64_t least = input->dtype == FL_INT8 ? -128 : 0;
-  for (int i = 0; i < 8; ++i) {
-    FL_CHECK(context, fl_get_int(args[2 + i], &numbers[i]), "multipliers, shift, zero points, low and high must be integers");
-    FL_CHECK(context, i < 3 || (numbers[i] >= least && numbers[i] <= least + 255), "zero points, low and high must be numbers of the operands' type");
-  }
-  FL_CHECK(context, numbers[0] >= 0 && numbers[0] <= MOST_MULTIPLIER && numbers[1] >= 0 && numbers[1] <= MOST_MULTIPLIER,
-           "a multiplier must be from 0 to 2097152");
-  FL_CHECK(context, numbers[2] >= 1 && numbers[2] <= MOST_SUM_SHIFT && numbers[6] <= numbers[7], "the shift must be from 1 to 30, and low at most high");
-  FL_CHECK(context, fl_same_sizes(input, other), "the operands must have one shape");
-  FL_TRY(fl_resize(context, out, input->sizes, input->rank));
-  FL_CHECK(context, fl_same_order(input, out) && fl_same_order(other, out), "the operands and the result must be laid out alike");
-  const sum s = {(int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2], (int32_t)numbers[3],
-                 (int32_t)numbers[4], (int32_t)numbers[5], (int32_t)numbers[6], (int32_t)numbers[7]};
-  if (input->dtype == FL_INT8) {
-    add_int8(&s, input->data, other->data, fl_numel(input), out->data);
-  } else {
-    add_uint8(&s, input->data, other->data, fl_numel(input), out->data);
   }
   return FL_OK;
 }

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_programs import seed
 
 import flambeau
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized import QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized_elementwise import QuantizedAddOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_quantization.operator_forms import SCHEMES, Scheme
@@ -126,6 +128,37 @@ def test_what_is_annotated_is_computed_in_integers():
     assert operators.count(QuantizedConv2dOp) == 2 and operators.count(QuantizedAddOp) == operators.count(QuantizedLinearOp) == 1
     names = [op.name for op in compilation.module.walk()]
     assert sum("dequantize" in name for name in names) == 1
+
+
+class Mobile(nn.Module):
+    """Layers with functions, products and averages of each kind that mobile networks have between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.gate, self.mix = nn.Conv2d(3, 16, 3), nn.Conv2d(16, 16, 1), nn.Conv2d(16, 16, 3, padding=1)
+        self.head = nn.Linear(32, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.hardswish(self.stem(x))
+        x = x * torch.sigmoid(self.gate(F.adaptive_avg_pool2d(x, 1)))
+        x = F.avg_pool2d(torch.cat((x, F.silu(self.mix(x))), 1), 2)
+        return self.head(x.mean((2, 3)) * 2)
+
+
+def test_a_mobile_network_is_computed_in_integers():
+    seed()
+    model, samples = Mobile().eval(), [(torch.randn(1, 3, 10, 10),) for _ in range(6)]
+    quantized = flambeau.quantize((model, samples[0]), samples)
+    assert {choice.scheme for choice in quantized.choices.values()} == {"int8"}, quantized.choices
+    compilation = compiled(quantized.program, "edge")
+    Pipeline.parse("fuse-quantized,propagate-layouts").run(compilation.module, compilation.context)
+    names = [op.name for op in compilation.module.walk()]
+    assert sum("quantize_per_tensor" in name for name in names) == 2, names
+    # The image becomes channels-last; then only the gate's numbers, which lie alike in both, change their layout.
+    assert names.count("edge._to_dim_order_copy") == 2
+    with torch.no_grad():
+        expected = [model(*sample).numpy() for sample in samples]
+    assert decibels(expected, run(quantized.program, samples)) > 20
 
 
 def test_parts_have_schemes_of_their_own():

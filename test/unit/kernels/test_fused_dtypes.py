@@ -14,7 +14,9 @@ from torch_programs import Function, export, seed
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
-from flambeau.dialects.fused.quantized import QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized import QuantizedConv2dOp, QuantizedLinearOp
+from flambeau.dialects.fused.quantized_elementwise import QuantizedAddOp, QuantizedMulOp, QuantizedTableOp
+from flambeau.dialects.fused.quantized_pool import QuantizedAvgPool2dOp
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
@@ -98,7 +100,16 @@ def programs() -> dict[str, list[Program]]:
     }
 
 
-INTEGERS = (QuantizedAddOp, QuantizedConv2dOp, QuantizedLinearOp, DynamicQuantizedLinearOp, WeightOnlyLinearOp)
+INTEGERS = (
+    QuantizedAddOp,
+    QuantizedAvgPool2dOp,
+    QuantizedConv2dOp,
+    QuantizedLinearOp,
+    QuantizedMulOp,
+    QuantizedTableOp,
+    DynamicQuantizedLinearOp,
+    WeightOnlyLinearOp,
+)
 FUSED = sorted(kind.name for kind in level_ops("fused") if kind not in INTEGERS)
 
 

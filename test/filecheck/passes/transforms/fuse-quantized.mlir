@@ -94,10 +94,10 @@ func.func @moves(%x: tensor<2x3xi8>) -> (tensor<6xi8>, tensor<2x3xi8>) {
   func.return %2, %3 : tensor<6xi8>, tensor<2x3xi8>
 }
 
-// Another scale, a narrower range, and sums that others read, stay in floats; the weight does not.
+// Another scale or a narrower range are tables; sums that others read stay in floats, but for the weight.
 // CHECK-LABEL: func.func @stays
-// CHECK-NOT:     fused.quantized
-// CHECK-COUNT-3: quantize_per_tensor(
+// CHECK:         dequantize_per_tensor(
+// CHECK-COUNT-2: fused.quantized_table(
 // CHECK:         fused.weight_only_linear
 // CHECK:         quantize_per_tensor(
 // CHECK:         func.return
@@ -244,4 +244,78 @@ func.func @other_offsets(%x: tensor<2x4xi8>, %s: tensor<2x1xf32>) -> tensor<2x3x
   %4 = edge._to_copy(%3) {dtype = f32} : (tensor<2x3xi32>) -> tensor<2x3xf32>
   %5 = edge.mul.Tensor(%4, %s) : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
   func.return %5 : tensor<2x3xf32>
+}
+
+// A function of one tensor is a table, however many operators it has; one that stands for other numbers also is.
+// CHECK-LABEL: func.func @functions
+// CHECK:         %[[T:.*]] = ml_program.global_load_const @quantized_table{{.*}} : tensor<256xi8>
+// CHECK-NEXT:    fused.quantized_table(%x, %[[T]]) : (tensor<2x3xi8>, tensor<256xi8>) -> tensor<2x3xi8>
+// CHECK:         fused.quantized_table(%x, {{.*}}) : (tensor<2x3xi8>, tensor<256xui8>) -> tensor<2x3xui8>
+// CHECK-NOT:     edge.
+func.func @functions(%x: tensor<2x3xi8>) -> (tensor<2x3xi8>, tensor<2x3xui8>) {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.sigmoid(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = edge.mul.Tensor(%0, %1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %4 = quantized_decomposed.quantize_per_tensor(%0) {scale = 0.5, zero_point = 131, quant_min = 0, quant_max = 255, dtype = ui8} : (tensor<2x3xf32>) -> tensor<2x3xui8>
+  func.return %3, %4 : tensor<2x3xi8>, tensor<2x3xui8>
+}
+
+// Not a function of each element: it stays in floats.
+// CHECK-LABEL: func.func @softmax
+// CHECK:         edge._softmax
+func.func @softmax(%x: tensor<2x3xi8>) -> tensor<2x3xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge._softmax(%0) {dim = 1, half_to_float = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %2 : tensor<2x3xi8>
+}
+
+// Products: of equal shapes, and with a number for each channel, on either side; not with another broadcast.
+// CHECK-LABEL: func.func @products
+// CHECK:         fused.quantized_mul(%x, %x) {multiplier = 8192, shift = 13, input_zero_point = 3, other_zero_point = 3, zero_point = 2, low = 2, high = 127}
+// CHECK:         fused.quantized_mul(%x, %c) {multiplier = 8192, shift = 14, input_zero_point = 3, other_zero_point = -128, zero_point = 2, low = -128, high = 127}
+// CHECK:         edge.mul.Tensor
+func.func @products(%x: tensor<1x2x3x3xi8>, %c: tensor<1x2x1x1xi8>, %l: tensor<1x1x1x3xi8>) -> (tensor<1x2x3x3xi8>, tensor<1x2x3x3xi8>, tensor<1x2x3x3xi8>) {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3x3xi8>) -> tensor<1x2x3x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%c) {scale = 0.25, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x1x1xi8>) -> tensor<1x2x1x1xf32>
+  %2 = quantized_decomposed.dequantize_per_tensor(%l) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x1x1x3xi8>) -> tensor<1x1x1x3xf32>
+  %3 = edge.mul.Tensor(%0, %0) : (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %4 = edge.relu(%3) : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %5 = quantized_decomposed.quantize_per_tensor(%4) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xi8>
+  %6 = edge.mul.Tensor(%1, %0) : (tensor<1x2x1x1xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %7 = quantized_decomposed.quantize_per_tensor(%6) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xi8>
+  %8 = edge.mul.Tensor(%0, %2) : (tensor<1x2x3x3xf32>, tensor<1x1x1x3xf32>) -> tensor<1x2x3x3xf32>
+  %9 = quantized_decomposed.quantize_per_tensor(%8) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xi8>
+  func.return %5, %7, %9 : tensor<1x2x3x3xi8>, tensor<1x2x3x3xi8>, tensor<1x2x3x3xi8>
+}
+
+// Averages: of windows of one size, and of whole images.
+// CHECK-LABEL: func.func @averages
+// CHECK:         fused.quantized_avg_pool2d({{.*}}) {kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], multiplier = 1073741824, shift = 31, input_zero_point = 3, zero_point = 2, low = -128, high = 127}
+// CHECK:         %[[M:.*]] = fused.quantized_avg_pool2d({{.*}}) {kernel_size = [4, 4], stride = [1, 1], padding = [0, 0], multiplier = 1073741824, shift = 33
+// CHECK:         %[[C:.*]] = edge._to_dim_order_copy(%[[M]])
+// CHECK:         edge.view_copy(%[[C]]) {size = [1, 2]}
+// CHECK:         edge.avg_pool2d
+func.func @averages(%x: tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xi8>, tensor<1x2xi8>, tensor<1x2x3x3xi8>) {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = edge.avg_pool2d(%0) {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  %3 = edge.mean.dim(%0) {dim = [2, -1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2xf32>) -> tensor<1x2xi8>
+  %5 = edge.avg_pool2d(%0) {kernel_size = [2, 2], padding = [1, 1], stride = [2, 2], count_include_pad = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x3x3xf32>
+  %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xi8>
+  func.return %2, %4, %6 : tensor<1x2x2x2xi8>, tensor<1x2xi8>, tensor<1x2x3x3xi8>
+}
+
+// Integers that stand for other numbers become such before they are joined.
+// CHECK-LABEL: func.func @joined
+// CHECK:         %[[Y:.*]] = fused.quantized_table(%y, {{.*}}) : (tensor<2x3xi8>, tensor<256xi8>) -> tensor<2x3xi8>
+// CHECK-NEXT:    edge.cat([%x, %[[Y]]]) {dim = 1} : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<2x6xi8>
+func.func @joined(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<2x6xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%y) {scale = 0.25, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %2 = edge.cat([%0, %1]) {dim = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x6xf32>) -> tensor<2x6xi8>
+  func.return %3 : tensor<2x6xi8>
 }

@@ -44,3 +44,27 @@ func.func @mixed(%x: tensor<1x3x4x4xf32, #edge.layout<[0, 2, 3, 1]>>, %y: tensor
   %1 = edge.add.Tensor(%0, %y) : (tensor<1x3x4x4xf32>, tensor<1x3x4x4xf32>) -> tensor<1x3x4x4xf32>
   func.return %1 : tensor<1x3x4x4xf32>
 }
+
+// Images are joined in the layout that all of them have, and multiplied in theirs by a number for each channel.
+// CHECK-LABEL: func.func @joins
+// CHECK:         %[[G:.*]] = edge._to_dim_order_copy(%g) {dim_order = [0, 1, 2, 3]}
+// CHECK:         %[[M:.*]] = edge.mul.Tensor(%x, %[[G]]) : (tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>, tensor<1x2x1x1xf32>) -> tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    %[[C:.*]] = edge.cat([%[[M]], %x]) {dim = 1} : {{.*}} -> tensor<1x4x3x3xf32, #edge.layout<[0, 2, 3, 1]>>
+// CHECK-NEXT:    func.return %[[C]]
+func.func @joins(%x: tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>, %g: tensor<1x2x1x1xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x4x3x3xf32, #edge.layout<[0, 2, 3, 1]>> {
+  %0 = edge._to_dim_order_copy(%x) {dim_order = [0, 1, 2, 3]} : (tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x3xf32>
+  %1 = edge._to_dim_order_copy(%g) {dim_order = [0, 1, 2, 3]} : (tensor<1x2x1x1xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x1x1xf32>
+  %2 = edge.mul.Tensor(%0, %1) : (tensor<1x2x3x3xf32>, tensor<1x2x1x1xf32>) -> tensor<1x2x3x3xf32>
+  %3 = edge.cat([%2, %0]) {dim = 1} : (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %4 = edge._to_dim_order_copy(%3) {dim_order = [0, 2, 3, 1]} : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32, #edge.layout<[0, 2, 3, 1]>>
+  func.return %4 : tensor<1x4x3x3xf32, #edge.layout<[0, 2, 3, 1]>>
+}
+
+// Not where one of them lies otherwise.
+// CHECK-LABEL: func.func @joins_others
+// CHECK:         edge.cat({{.*}}) -> tensor<1x4x3x3xf32>
+func.func @joins_others(%x: tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>, %y: tensor<1x2x3x3xf32>) -> tensor<1x4x3x3xf32> {
+  %0 = edge._to_dim_order_copy(%x) {dim_order = [0, 1, 2, 3]} : (tensor<1x2x3x3xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x3x3xf32>
+  %1 = edge.cat([%0, %y]) {dim = 1} : (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) -> tensor<1x4x3x3xf32>
+  func.return %1 : tensor<1x4x3x3xf32>
+}

@@ -1,0 +1,165 @@
+"""Operators that move quantized numbers, and functions of one quantized tensor: what needs no arithmetic on integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from flambeau.dialects.aten.comparison import ClampOp
+from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
+from flambeau.dialects.fused.quantized import RANGES
+from flambeau.dialects.fused.quantized_elementwise import QuantizedTableOp
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of, tensor, tensor_type
+from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE, Quantized, QuantizedType, dequantized, narrowed, quantized_type
+from flambeau.passes.analysis.ranges import bounds_of_clamp
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.targets.interface import Target
+from flambeau.support.lazy import Array, np
+
+_MOST_OPERATORS = 32
+"""Of a function that becomes a table."""
+
+
+@dataclass(frozen=True)
+class MovePattern(Pattern):
+    """quantize(f(dequantize(x), …)), where f moves elements, takes the largest or clamps: f of the integers.
+
+    Integers that stand for other numbers than those of the result become such by a table first.
+    """
+
+    target: Target
+    constants: ModuleConstants
+    roots = (QuantizePerTensorOp,)
+    counter = "operators moved to integers"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, whose operand `f` computes."""
+        assert isinstance(op, QuantizePerTensorOp)
+        to, value = quantized_type(op), op.operands[0]
+        if (source := self._integers(value, to)) is not None:
+            return replace_with_values(op, [source], rewriter)
+        mover = value.owner
+        if not isinstance(mover, SchemaOp) or mover.level() != "edge" or not value.has_one_use() or element_of(value) != f32:
+            return None
+        if (bounds := bounds_of_clamp(mover)) is not None:
+            if (source := self._integers(mover.operands[0], to)) is not None:
+                return replace_with_values(op, [ClampOp.at("edge")(source, *narrowed(to, bounds)).result], rewriter)
+            return None
+        if not _moves(mover):
+            return None
+        found = [dequantized(operand, self.constants) for operand in mover.operands]
+        if any(item is None or item.type.axis is not None or item.type.storage not in RANGES for item in found):
+            return None
+        integers = [self._integers(operand, to) for operand in mover.operands]
+        if None in integers and (len(integers) == 1 or to.storage not in RANGES or not self.target.has(QuantizedTableOp)):
+            return None
+        sources = [
+            self._requantized(item, op) if source is None and item is not None else source
+            for source, item in zip(integers, found, strict=True)
+        ]
+        kinds = [tensor(to.storage, shape_of(value), tensor_type(value).encoding), *mover.result_types[1:]]
+        operands = [source for source in sources if source is not None]
+        moved = type(mover).create(operands=operands, result_types=kinds, properties=dict(mover.properties))
+        moved.location = mover.location
+        return replace_with_values(op, [moved.results[0]], rewriter)
+
+    def _integers(self, value: SSAValue, to: QuantizedType) -> SSAValue | None:
+        """The integers that a value is dequantized from, if they stand for the same, and none has to be clamped."""
+        found = dequantized(value, self.constants)
+        fits = found is not None and found.type.stands_for_same(to) and to.low <= found.type.low and found.type.high <= to.high
+        return found.value if found is not None and fits else None
+
+    def _requantized(self, source: Quantized, op: QuantizePerTensorOp) -> SSAValue:
+        numbers = _floats_of_bytes(source.type)
+        return lookup(source.value, numbers, op, self.constants)
+
+
+def _moves(op: SchemaOp) -> bool:
+    """Whether every element of the first result is one of the operands."""
+    if isinstance(op, MaxPool2dWithIndicesOp):
+        return all(not result.uses for result in op.results[1:])
+    row = op.siblings["row"]
+    return len(op.results) == 1 and (row.moves or row.schema.is_view)
+
+
+@dataclass(frozen=True)
+class LookupPattern(Pattern):
+    """quantize(f(dequantize(x))), where f computes each element from that of x: a table of 256 results."""
+
+    target: Target
+    constants: ModuleConstants
+    roots = (QuantizePerTensorOp,)
+    counter = "tables made"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, whose operand `f` computes."""
+        assert isinstance(op, QuantizePerTensorOp)
+        value = op.operands[0]
+        if (root := _root_of(value)) is None:
+            return None
+        source = dequantized(root, self.constants)
+        if source is None or source.type.axis is not None:
+            return decline("stays in floats: its operand is not dequantized with one constant scale")
+        if source.type.storage not in RANGES or element_of(op.result) not in RANGES:
+            return decline(f"stays in floats: a table has bytes, not {source.type.storage} as {element_of(op.result)}")
+        if not self.target.has(QuantizedTableOp):
+            return decline(f"stays in floats: the target {self.target.name!r} has no kernel for {QuantizedTableOp.name}")
+        with np.errstate(all="ignore"):
+            numbers = _evaluate(value, {root: _floats_of_bytes(source.type)})
+        return replace_with_values(op, [lookup(source.value, numbers, op, self.constants)], rewriter)
+
+
+def _root_of(value: SSAValue) -> SSAValue | None:
+    """The one dequantized tensor that a value is an elementwise function of."""
+    roots: set[SSAValue] = set()
+    operators: set[Operation] = set()
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        owner = item.owner
+        if isinstance(owner, DEQUANTIZE):
+            roots.add(item)
+        elif not isinstance(owner, SchemaOp) or not _is_of_one_tensor(owner, value) or len(operators) == _MOST_OPERATORS:
+            return None
+        elif owner not in operators:
+            operators.add(owner)
+            waiting.extend(owner.operands)
+    return roots.pop() if len(roots) == 1 else None
+
+
+def _evaluate(value: SSAValue, known: dict[SSAValue, Array]) -> Array:
+    """The numbers of a value, by the meaning of the operators that compute it from those that are known."""
+    if value not in known:
+        op = value.owner
+        assert isinstance(op, SchemaOp)
+        known[value] = op.call("numpy", op.bind([_evaluate(operand, known) for operand in op.operands], op.properties))
+    return known[value]
+
+
+def _is_of_one_tensor(op: SchemaOp, value: SSAValue) -> bool:
+    """Whether each element of a result of float32 is computed from those of operands of its shape alone."""
+    if not op.elementwise or op.draws() or op.level() != "edge" or len(op.results) != 1 or not op.operands:
+        return False
+    return all(element_of(item) == f32 and shape_of(item) == shape_of(value) for item in (*op.operands, *op.results))
+
+
+def _floats_of_bytes(kind: QuantizedType) -> Array:
+    """The floats that the bytes from 0 to 255 stand for, as `dequantize_per_tensor` computes them."""
+    integers = np.arange(256, dtype=np.uint8).view(dtype_of(kind.storage).numpy)
+    return (integers.astype(np.int32) - kind.zero_point).astype(np.float32) * np.float32(kind.scale)
+
+
+def lookup(value: SSAValue, numbers: Array, op: QuantizePerTensorOp, constants: ModuleConstants) -> SSAValue:
+    """`op` of numbers, one for each byte that `value` may hold."""
+    table = QuantizePerTensorOp.call("numpy", op.bind([numbers], op.properties))
+    element = element_of(op.result)
+    load = constants.add("quantized_table", np.ascontiguousarray(table), tensor(element, (256,)))
+    kind = tensor(element, shape_of(value), tensor_type(value).encoding)
+    return QuantizedTableOp(value, load.results[0], result_types=[kind]).result
