@@ -12,7 +12,7 @@ from flambeau.dialects.aten.comparison import ClampOp
 from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
 from flambeau.dialects.fused.quantized import RANGES
 from flambeau.dialects.fused.quantized_elementwise import QuantizedTableOp
-from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, numel, shape_of, tensor, tensor_type
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import DEQUANTIZE, Quantized, QuantizedType, dequantized, narrowed, quantized_type
@@ -31,7 +31,7 @@ _MOST_OPERATORS = 32
 class MovePattern(Pattern):
     """quantize(f(dequantize(x), …)), where f moves elements, takes the largest or clamps: f of the integers.
 
-    Integers that stand for other numbers than those of the result become such by a table first.
+    Integers that stand for other numbers than those of the result become such by a table first; floats are quantized before they move.
     """
 
     target: Target
@@ -55,6 +55,11 @@ class MovePattern(Pattern):
         if not _moves(mover):
             return None
         found = [dequantized(operand, self.constants) for operand in mover.operands]
+        if found == [None] and is_static(mover.operands[0], value) and numel(mover.operands[0].type) <= numel(value.type):
+            # What computes the floats may be an operator that has an integer form.
+            kind = tensor(to.storage, shape_of(mover.operands[0]), tensor_type(mover.operands[0]).encoding)
+            before = QuantizePerTensorOp.from_attributes(mover.operands, [kind], dict(op.properties))
+            return replace_with_values(op, [self._moved(mover, [before.result], op)], rewriter)
         if any(item is None or item.type.axis is not None or item.type.storage not in RANGES for item in found):
             return None
         integers = [self._integers(operand, to) for operand in mover.operands]
@@ -64,11 +69,14 @@ class MovePattern(Pattern):
             self._requantized(item, op) if source is None and item is not None else source
             for source, item in zip(integers, found, strict=True)
         ]
-        kinds = [tensor(to.storage, shape_of(value), tensor_type(value).encoding), *mover.result_types[1:]]
-        operands = [source for source in sources if source is not None]
+        return replace_with_values(op, [self._moved(mover, [source for source in sources if source is not None], op)], rewriter)
+
+    def _moved(self, mover: SchemaOp, operands: list[SSAValue], op: QuantizePerTensorOp) -> SSAValue:
+        """What moves integers as `mover` does its operands."""
+        kinds = [tensor(element_of(op.result), shape_of(mover.results[0]), tensor_type(mover.results[0]).encoding), *mover.result_types[1:]]
         moved = type(mover).create(operands=operands, result_types=kinds, properties=dict(mover.properties))
         moved.location = mover.location
-        return replace_with_values(op, [moved.results[0]], rewriter)
+        return moved.results[0]
 
     def _integers(self, value: SSAValue, to: QuantizedType) -> SSAValue | None:
         """The integers that a value is dequantized from, if they stand for the same, and none has to be clamped."""

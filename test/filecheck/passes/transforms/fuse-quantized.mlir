@@ -319,3 +319,17 @@ func.func @joined(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<2x6xi8> {
   %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x6xf32>) -> tensor<2x6xi8>
   func.return %3 : tensor<2x6xi8>
 }
+
+// Floats that something moves are quantized before, where an operator may compute integers.
+// CHECK-LABEL: func.func @quantized_before
+// CHECK:         fused.quantized_avg_pool2d
+// CHECK-NEXT:    %[[P:.*]] = edge._to_dim_order_copy
+// CHECK-NEXT:    %[[V:.*]] = edge.view_copy(%[[P]]) {size = [1, 8]} : (tensor<1x2x2x2xi8>) -> tensor<1x8xi8>
+// CHECK-NEXT:    func.return %[[V]]
+func.func @quantized_before(%x: tensor<1x2x4x4xi8>) -> tensor<1x8xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = edge.avg_pool2d(%0) {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  %2 = edge.view_copy(%1) {size = [1, 8]} : (tensor<1x2x2x2xf32>) -> tensor<1x8xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x8xf32>) -> tensor<1x8xi8>
+  func.return %3 : tensor<1x8xi8>
+}
