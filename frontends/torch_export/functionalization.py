@@ -20,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
 
-_functorch = cast(Any, torch)._C._functorch  # what is behind the tensors that `vmap` shows
+_functorch = cast(Any, torch)._C._functorch  # what is behind the tensors that `vmap` and `grad` show
 
 
 class Variable:
@@ -233,7 +233,7 @@ def _memories(node: fx.Node) -> list[object]:
 
 
 def _memory(value: torch.Tensor) -> int:
-    while _functorch.is_batchedtensor(value):
+    while _functorch.is_functorch_wrapped_tensor(value):
         value = _functorch.get_unwrapped(value)
     return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage] # the identity of memory that has no address
 

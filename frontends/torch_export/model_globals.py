@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -41,10 +41,19 @@ class Globals:
 
     def find(self, key: str, value: torch.Tensor, *, is_named: bool = False) -> GlobalState:
         """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
+        if cast(Any, torch)._C._functorch.is_functorch_wrapped_tensor(value):
+            raise TypeError(
+                "it is a value inside of torch.func.grad or a transform like it, which PyTorch's export took for a constant; "
+                "write the derivative out, or leave the transform outside of the model"
+            )
         if is_fake(value):
             raise TypeError("it has no data; load the weights before the export")
         if is_traceable_wrapper_subclass(value):
-            raise TypeError(f"a {type(value).__name__} is not a plain tensor")
+            kind = type(value)
+            raise TypeError(
+                f"a {kind.__name__} is not a plain tensor, and PyTorch's run_decompositions({{}}) does not make plain tensors of it; "
+                f"replace it before the export, as torchao.utils.unwrap_tensor_subclass(model) does"
+            )
         identity = (key, *Weights.identity(value))
         state = self._states.get(identity)
         if state is None:

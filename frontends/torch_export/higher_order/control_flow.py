@@ -30,6 +30,8 @@ from flambeau.frontends.torch_export.symbolic_numbers import import_value, refus
 
 _NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
 """The types of numbers, by PyTorch's."""
+_WRAPPED = torch.ops.export.access_subclass_inner_tensor.default
+"""What reads a plain tensor of a weight of a subclass, as torchao's quantized weights are."""
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
@@ -59,13 +61,18 @@ class Builder(Protocol):
 
 
 def needs_retracing(module: fx.GraphModule) -> bool:
-    """Whether the graph has what only PyTorch's retracing resolves: an enabled autocast, `vmap`, a write inside of a subgraph."""
+    """Whether the graph has what only PyTorch's retracing resolves.
+
+    That is an enabled autocast, `vmap`, a write inside of a subgraph, or a weight that is read as the plain tensors that it wraps.
+    """
     subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
     calls = [node for graph in (module, *subgraphs) for node in graph.graph.nodes if node.op == "call_function"]
-    return have_subgraph_writes(module) or any(_is_context(node) for node in calls)
+    return have_subgraph_writes(module) or any(_is_retraced(node) for node in calls)
 
 
-def _is_context(node: fx.Node) -> bool:
+def _is_retraced(node: fx.Node) -> bool:
+    if node.target is _WRAPPED:
+        return True
     if node.target is torch.ops.higher_order.wrap_with_autocast:
         return node.args[2] is not False
     return getattr(node.target, "__module__", None) == "torch._functorch.predispatch"

@@ -10,7 +10,8 @@ import torch
 from quantized_programs import compiled_for, large_floats, ops, tensor_of, unwrap_tensor_subclass
 from torch import Tensor, nn
 from torch_programs import seed
-from torchao.quantization import Int8WeightOnlyConfig, quantize_
+from torchao.core.config import AOBaseConfig
+from torchao.quantization import Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, quantize_
 
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.passes.analysis.quantized_types import DEQUANTIZE
@@ -74,3 +75,18 @@ def test_a_model_of_torchao_has_no_float_copy_of_its_weights(rows: tuple[int, ..
     (found,) = method.execute([inputs[0].numpy()])
     expected = model(*inputs).detach().numpy()
     np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("config", [Int8WeightOnlyConfig(), Int8DynamicActivationInt8WeightConfig()], ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("strict", [False, True])
+def test_weights_of_tensor_subclasses_are_their_plain_tensors(config: AOBaseConfig, strict: bool):
+    seed()
+    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 20)).eval()
+    quantize_(model, config)
+    x = torch.randn(3, 64)
+    program = torch.export.export(model, (x,), strict=strict)
+    unwrapped = compiled_for("flambeau", program.run_decompositions({}), "optimize-edge{target=flambeau}")[2]
+    _, _, found = compiled_for("flambeau", program, "optimize-edge{target=flambeau}")
+    assert found == unwrapped
+    (result,) = Runtime.get().load_program(found).load_method("forward").execute([x.numpy()])
+    np.testing.assert_allclose(np.asarray(result), model(x).detach().numpy(), rtol=0, atol=1e-4)

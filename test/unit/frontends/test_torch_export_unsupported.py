@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 import pytest
@@ -171,6 +172,15 @@ def test_weights_without_data() -> None:
         model = nn.Linear(2, 2)
     program = export(model, torch.randn(3, 2, device="meta"))
     assert "parameter 'weight': it has no data; load the weights before the export" in str(problems(program))
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev"])
+def test_values_inside_of_a_transform_that_the_export_took_for_constants(transform: str) -> None:
+    def cubed(x: Tensor) -> Tensor:
+        return (x**3 * torch.tensor([1.0, 2.0])).sum()
+
+    error = str(problems(export(unary(lambda x: getattr(torch.func, transform)(cubed)(x)), torch.randn(2))))
+    assert re.search("constant tensor 'lifted_tensor_[0-9]': it is a value inside of torch.func.grad or a transform like it", error)
 
 
 def test_a_problem_in_one_method_of_several() -> None:
