@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Literal
 
+from flambeau.dialects.ir.extents import exceeds, is_known
+from flambeau.dialects.ir.quotients import Quotient
 from flambeau.support.lazy import Array, np
 
 Mode = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]
@@ -18,10 +20,17 @@ def output_sizes(extents: Sequence[int], output_size: Sequence[int] | None, scal
         raise ValueError("either output_size or scale_factors must be given")
     if any(not math.isfinite(factor) for factor in scale_factors or ()):
         raise ValueError(f"scale factors {list(scale_factors or ())} must be finite")
-    sizes = tuple(output_size) if output_size is not None else tuple(int(e * f) for e, f in zip(extents, scale_factors or (), strict=True))
-    if len(sizes) != len(extents) or any(size < 1 for size in sizes):
+    sizes = (
+        tuple(output_size) if output_size is not None else tuple(_scaled(*pair) for pair in zip(extents, scale_factors or (), strict=True))
+    )
+    if len(sizes) != len(extents) or any(exceeds(1, size) for size in sizes):
         raise ValueError(f"output size {list(sizes)} must have {len(extents)} positive entries")
     return sizes
+
+
+def _scaled(extent: int, factor: float) -> int:
+    """Rounded down to 0. Raises ValueError."""
+    return int(extent * factor) if is_known(extent) else (Quotient.of(factor) * Quotient(extent)).trunc()
 
 
 def source_scale(extent: int, size: int, factor: float | None, align_corners: bool) -> float:
@@ -29,6 +38,13 @@ def source_scale(extent: int, size: int, factor: float | None, align_corners: bo
     if align_corners:
         return float(np.float32((extent - 1) / (size - 1))) if size > 1 else 0.0
     return float(np.float32(1.0 / factor if factor is not None and factor > 0 else extent / size))
+
+
+def ratios_without_factor(mode: Mode, rank: int) -> tuple[int, ...]:
+    """The ratios of the new extent to the old one for which PyTorch ignores the scale factor."""
+    if mode == "nearest":
+        return (1, 2) if rank == 2 else ()
+    return () if mode in ("nearest-exact", "cubic") else (1,)
 
 
 def nearest_places(extent: int, size: int, scale: float, exact: bool) -> Array:
@@ -73,7 +89,8 @@ def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float
     """The last dimensions of a wide array resampled to `sizes`."""
     for axis, size, factor in zip(range(-len(sizes), 0), sizes, factors, strict=True):
         extent = x.shape[axis]
-        scale = source_scale(extent, size, factor, align_corners)
+        ignored = any(ratio * extent == size for ratio in ratios_without_factor(mode, len(sizes)))
+        scale = source_scale(extent, size, None if ignored else factor, align_corners)
         if mode in ("nearest", "nearest-exact"):
             x = np.take(x, nearest_places(extent, size, scale, mode == "nearest-exact"), axis)
             continue

@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.aten.creation import number_for, to_element
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.permute import permute
-from flambeau.dialects.aten.resample import Mode, output_sizes, placed, resample, source_scale
-from flambeau.dialects.ir.extents import is_known, maximum
+from flambeau.dialects.aten.resample import Mode, output_sizes, placed, ratios_without_factor, resample, source_scale
+from flambeau.dialects.ir.extents import is_known, maximum, may_equal, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -27,11 +27,31 @@ def numbers(count: int) -> SSAValue:
     return aten.arange.start_step(0, count, 1, dtype=f32)
 
 
-def scale_of(extent: int, size: int, factor: float | None, align_corners: bool) -> Scale:
-    """As `source_scale`, and built detached where only the run knows a size."""
+def scale_of(extent: int, size: int, factor: float | None, align_corners: bool, ignoring: Sequence[int] = ()) -> Scale:
+    """As `source_scale`, and built detached where only the run knows a size.
+
+    Args:
+        extent: that of the input.
+        size: that of the output.
+        factor: how many times as large the output is meant to be.
+        align_corners: whether the first and the last places are the same in both.
+        ignoring: the ratios of the two extents for which the factor does not matter.
+    """
     by_factor = factor is not None and factor > 0 and not align_corners
-    if by_factor or (is_known(extent) and is_known(size)):
-        return source_scale(extent, size, factor, align_corners)
+    if by_factor and any(provably_equal(ratio * extent, size) for ratio in ignoring):
+        by_factor = False
+    if not by_factor and is_known(extent) and is_known(size):
+        return source_scale(extent, size, None, align_corners)
+    if by_factor:
+        by_factor_alone = source_scale(extent, size, factor, align_corners)
+        ratios = [ratio for ratio in ignoring if may_equal(ratio * extent, size)]
+        if not ratios:
+            return by_factor_alone
+        by_sizes = aten.div.Tensor(number_for(extent, f32), number_for(size, f32))
+        found = number_for(by_factor_alone, f32)
+        for ratio in ratios:
+            found = aten.where.self(aten.eq.Tensor(number_for(ratio * extent, i64), number_for(size, i64)), by_sizes, found)
+        return found
     if align_corners:
         # Of one place the scale does not matter.
         extent, size = extent - 1, maximum(size - 1, 1)
@@ -130,7 +150,7 @@ class UpsampleOp(SchemaOp):
         sizes, factors, align_corners = cls.plan(extents, *args)
         element = element_of(x)
         for dim, (extent, size, factor) in enumerate(zip(extents, sizes, factors, strict=True), 2):
-            scale = scale_of(extent, size, factor, align_corners)
+            scale = scale_of(extent, size, factor, align_corners, ratios_without_factor(cls.mode, cls.rank))
             if cls.mode in ("nearest", "nearest-exact"):
                 x = aten.index_select(x, dim, place_values(extent, size, scale, cls.mode == "nearest-exact"))
                 continue
@@ -157,7 +177,11 @@ class LineUpsampleOp(UpsampleOp):
 
     @classmethod
     def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
-        sizes, factors, align_corners = cls.plan(placed(shape_of(x), 1), *args)
+        extents = placed(shape_of(x), 1)
+        sizes, factors, align_corners = cls.plan(extents, *args)
+        ignoring = set(ratios_without_factor(cls.mode, 2)) - {*ratios_without_factor(cls.mode, 1), factors[0]}
+        if factors[0] is not None and any(may_equal(ratio * extents[0], sizes[0]) for ratio in ignoring):
+            return cls.by_matrices(x, *args)
         corners = (align_corners,) if cls.mode == "linear" else ()
         size, scale = ((1, *sizes), None) if factors[0] is None else (None, (1.0, *factors))
         return aten.squeeze.dim(cls.image(aten.unsqueeze(x, 2), size, *corners, scale), 2)
@@ -175,11 +199,12 @@ class PlainUpsampleOp(UpsampleOp):
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         corners = () if cls.mode in ("nearest", "nearest-exact") else (align_corners,)
-        if any(factor is None for factor in factors):
+        if all(factor is None for factor in factors):
             return cls.image(x, sizes, *corners, None).result
-        if output_sizes(extents, None, [factor for factor in factors if factor is not None]) != sizes:
-            return cls.by_matrices(x, *args)
-        return cls.image(x, None, *corners, factors).result
+        given = [factor for factor in factors if factor is not None]
+        if len(given) == cls.rank and all(map(provably_equal, output_sizes(extents, None, given), sizes)):
+            return cls.image(x, None, *corners, factors).result
+        return cls.by_matrices(x, *args)
 
 
 @aten("upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", core=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from flambeau.dialects.ir.expressions import INFINITE, Expression, Function, Range, Symbol, add, apply, constant, multiply, range_of
+from flambeau.dialects.ir import expressions
+from flambeau.dialects.ir.expressions import INFINITE, Expression, Function, Range, Symbol, add, apply, constant, multiply
 
 if TYPE_CHECKING:
     Integer = int
@@ -166,7 +167,8 @@ def _expression(value: int) -> Expression | None:
     return value.expression if isinstance(value, Extent) else constant(int(value))
 
 
-def _range(value: int) -> Range:
+def range_of(value: int) -> Range:
+    """The least and the greatest value that a number or an extent may have."""
     return value.range if isinstance(value, Extent) else (value, value)
 
 
@@ -174,9 +176,9 @@ def _combine(function: Any, a: int, b: int) -> int:
     left, right = _expression(a), _expression(b)
     if left is None or right is None:
         if function == "add":
-            (low, high), (least, most) = _range(a), _range(b)
+            (low, high), (least, most) = range_of(a), range_of(b)
             return Extent(None, (low + least, high + most))
-        return Extent(None, range_of(function, _range(a), _range(b)))
+        return Extent(None, expressions.range_of(function, range_of(a), range_of(b)))
     match function:
         case "add":
             return extent(add(left, right))
@@ -219,13 +221,13 @@ def is_known(value: int) -> bool:
 
 def largest(value: int) -> int | None:
     """The greatest value; None when it has no bound."""
-    high = _range(value)[1]
+    high = range_of(value)[1]
     return None if high == INFINITE else int(high)
 
 
 def least(value: int) -> int:
     """The smallest value that a size may have."""
-    low = _range(value)[0]
+    low = range_of(value)[0]
     return 0 if low == -INFINITE else int(low)
 
 

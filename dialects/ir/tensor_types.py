@@ -196,7 +196,7 @@ def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None 
     layout = encoding if isinstance(encoding, LayoutAttr) else None
     if (layout is None or not layout.extents.data) and not any([type(extent) is Extent for extent in extents]):
         return _tensor(cast(ElementType, element), extents, _NO_ENCODING if encoding is None else encoding)
-    sizes = [unknown() if extent == DYNAMIC_INDEX else extent for extent in extents]
+    sizes = [unknown() if is_known(extent) and extent == DYNAMIC_INDEX else extent for extent in extents]
     order = tuple(range(len(sizes))) if layout is None else layout.dim_order
     found = LayoutAttr.of(order, [] if all(is_known(size) or _is_unbounded(size) for size in sizes) else sizes)
     plain = found.is_row_major and not found.extents.data

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count
@@ -18,17 +19,21 @@ from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.flambeau.symbol_operations import AssertOp
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, exceeds, extent, free_symbols, is_unknown, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.extents import Extent, extent, free_symbols, is_unknown, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.quotients import Quotient
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 
 _INT_OO: Any = cast(Any, numbers).int_oo
 _LARGEST = 2**62
 """From this bound on, PyTorch means that there is none."""
-_ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt")
+_ROUNDED: Mapping[str, Callable[[Quotient], int]] = {
+    "CeilToInt": Quotient.ceil,
+    "FloorToInt": Quotient.floor,
+    "RoundToInt": Quotient.round,
+    "TruncToInt": Quotient.trunc,
+}
 """What makes an integer of a number computed in floating point."""
-_FINEST = 2**20
-"""Multiples of its reciprocal times a size below 2**33 are exact in float64."""
 
 
 _NAME = re.compile(r"(?!(?:in|min|max|mod|floordiv|true|false|[su]\d+)$)[A-Za-z_]\w*", re.ASCII)
@@ -193,10 +198,10 @@ class Symbols:
 
     def _of_function(self, expression: sympy.Expr) -> int:
         if (name := type(expression).__name__) in _ROUNDED:
-            numerator, denominator = self._quotient(cast(sympy.Expr, expression.args[0]))
-            if name == "TruncToInt" and not exceeds(numerator, -1):
-                raise TypeError(f"the size {expression} cuts a number that may be negative")
-            return -(-numerator // denominator) if name == "CeilToInt" else numerator // denominator
+            try:
+                return _ROUNDED[name](self._quotient(cast(sympy.Expr, expression.args[0])))
+            except ValueError as error:
+                raise TypeError(f"the size is computed in floating point: {error}") from error
         arguments = self._arguments(expression)
         match name:
             case "FloorDiv" | "CleanDiv":
@@ -212,27 +217,24 @@ class Symbols:
             case _:
                 raise TypeError(f"the size {expression} is computed by {name}, which has no form here")
 
-    def _quotient(self, expression: sympy.Expr) -> tuple[int, int]:
-        """A number computed in floating point without rounding, as numerator and denominator. Raises TypeError for any other."""
+    def _quotient(self, expression: sympy.Expr) -> Quotient:
+        """A number computed in floating point as a fraction. Raises ValueError where it depends on rounding, TypeError without a form."""
+        name, parts = type(expression).__name__, cast("Sequence[sympy.Expr]", expression.args)
         match expression:
             case sympy.Float():
-                numerator, denominator = float(expression).as_integer_ratio()
-                if denominator > _FINEST:
-                    raise TypeError(
-                        f"the size is computed with {float(expression)}, which is not a multiple of 1/{_FINEST}: it depends on rounding"
-                    )
-                return numerator, denominator
+                return Quotient.of(float(expression))
+            case sympy.Rational() if not isinstance(expression, sympy.Integer):
+                return Quotient.of(int(expression.p) / int(expression.q))
             case sympy.Mul():
-                parts = [self._quotient(part) for part in expression.args]
-                return prod(part[0] for part in parts), prod(part[1] for part in parts)
+                return reduce(operator.mul, map(self._quotient, parts))
             case sympy.Add():
-                parts = [self._quotient(part) for part in expression.args]
-                common = max(denominator for _, denominator in parts)
-                return sum(numerator * (common // denominator) for numerator, denominator in parts), common
-            case _ if type(expression).__name__ == "ToFloat":
-                return self.of(cast(sympy.Expr, expression.args[0])), 1
+                return reduce(operator.add, map(self._quotient, parts))
+            case _ if name == "ToFloat":
+                return self._quotient(parts[0])
+            case _ if name in ("IntTrueDiv", "FloatTrueDiv"):
+                return self._quotient(parts[0]) / self._quotient(parts[1])
             case _:
-                return self.of(expression), 1
+                return Quotient(self.of(expression))
 
     def _arguments(self, expression: sympy.Expr) -> Sequence[int]:
         return [self.of(cast(sympy.Expr, item)) for item in expression.args]

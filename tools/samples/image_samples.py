@@ -156,6 +156,7 @@ def sizes_or_scales(rank: int, aligned: bool) -> Samples:
             samples.append((f32(rng, *shape), (7, 3, 5)[:rank], *middle, None))
             if not corners:
                 samples.append((f32(rng, *shape), None, *middle, (2.0, 1.5, 2.5)[:rank]))
+                samples.append((f32(rng, *shape), None, *middle, (1.1, 2.1, 1.2)[:rank]))
         return samples
 
     return make
@@ -166,7 +167,13 @@ def sizes_and_scales(rank: int, aligned: bool) -> Samples:
 
     def make(rng: np.random.Generator) -> list[Sample]:
         shape, middle = (2, 3, *(4, 5, 3)[:rank]), (False,) if aligned else ()
-        return [(f32(rng, *shape), (8, 5, 6)[:rank], *middle), (f32(rng, *shape), (8, 10, 6)[:rank], *middle, *(2.0,) * rank)]
+        return [
+            (f32(rng, *shape), (8, 5, 6)[:rank], *middle),
+            (f32(rng, *shape), (8, 10, 6)[:rank], *middle, *(2.0,) * rank),
+            # Scales with which the sizes do not agree.
+            (f32(rng, *shape), (4, 10, 7)[:rank], *middle, *(1.7, 1.3, 0.9)[:rank]),
+            (f32(rng, *shape), (8, 5, 3)[:rank], *middle, *(None, 0.7, 1.9)[:rank]),
+        ]
 
     return make
 

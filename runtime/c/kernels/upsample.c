@@ -83,7 +83,7 @@ static double step_of(int8_t dtype, int64_t in, int64_t out, int align_corners, 
   if (align_corners) {
     return out > 1 ? rounded(dtype, (double)(in - 1) / (double)(out - 1)) : 0.0;
   }
-  return rounded(dtype, scale > 0 ? 1.0 / scale : (double)in / (double)out);
+  return rounded(dtype, scale > 0 && in != out ? 1.0 / scale : (double)in / (double)out); /* as ATen, whatever the scale */
 }
 
 /* The two neighbours of an output position and the second one's share. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,6 +65,26 @@ def test_an_image_is_resampled_to_and_from_any_size(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "trilinear"])
 def test_a_volume_is_resampled_to_and_from_any_size(mode: str) -> None:
     check(lambda x: F.interpolate(x[None], size=(3, x.shape[3], 2 * x.shape[2]), mode=mode), _images((6, 9), (3, 11), (12, 2)))
+
+
+@pytest.mark.parametrize("factor", [2, 0.5, 1.1])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "bicubic"])
+def test_lines_images_and_volumes_are_resampled_by_a_factor(mode: str, factor: float) -> None:
+    def resampled(x: Tensor) -> tuple[Tensor, ...]:
+        modes = {"linear": ("linear", "bilinear", "trilinear"), "bicubic": ("linear", "bicubic", "trilinear")}.get(mode, (mode,) * 3)
+        return tuple(F.interpolate(given, scale_factor=factor, mode=name) for given, name in zip((x[0], x, x[None]), modes, strict=True))
+
+    # Of smaller images, stock ExecuTorch does not leave a dimension that 1.1 does not change as it is.
+    check(resampled, _images((12, 15), (10, 21), (17, 10)))
+
+
+def test_sizes_are_rounded_quotients_of_sizes() -> None:
+    def rounded(x: Tensor) -> tuple[Tensor, ...]:
+        height, width = x.shape[2:]
+        sizes = (math.ceil(height / 8), math.floor(width / 3), math.trunc(width * 0.3), round(height / 4), round(width * 0.5 + 0.25))
+        return *(x.new_ones(size) for size in sizes), x.new_ones(math.ceil(width / height)), x.new_ones(20 + math.trunc((5 - width) / 2))
+
+    check(rounded, _images((10, 23), (11, 12), (12, 34), (10, 30)))
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
