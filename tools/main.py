@@ -19,6 +19,7 @@ from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
+from flambeau.tools.commands.profile import profile_command
 from flambeau.tools.commands.quantize_program import quantize_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
@@ -59,6 +60,7 @@ app.command("compile", cls=CompileCommand)(takes_options(compile_command))
 app.command("quantize")(takes_options(quantize_command))
 app.command("run")(run_command)
 app.command("inspect")(inspect_command)
+app.command("profile")(profile_command)
 app.command("bisect", cls=PredicateCommand)(takes_options(bisect_command))
 app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))
 app.command("new")(new_command)

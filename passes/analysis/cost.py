@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -11,62 +13,132 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.schema import Schema
 
 
-def _product(first: str) -> Callable[[SchemaOp], int]:
+@dataclass(frozen=True)
+class KernelCall:
+    """The call of a kernel as the operator that it computes.
+
+    Attributes:
+        schema: of the operator.
+        moves: whether the operator only moves elements.
+        operands: the tensors that it reads.
+        results: those that it gives.
+        arguments: by their names in the schema, a value or what Python has for it.
+    """
+
+    schema: Schema
+    moves: bool
+    operands: Sequence[SSAValue]
+    results: Sequence[SSAValue]
+    arguments: Mapping[str, Any]
+
+    def argument(self, name: str) -> Any:
+        """One argument."""
+        return self.arguments[name]
+
+
+Computation: TypeAlias = SchemaOp | KernelCall
+
+
+@runtime_checkable
+class CountsFlops(Protocol):
+    """An operator, such as one of a backend, that says itself what it computes."""
+
+    def flops(self) -> int:
+        """Its floating-point operations at the greatest sizes. Raises TypeError where a size has no bound."""
+        ...
+
+
+def _product(first: str) -> Callable[[Computation], int]:
     """Of a product of matrices: each element of the result is a sum along the last dimension of an argument."""
     return lambda op: 2 * _count(op.results[0]) * upper_bounds(op.argument(first))[-1]
 
 
-def _convolution(op: SchemaOp) -> int:
+def _convolution(op: Computation) -> int:
     weight = upper_bounds(op.argument("weight"))
     # A weight [out, in / groups, …] is multiplied for each element of the result, one of a transposed convolution for each of the input.
     each = op.argument("input") if op.argument("transposed") else op.results[0]
     return 2 * _count(each) * prod(weight[1:])
 
 
-def _attention(op: SchemaOp) -> int:
-    keys = upper_bounds(op.argument("key"))[-2]
-    return 2 * keys * (_count(op.argument("query")) + _count(op.results[0]))
+def _packed_convolution(op: Computation) -> int:
+    window = prod(op.argument("kernel_size")) * upper_bounds(op.argument("input"))[1] // op.argument("groups")
+    return 2 * _count(op.results[0]) * window
 
 
-_PRODUCTS: dict[str, Callable[[SchemaOp], int]] = {
-    "linear": _product("input"),
-    "addmm": _product("mat1"),
-    "mm": _product("self"),
-    "bmm": _product("self"),
-    "convolution": _convolution,
-    "scaled_dot_product_attention": _attention,
+def _attention(keys: str) -> Callable[[Computation], int]:
+    """Of a product with the keys, and one with as many values."""
+    return lambda op: 2 * upper_bounds(op.argument(keys))[-2] * (_count(op.argument("query")) + _count(op.results[0]))
+
+
+_PRODUCTS: dict[str, Callable[[Computation], int]] = {
+    "aten::linear": _product("input"),
+    "aten::addmm": _product("mat1"),
+    "aten::mm": _product("self"),
+    "aten::bmm": _product("self"),
+    "aten::convolution": _convolution,
+    "aten::scaled_dot_product_attention": _attention("key"),
+    "flambeau::scaled_dot_product_attention": _attention("key"),
+    "flambeau::cached_attention": _attention("key_cache"),
+    "flambeau::linear": _product("input"),
+    "flambeau::weight_only_linear": _product("input"),
+    "flambeau::quantized_linear": _product("input"),
+    "flambeau::dynamic_quantized_linear": _product("input"),
+    "flambeau::conv2d": _packed_convolution,
+    "flambeau::quantized_conv2d": _packed_convolution,
 }
 """The operators that compute more than one operation per element of their largest tensor."""
 
 _LOOKUPS = ("embedding", "gather", "index.Tensor", "index_select")
-"""The operators that move the elements which indices name."""
+"""The operators that move the elements of their first tensor which indices name."""
 
 
-def flops(op: SchemaOp) -> int | None:
+def flops(op: Computation) -> int | None:
     """The floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
 
     One that is no product has one for each element of the largest tensor, and one that only moves elements has none. None where a size has
     no bound.
     """
     try:
-        if (count := _PRODUCTS.get(op.schema.name)) is not None:
+        if (count := _PRODUCTS.get(op.schema.qualified_name)) is not None:
             return count(op)
-        return 0 if op.moves or op.schema.name in _LOOKUPS else max((_count(value) for value in _tensors(op)), default=0)
+        if isinstance(op, CountsFlops):
+            return op.flops()
+        return 0 if _only_moves(op) else max((_count(value) for value in _tensors(op)), default=0)
     except TypeError:
         return None
 
 
-def traffic(op: SchemaOp) -> int | None:
-    """The bytes of the tensors that an operator reads and writes, at their greatest sizes. None where a size has no bound."""
+def traffic(op: Computation) -> int | None:
+    """The bytes that an operator reads and writes, at the greatest sizes. None where a size has no bound."""
     try:
-        return sum(_count(value) * dtype_of(element_of(value)).size for value in _tensors(op))
+        return sum(map(_size, _tensors(op))) - untouched(op)
     except TypeError:
         return None
 
 
-def _tensors(op: SchemaOp) -> list[SSAValue]:
+def untouched(op: Computation) -> int:
+    """The bytes of its first tensor that an operator does not read: one that only moves elements reads those that it gives.
+
+    Raises TypeError where a size has no bound.
+    """
+    tensors = _tensors(op)
+    if not _only_moves(op) or not op.results or tensors[0] in op.results:
+        return 0
+    return max(0, _size(tensors[0]) - _size(op.results[0]))
+
+
+def _only_moves(op: Computation) -> bool:
+    return op.moves or op.schema.name in _LOOKUPS
+
+
+def _size(value: SSAValue) -> int:
+    return _count(value) * dtype_of(element_of(value)).size
+
+
+def _tensors(op: Computation) -> list[SSAValue]:
     return [value for value in dict.fromkeys((*op.operands, *op.results)) if isinstance(value.type, TensorType)]
 
 

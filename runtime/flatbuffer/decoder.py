@@ -35,9 +35,9 @@ class Decoder:
         self.budget = len(data)
         self.memo: dict[tuple[int, object], object] = {}
 
-    def root(self, table: Table) -> object:
-        """The root table as a record. Raises `error`."""
-        return self._table(self._follow(0, "the root"), table)
+    def root(self, table: Table, start: int = 0) -> object:
+        """The root table, whose place stands at byte `start`, as a record. Raises `error`."""
+        return self._table(self._follow(start, "the root"), table)
 
     def _damaged(self, what: str) -> ValueError:
         return self.error(f"{self.name} is damaged: {what}")

@@ -29,6 +29,7 @@ class _Builder(Protocol):
     head: int
 
     def Finish(self, rootTable: int, file_identifier: bytes) -> object: ...
+    def FinishSizePrefixed(self, rootTable: int, file_identifier: bytes) -> object: ...
     def Output(self) -> bytearray: ...
     def StartObject(self, numfields: int) -> object: ...
     def Prep(self, size: int, additionalBytes: int) -> object: ...
@@ -43,17 +44,19 @@ class _Builder(Protocol):
 class Encoder:
     """Encodes tables depth first. Equal tables and vectors become one, which the format permits and readers need not know."""
 
-    def __init__(self, root: Table, identifier: bytes, error: type[ValueError] = FlatbufferError):
-        """An encoder of the table `root` for a format of this identifier, which raises `error`."""
+    def __init__(self, root: Table, identifier: bytes, error: type[ValueError] = FlatbufferError, *, size_prefixed: bool = False):
+        """An encoder of the table `root` for a format of this identifier, behind its size if so; it raises `error`."""
         self.root = root
         self.identifier = identifier
         self.error = error
+        self.size_prefixed = size_prefixed
         self.builder = cast(_Builder, Builder(1 << 16))
         self.memo: dict[object, int] = {}
 
     def encode(self, record: object) -> bytes:
         """The finished flatbuffer. Raises `error` for what the format cannot hold."""
-        self.builder.Finish(self._table(record, self.root), file_identifier=self.identifier)
+        finish = self.builder.FinishSizePrefixed if self.size_prefixed else self.builder.Finish
+        finish(self._table(record, self.root), file_identifier=self.identifier)
         return bytes(self.builder.Output())
 
     def _table(self, record: object, table: Table) -> int:

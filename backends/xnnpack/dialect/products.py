@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, cast
 
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
 from flambeau.dialects.aten.convolution import ConvolutionOp
 from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
 from flambeau.support.lazy import Array, np
 
@@ -30,6 +32,13 @@ def widened_bias(bias: Array | None) -> Array | None:
 
 class ConvolutionNodeOp(NodeOp):
     """A convolution of images; the fifteen numbers before the tensors are those of the format. Float16 may have float32 weights."""
+
+    def flops(self) -> int:
+        """Each element of the result is a sum over the window and the channels of its group."""
+        return 2 * prod(upper_bounds(self.result)) * self._window("group_input_channels")
+
+    def _window(self, channels: str) -> int:
+        return prod(self.argument(name) for name in ("kernel_height", "kernel_width", channels))
 
     @classmethod
     def extent(cls, size: int, pads: int, kernel: int, step: int, gap: int, adjustment: int) -> int:
@@ -104,6 +113,10 @@ class DepthwiseConv2dNodeOp(ConvolutionNodeOp):
 class ConvTranspose2dNodeOp(ConvolutionNodeOp):
     """A transposed convolution by a filter [output channels, height, width, input channels of a group]."""
 
+    def flops(self) -> int:
+        """Each element of the input is multiplied by the window of its group."""
+        return 2 * prod(upper_bounds(self.argument("input1"))) * self._window("group_output_channels")
+
     @classmethod
     def extent(cls, size: int, pads: int, kernel: int, step: int, gap: int, adjustment: int) -> int:
         """An extent of the result."""
@@ -131,6 +144,10 @@ class FullyConnectedNodeOp(NodeOp):
 
     known_flags = TRANSPOSE_WEIGHTS
 
+    def flops(self) -> int:
+        """Each element of the result is a sum along the last dimension of the input."""
+        return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
+
     @classmethod
     def infer(
         cls, x: Tensor, weight: Tensor, bias: Tensor | None, /, flags: int, output_min: float | None, output_max: float | None
@@ -156,6 +173,10 @@ class BatchMatrixMultiplyNodeOp(NodeOp):
     """input1 @ input2 over the last two dimensions. Flag 1: those of input2 are the other way round."""
 
     known_flags = TRANSPOSE_WEIGHTS
+
+    def flops(self) -> int:
+        """Each element of the result is a sum along the last dimension of the first factor."""
+        return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
 
     @classmethod
     def infer(cls, a: Tensor, b: Tensor, /, flags: int) -> Tensor:

@@ -12,7 +12,7 @@ from flambeau.support.suggestions import did_you_mean
 
 INSTEAD = {
     # Modules.
-    "devtools": "flambeau has BundledProgram; flambeau inspect shows a program, and --check-semantics finds the pass that changes a result",
+    "devtools": "flambeau has BundledProgram; flambeau inspect and profile show a program, --check-semantics finds a wrong pass",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
     "partition": "a backend's own package in flambeau.backends has its partitioner",
@@ -40,7 +40,7 @@ INSTEAD = {
     "XnnpackPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     # executorch.devtools
     "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
-    "Inspector": "flambeau inspect shows a program; flambeau-run --profile, of the C build, prints the time of each instruction",
+    "Inspector": "flambeau inspect shows a program; flambeau profile, its times, and writes the ETDump that Inspector reads",
     "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
@@ -57,8 +57,8 @@ INSTEAD = {
     "ExecuTorchMethod": "flambeau.runtime.Method",
     "ExecuTorchModule": "Runtime.get().load_program(file) gives a Program, and its load_method(name) a Method",
     "ExecuTorchProgram": "flambeau.runtime.Program",
-    "_create_profile_block": "flambeau-run --profile, of the C build, prints the time of each instruction",
-    "_dump_profile_results": "flambeau-run --profile, of the C build, prints the time of each instruction",
+    "_create_profile_block": "flambeau profile shows the time of each instruction; --etdump writes it",
+    "_dump_profile_results": "flambeau profile shows the time of each instruction; --etdump writes it",
     "_get_operator_names": "Runtime.get().operator_registry.operator_names",
     "_get_registered_backend_names": "Runtime.get().backend_registry.registered_backend_names",
     "_is_available": "Runtime.get().backend_registry.is_available(name)",
@@ -69,7 +69,7 @@ INSTEAD = {
     "_load_for_executorch_from_data_loader": "Runtime.get().load_program(file) maps the file",
     "_load_program": "Runtime.get().load_program(file)",
     "_load_program_from_buffer": "Runtime.get().load_program(data)",
-    "_reset_profile_results": "flambeau-run --profile, of the C build, prints the time of each instruction",
+    "_reset_profile_results": "flambeau profile shows the time of each instruction; --etdump writes it",
     "_threadpool_get_thread_count": "there is one thread",
     "_unsafe_reset_threadpool": "there is one thread",
     # Members.
@@ -99,12 +99,12 @@ INSTEAD = {
     "Partitioner.transform_for_pre_decomposition": "EdgeProgramManager.transform runs passes before to_backend",
     "Program.forward": "load_method(name).execute(inputs)",
     "Program.get_method_name": "method_names",
-    "Program.has_etdump": "flambeau-run --profile, of the C build, prints the time of each instruction",
+    "Program.has_etdump": "flambeau profile shows the time of each instruction; --etdump writes it",
     "Program.method_meta": "metadata(name)",
     "Program.num_methods": "len(program.method_names)",
     "Program.plan_execute": "load_method(name) makes everything ready",
     "Program.run_method": "load_method(name).execute(inputs)",
-    "Program.write_etdump_result_to_file": "flambeau-run --profile, of the C build, prints the time of each instruction",
+    "Program.write_etdump_result_to_file": "flambeau profile shows the time of each instruction; --etdump writes it",
     # Arguments.
     "to_edge(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "to_edge_transform_and_lower(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
@@ -143,7 +143,7 @@ INSTEAD = {
     "MemoryPlanningPass(share_mutable_buffers)": "leave it out, methods share the state of one buffer always",
     "Runtime.load_program(data_path)": "leave it out, weights are always in the .pte",
     "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
-    "Runtime.load_program(enable_etdump)": "leave it out, flambeau-run --profile, of the C build, prints the time of each instruction",
+    "Runtime.load_program(enable_etdump)": "leave it out, flambeau profile shows the time of each instruction; --etdump writes it",
 }
 """What to use instead, by `name`, `Class.member`, or `function(argument)`."""
 

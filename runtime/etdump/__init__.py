@@ -1,0 +1,44 @@
+"""ETDump, ExecuTorch's format of what happened while programs ran: records and bytes, both ways."""
+
+from flambeau.runtime.etdump.etdump_records import (
+    AllocationEvent,
+    Allocator,
+    Bool,
+    DebugEvent,
+    Double,
+    ETDump,
+    Event,
+    Float,
+    Int,
+    ProfileEvent,
+    RunData,
+    Tensor,
+    TensorList,
+    Value,
+    ValueType,
+)
+from flambeau.runtime.etdump.format import ETDumpError, read_etdump, write_etdump
+from flambeau.runtime.etdump.from_events import event_name, to_etdump
+
+__all__ = [
+    "AllocationEvent",
+    "Allocator",
+    "Bool",
+    "DebugEvent",
+    "Double",
+    "ETDump",
+    "ETDumpError",
+    "Event",
+    "Float",
+    "Int",
+    "ProfileEvent",
+    "RunData",
+    "Tensor",
+    "TensorList",
+    "Value",
+    "ValueType",
+    "event_name",
+    "read_etdump",
+    "to_etdump",
+    "write_etdump",
+]

@@ -1,0 +1,103 @@
+"""What the instructions of a method compute, counted from the types of their slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.exec import literals
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.cost import KernelCall, flops, untouched
+from flambeau.passes.delegation.disassembly import disassemble
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.runtime.interpreter.function_runner import named_data_of
+from flambeau.runtime.interpreter.kernels import RowKernel, row_kernels
+
+
+@dataclass(frozen=True)
+class InstructionCost:
+    """What one run of an instruction costs at the greatest sizes.
+
+    Attributes:
+        flops: its floating-point operations; None where nothing here says what it computes.
+        untouched: the bytes of its arguments that it does not read.
+    """
+
+    flops: int | None = None
+    untouched: int = 0
+
+
+def instruction_costs(module: ModuleOp, context: FlambeauContext, method: MethodOp) -> list[InstructionCost]:
+    """The cost of each instruction of a method."""
+    delegates: dict[str, int | None] = {}
+    named_data = named_data_of(module, context)
+    for op in module.body.block.ops:
+        if isinstance(op, PartitionOp):
+            delegates[op.sym_name.data] = _total(op)
+        elif isinstance(op, PayloadOp):
+            try:
+                delegates[op.sym_name.data] = _total(disassemble(op, named_data, context.blobs).partition)
+            except BackendError:
+                delegates[op.sym_name.data] = None
+    return [_cost(op, delegates) for op in method.instructions if not isinstance(op, LabelOp)]
+
+
+def _cost(op: Operation, delegates: Mapping[str, int | None]) -> InstructionCost:
+    if isinstance(op, DelegateCallOp):
+        return InstructionCost(delegates.get(op.delegate.string_value()))
+    if not isinstance(op, CallOp) or not any(isinstance(slot.type, TensorType) for slot in (*op.outs, *op.returns, *op.writes)):
+        return InstructionCost(0)
+    kernel = row_kernels().get(op.operator.data)
+    if kernel is None:
+        return InstructionCost()
+    computation = _computation(op, kernel)
+    try:
+        return InstructionCost(flops(computation), untouched(computation))
+    except TypeError:
+        return InstructionCost(flops(computation))
+
+
+def _computation(call: CallOp, kernel: RowKernel) -> KernelCall:
+    """What the call of the kernel that a row describes computes."""
+    inputs = [argument.name for argument in kernel.out.arguments if argument not in kernel.out.outs]
+    arguments = {
+        name: slot if isinstance(slot.type, TensorType) else _literal(slot.owner) for name, slot in zip(inputs, call.ins, strict=False)
+    }
+    return KernelCall(kernel.row.schema, kernel.row.moves, _tensors(call.ins), tuple(call.outs) or tuple(call.returns), arguments)
+
+
+def _total(partition: PartitionOp) -> int | None:
+    counts = [flops(op) for op in partition.body.walk() if isinstance(op, SchemaOp)]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _tensors(slots: Sequence[SSAValue]) -> list[SSAValue]:
+    found: list[SSAValue] = []
+    for slot in slots:
+        match slot.owner:
+            case literals.TensorListOp() | literals.OptionalTensorListOp():
+                found += slot.owner.items
+            case _:
+                found.append(slot)
+    return [slot for slot in found if isinstance(slot.type, TensorType)]
+
+
+def _literal(op: object) -> Any:
+    match op:
+        case literals.IntOp() | literals.DoubleOp():
+            return op.number
+        case literals.BoolOp():
+            return op.truth
+        case literals.IntListOp():
+            return tuple(_literal(item.owner) for item in op.items)
+        case _:
+            return None

@@ -1,0 +1,198 @@
+"""How long each instruction of a program takes, with the places in the model that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+from typing import Any, Literal, get_args
+
+from flambeau.compiler.instruction_costs import InstructionCost, instruction_costs
+from flambeau.compiler.memory_report import methods_of
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime import Event, EventKind, Runtime, pte
+from flambeau.runtime.emit.pte_reader import from_program
+
+By = Literal["instruction", "operator", "module", "line"]
+"""What the rows of a profile stand for."""
+
+BY: tuple[By, ...] = get_args(By)
+
+UNKNOWN_PLACE = "-"
+"""The name of the row of what has no module or line."""
+
+
+@dataclass
+class ProfileRow:
+    """What instructions with something in common did, in each run.
+
+    Attributes:
+        name: what they have in common.
+        calls: how often they ran in all runs.
+        times: the nanoseconds that they took, by run.
+        flops: their floating-point operations in all runs, at the greatest sizes; None where one of them is not counted.
+        bytes: of the tensors that they read and wrote, in all runs.
+        operators: their operators, or backends of delegates.
+        frames: the places that the first one comes from.
+        instruction: the number of the instruction, if it is one, and that of its chain.
+    """
+
+    name: str
+    times: list[int]
+    operators: dict[str, None] = field(default_factory=dict[str, None])
+    frames: tuple[pte.Frame, ...] = ()
+    instruction: tuple[int, int] | None = None
+    calls: int = 0
+    flops: int | None = 0
+    bytes: int = 0
+
+    @property
+    def p50(self) -> float:
+        """The median of the times."""
+        return median(self.times)
+
+    @property
+    def p90(self) -> float:
+        """The time that nine of ten runs keep to."""
+        return quantiles(self.times, n=10, method="inclusive")[8] if len(self.times) > 1 else self.times[0]
+
+    @property
+    def total(self) -> int:
+        """The nanoseconds of all runs."""
+        return sum(self.times)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The recorded runs of a method.
+
+    Attributes:
+        method: its name.
+        runs: the events of each run: the execution, then its instructions.
+        frames: the places in the model that an instruction comes from, by its chain and number.
+        costs: what an instruction computes.
+    """
+
+    method: str
+    runs: Sequence[Sequence[Event]]
+    frames: Mapping[tuple[int, int], tuple[pte.Frame, ...]]
+    costs: Mapping[tuple[int, int], InstructionCost]
+
+    @property
+    def times(self) -> ProfileRow:
+        """The executions as a whole."""
+        whole = ProfileRow(self.method, [run[0].nanoseconds for run in self.runs], calls=len(self.runs))
+        rows = self.rows("operator")
+        whole.bytes = sum(row.bytes for row in rows)
+        counted = [row.flops for row in rows if row.flops is not None]
+        whole.flops = sum(counted) if len(counted) == len(rows) else None
+        return whole
+
+    def flops_of(self, event: Event) -> int | None:
+        """The floating-point operations of an instruction that ran; None where nothing here says what it computes."""
+        return self.costs.get(place_of(event), InstructionCost()).flops
+
+    def bytes_of(self, event: Event) -> int:
+        """The bytes that it read and wrote."""
+        return max(0, event.bytes - self.costs.get(place_of(event), InstructionCost()).untouched)
+
+    def rows(self, by: By = "instruction") -> list[ProfileRow]:
+        """What the instructions did: each in order, or those of an operator, a module or a line together, the longest first."""
+        key = _KEYS[by]
+        rows: dict[object, ProfileRow] = {}
+        for number, run in enumerate(self.runs):
+            for event in run[1:]:
+                at = place_of(event)
+                frames = self.frames.get(at, ())
+                name = key(event, frames)
+                alone = at if by == "instruction" else None
+                if (row := rows.get(alone or name)) is None:
+                    row = rows[alone or name] = ProfileRow(name, [0] * len(self.runs), frames=frames, instruction=alone)
+                row.operators[event.name] = None
+                row.times[number] += event.nanoseconds
+                row.calls += 1
+                row.bytes += self.bytes_of(event)
+                count = self.flops_of(event)
+                row.flops = None if row.flops is None or count is None else row.flops + count
+        found = list(rows.values())
+        return sorted(found, key=lambda row: row.instruction or ()) if by == "instruction" else sorted(found, key=lambda row: -row.total)
+
+
+def profile_program(
+    data: bytes,
+    inputs: Callable[[], Sequence[Any]],
+    *,
+    method: str = "forward",
+    iterations: int = 10,
+    backend_options: Mapping[str, Mapping[str, object]] | None = None,
+) -> Profile:
+    """Runs a method of a `.pte` once, and then `iterations` times with its events recorded.
+
+    Args:
+        data: the bytes of the program.
+        inputs: gives the inputs of each run, which may write to them.
+        method: the method to run.
+        iterations: the number of runs that are recorded.
+        backend_options: what backends shall do, by their names.
+
+    Raises:
+        PteError: `data` is not a program.
+        FlambeauError: the runtime cannot load or run it.
+    """
+    program = pte.read_program(data)
+    loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
+    with loaded.record_events(capacity=1) as first:
+        loaded.execute(inputs())
+    # Data may decide how many instructions a run has; twice as many as in the first one are enough for most.
+    with loaded.record_events(capacity=2 * iterations * first.total) as recording:
+        for _ in range(iterations):
+            loaded.execute(inputs())
+    runs: list[list[Event]] = []
+    for event in recording.events:
+        if event.kind is EventKind.EXECUTE:
+            runs.append([])
+        runs[-1].append(event)
+    if recording.lost:
+        runs.pop()
+    plan = next(plan for plan in program.execution_plan if plan.name == method)
+    return Profile(method, runs, _frames(plan), _costs(program, method))
+
+
+def place_of(event: Event) -> tuple[int, int]:
+    """Where the instruction of an event stands: its chain and its number."""
+    return event.chain or 0, event.instruction or 0
+
+
+def _frames(plan: pte.ExecutionPlan) -> dict[tuple[int, int], tuple[pte.Frame, ...]]:
+    return {
+        (chain, number): tuple(found.items)
+        for chain, steps in enumerate(plan.chains)
+        for number, found in enumerate(steps.stacktrace or ())
+    }
+
+
+def _costs(program: pte.Program, method: str) -> dict[tuple[int, int], InstructionCost]:
+    context = FlambeauContext()
+    try:
+        module = from_program(program, context)
+    except pte.PteError:
+        return {}
+    return {(0, number): cost for number, cost in enumerate(instruction_costs(module, context, methods_of(module)[method]))}
+
+
+def module_of(frames: Sequence[pte.Frame]) -> str:
+    """The path of the first module that frames name."""
+    return next((frame.name for frame in frames if frame.name), UNKNOWN_PLACE)
+
+
+def line_of(frames: Sequence[pte.Frame]) -> str:
+    """The first line of a file that frames name: `model.py:12`."""
+    return next((f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename), UNKNOWN_PLACE)
+
+
+_KEYS: dict[By, Callable[[Event, Sequence[pte.Frame]], str]] = {
+    "instruction": lambda event, _: event.name,
+    "operator": lambda event, _: event.name,
+    "module": lambda _, frames: module_of(frames),
+    "line": lambda _, frames: line_of(frames),
+}

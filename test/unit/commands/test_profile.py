@@ -1,0 +1,167 @@
+"""What `flambeau profile` says of programs: times, work and places of instructions, and the files that it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from runtime_programs import stock
+from torch import nn
+
+from flambeau import to_edge, to_edge_transform_and_lower
+from flambeau.compiler.program_profile import profile_program
+from flambeau.runtime.etdump import event_name, read_etdump, to_etdump, write_etdump
+from flambeau.tools.main import main
+
+
+class Layers(nn.Module):
+    """Two lines in two modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(1000, 8)
+        self.linear = nn.Linear(8, 16)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        found = self.embedding(ids)  # first
+        return self.linear(found).relu()  # second
+
+
+TEXT = Path(__file__).read_text().splitlines()
+LINES = [next(number for number, line in enumerate(TEXT, 1) if line.endswith(f"# {place}")) for place in ("first", "second")]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("profile") / "layers.pte"
+    to_edge(torch.export.export(Layers().eval(), (torch.zeros(1, 4, dtype=torch.int64),))).to_executorch().save(path)
+    return path
+
+
+def report(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert main(["profile", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_each_instruction_has_its_time_work_and_place(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = report(capsys, program, "--iterations", 3)
+    lookup, product, activation = found["rows"]
+    assert [row["name"] for row in found["rows"]] == ["aten::embedding.out", "aten::linear.out", "aten::relu.out"]
+    assert [row["instruction"] for row in found["rows"]] == [0, 1, 2]
+    assert (lookup["flops"], product["flops"], activation["flops"]) == (0, 2 * 4 * 8 * 16, 4 * 16)
+    assert lookup["bytes"] == 4 * 8 + 2 * 4 * 8 * 4, "of the table, it reads what the indices name"
+    assert product["bytes"] == 4 * (4 * 8 + 16 * 8 + 16 + 4 * 16)
+    assert [row["places"][0]["module"] for row in found["rows"]] == ["embedding", "linear", "forward"]
+    assert all(row["places"][0]["file"] == __file__ and row["places"][0]["line"] > 0 for row in found["rows"])
+    assert found["runs"] == len(found["times_ns"]) == 3 and found["p50_ns"] == np.median(found["times_ns"])
+    assert found["p90_ns"] == pytest.approx(np.percentile(found["times_ns"], 90))
+    assert 0 < sum(row["share"] for row in found["rows"]) < 1
+    assert found["flops"] == sum(row["flops"] for row in found["rows"])
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("operator", {"aten::embedding.out", "aten::linear.out", "aten::relu.out"}),
+        ("module", {"embedding", "linear", "forward"}),
+        ("line", {f"{__file__}:{line}" for line in LINES}),
+    ],
+)
+def test_rows_stand_for_what_is_asked(by: str, names: set[str], program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = report(capsys, program, "--by", by)
+    assert {row["name"] for row in found["rows"]} == names
+    shares = [row["share"] for row in found["rows"]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(row["flops"] for row in found["rows"]) == found["flops"]
+
+
+def test_people_get_a_table(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", str(program), "--peak"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "note: inputs are made up, since there is no --input; times may depend on them\n"
+    first, machine, heads, *rows, rest = out.splitlines()
+    assert first.startswith("method forward: 10 runs of 3 instructions, p50 ")
+    assert machine.startswith("this machine: ") and machine.endswith(" GB/s")
+    assert "of peak" in heads and "GFLOP/s" in heads
+    assert [row.split()[1] for row in rows] == ["aten::embedding.out", "aten::linear.out", "aten::relu.out"]
+    assert rest.strip().startswith("between instructions")
+
+
+def test_a_loop_counts_each_time_that_an_instruction_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "rows.npy", np.ones((4, 3), np.float32))
+    np.save(tmp_path / "row.npy", np.ones(3, np.float32))
+    found = report(capsys, stock("map"), "--input", tmp_path / "rows.npy", "--input", tmp_path / "row.npy")
+    by_name = {row["name"]: row for row in found["rows"]}
+    assert (by_name["aten::add.out"]["calls"], by_name["aten::add.out"]["flops"]) == (4, 4 * 3)
+    assert by_name["jump"]["flops"] == by_name["executorch_prim::add.Scalar"]["flops"] == 0
+
+
+def test_a_delegate_shows_the_work_of_what_it_computes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).eval()
+    exported = torch.export.export(model, (torch.zeros(2, 8),))
+    to_edge_transform_and_lower(exported, partitioner="xnnpack").to_executorch().save(tmp_path / "a.pte")
+    found = report(capsys, tmp_path / "a.pte", "--backend-option", "xnnpack.threads=1")
+    (row,) = found["rows"]
+    assert row["name"] == "XnnpackBackend"
+    assert row["bytes"] == 4 * (2 * 8 + 2 * 4)
+    assert row["flops"] >= 2 * 2 * (8 * 16 + 16 * 4)
+
+
+def test_a_trace_has_each_execution_with_its_instructions_inside(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(capsys, program, "--iterations", 2, "--trace", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert [span["cat"] for span in spans] == ["execute", "kernel", "kernel", "kernel"] * 2
+    for whole, *inside in (spans[:4], spans[4:]):
+        assert all(whole["ts"] <= span["ts"] and span["ts"] + span["dur"] <= whole["ts"] + whole["dur"] + 1e-3 for span in inside)
+    assert spans[2]["args"]["module"] == "linear" and spans[2]["args"]["flops"] == 1024
+
+
+def test_an_etdump_has_a_run_for_each_iteration(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(capsys, program, "--iterations", 2, "--etdump", tmp_path / "a.etdp")
+    dump = read_etdump((tmp_path / "a.etdp").read_bytes())
+    assert [run.name for run in dump.run_data] == ["Execute"] * 2
+    names = [event.profile_event.name for event in dump.run_data[0].events if event.profile_event is not None]
+    assert names == ["native_call_embedding.out", "native_call_linear.out", "native_call_relu.out", "Method::execute"]
+
+
+def test_the_inputs_that_a_model_writes_are_those_that_were_given_in_each_run(tmp_path: Path) -> None:
+    class Writes(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x.add_(1)
+            return x * 2
+
+    to_edge(torch.export.export(Writes(), (torch.zeros(3),))).to_executorch().save(tmp_path / "a.pte")
+    np.save(tmp_path / "x.npy", np.zeros(3, np.float32))
+    assert main(["profile", str(tmp_path / "a.pte"), "--input", str(tmp_path / "x.npy")]) == 0
+    assert not np.load(tmp_path / "x.npy").any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--by", "modul"], "error: --by modul; did you mean 'module'?: rows stand for one of instruction, operator, module, line\n"),
+        (["--method", "backward"], "error: there is no method 'backward'; --method names one of forward\n"),
+        (["--trace", "absent/a.json"], "error: absent/a.json: No such file or directory\n"),
+        (["--input", "absent.npy"], "error: no such file: absent.npy\n"),
+        (["--backend-option", "x"], "error: --backend-option is NAME.OPTION=VALUE, as in npu.threads=2; not 'x'\n"),
+    ],
+)
+def test_what_cannot_be_is_one_line(arguments: list[str], error: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", str(program), *arguments]) == 1
+    assert capsys.readouterr().err.splitlines(keepends=True)[-1] == error
+
+
+def test_events_read_back_as_they_were_written(program: Path) -> None:
+    profile = profile_program(program.read_bytes(), lambda: [np.zeros((1, 4), np.int64)], iterations=2)
+    dump = to_etdump(profile.runs)
+    assert read_etdump(write_etdump(dump)) == dump
+    written = [event.profile_event for run in dump.run_data for event in run.events]
+    expected = [event for run in profile.runs for event in (*run[1:], run[0])]
+    assert [(item.name, item.start_time, item.end_time) for item in written if item] == [
+        (event_name(event), event.start, event.end) for event in expected
+    ]

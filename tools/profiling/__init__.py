@@ -1,0 +1,1 @@
+"""What profiles look like: a table, JSON, a trace."""

@@ -1,0 +1,94 @@
+"""A profile as a table for people, and as data for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from flambeau.compiler.program_profile import By, Profile, ProfileRow, line_of, module_of
+from flambeau.tools.profiling.machine import Machine
+
+
+def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> Table:
+    """The rows, and what lies between the instructions; with a machine, which part of its most the rows reach."""
+    whole, rows = profile.times, profile.rows(by)
+    heads = ("p50 µs", "p90 µs", "share", "MFLOP", "kB", "GFLOP/s", "GB/s", *(("of peak", "of bandwidth") if machine else ()))
+    names = ("#", "operator") if by == "instruction" else (by, "calls")
+    table = Table(*names, box=None, header_style="bold")
+    for head in heads:
+        table.add_column(head, justify="right")
+    table.add_column("module" if by == "instruction" else "" if by == "operator" else "operators")
+    if by == "instruction":
+        table.add_column("line")
+    for row in rows:
+        table.add_row(*_names(row, by, len(profile.runs)), *_figures(row, whole.total, machine), *_places(row, by))
+    rest = whole.total - sum(row.total for row in rows)
+    blank = [""] * (len(heads) - 3)
+    names = ("", "between instructions") if by == "instruction" else ("between instructions", "")
+    table.add_row(*names, "", "", _share(rest, whole.total), *blank)
+    return table
+
+
+def headline(profile: Profile) -> str:
+    """The runs as a whole, in one line."""
+    whole, count = profile.times, len(profile.runs)
+    work = "" if whole.flops is None else f", {whole.flops / count / 1e6:.3f} MFLOP, {whole.flops / max(whole.total, 1):.2f} GFLOP/s"
+    instructions = sum(len(run) - 1 for run in profile.runs) // count
+    times = f"p50 {whole.p50 / 1e6:.3f} ms, p90 {whole.p90 / 1e6:.3f} ms"
+    return f"method {profile.method}: {count} runs of {instructions} instructions, {times}{work}"
+
+
+def profile_data(profile: Profile, by: By, machine: Machine | None = None) -> dict[str, Any]:
+    """All of it, as JSON; times in nanoseconds, work and bytes for each run."""
+    whole, count = profile.times, len(profile.runs)
+    report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, whole.total, count)}
+    report["times_ns"] = whole.times
+    if machine is not None:
+        report["machine"] = {"flops_per_second": machine.flops, "bytes_per_second": machine.bandwidth}
+    report["rows"] = [_row(row, whole.total, count) for row in profile.rows(by)]
+    return report
+
+
+def _row(row: ProfileRow, total: int, runs: int) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": row.name, **_data(row, total, runs), "operators": list(row.operators)}
+    if row.instruction is not None:
+        data["chain"], data["instruction"] = row.instruction
+        data["places"] = [{"module": frame.name, "file": frame.filename, "line": frame.lineno} for frame in row.frames]
+    return data
+
+
+def _data(row: ProfileRow, total: int, runs: int) -> dict[str, Any]:
+    return {
+        "calls": row.calls / runs,
+        "p50_ns": row.p50,
+        "p90_ns": row.p90,
+        "share": row.total / max(total, 1),
+        "flops": None if row.flops is None else row.flops / runs,
+        "bytes": row.bytes / runs,
+    }
+
+
+def _names(row: ProfileRow, by: By, runs: int) -> tuple[str, str]:
+    return (str((row.instruction or (0, 0))[1]), row.name) if by == "instruction" else (row.name, f"{row.calls / runs:g}")
+
+
+def _figures(row: ProfileRow, total: int, machine: Machine | None) -> list[str]:
+    runs, time = len(row.times), max(row.total, 1)
+    figures = [f"{row.p50 / 1e3:.1f}", f"{row.p90 / 1e3:.1f}", _share(row.total, total)]
+    figures += ["?" if row.flops is None else f"{row.flops / runs / 1e6:.3f}", f"{row.bytes / runs / 1e3:.1f}"]
+    figures += ["?" if row.flops is None else f"{row.flops / time:.2f}", f"{row.bytes / time:.2f}"]
+    if machine is not None:
+        figures.append("?" if row.flops is None else _share(row.flops * 1e9 / time, machine.flops))
+        figures.append(_share(row.bytes * 1e9 / time, machine.bandwidth))
+    return figures
+
+
+def _places(row: ProfileRow, by: By) -> list[str]:
+    if by == "instruction":
+        return [module_of(row.frames), line_of(row.frames)]
+    return [] if by == "operator" else [", ".join(row.operators)]
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / max(whole, 1):.1f} %"
