@@ -2,7 +2,7 @@
 
 import ctypes
 import mmap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from os import PathLike, fspath
@@ -19,6 +19,7 @@ from flambeau.support.executorch_names import ExplainsMembers, explains_argument
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
+    from flambeau.runtime.flat_tensor import DataPath
 
 
 class Verification(Enum):
@@ -178,6 +179,7 @@ class Runtime:
         *,
         verification: Verification = Verification.InternalConsistency,
         backend_options: Mapping[str, Mapping[str, object]] | None = None,
+        data_path: "DataPath | Sequence[DataPath] | None" = None,
     ) -> Program:
         """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
@@ -186,11 +188,15 @@ class Runtime:
             verification: for ExecuTorch's sake; everything is checked always.
             backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
                 know when a method is loaded.
+            data_path: the `.ptd` file of the program's weights, or several. The program gets a copy of them.
 
         Raises:
-            FlambeauError: the file is not a program, is damaged, or cannot be read; or there is no such backend.
+            FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; there is no such backend; or the `.ptd`
+                files lack weights of the program, or have others.
         """
         options = read_options(backend_options)
+        if data_path is not None:
+            return Program(_linked(data, data_path), options=options)
         if isinstance(data, str | PathLike):
             return _load_file(Path(fspath(data)), options)
         if isinstance(data, bytes | bytearray | memoryview):
@@ -210,6 +216,26 @@ def _load_file(path: Path, options: Options) -> Program:
         raise FlambeauError(Status.ACCESS_FAILED, f"{path}: {error.strerror or error}") from None
     except ValueError:
         raise FlambeauError(Status.INVALID_PROGRAM, f"{path}: the file is empty, so it is not a program") from None
+
+
+def _linked(data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO", data_path: "DataPath | Sequence[DataPath]") -> bytes:
+    """The bytes of a program that holds the weights of its `.ptd` files."""
+    from flambeau.runtime.flat_tensor import FlatTensorError, link_files
+    from flambeau.runtime.pte import PteError
+
+    name = f"{fspath(data)}: " if isinstance(data, str | PathLike) else ""
+    try:
+        if isinstance(data, str | PathLike):
+            content = Path(data).read_bytes()
+        else:
+            content = data if isinstance(data, bytes | bytearray | memoryview) else data.read()
+        return link_files(content, data_path)
+    except OSError as error:
+        raise FlambeauError(Status.ACCESS_FAILED, f"{error.filename}: {error.strerror or error}") from None
+    except PteError as error:
+        raise FlambeauError(Status.INVALID_PROGRAM, f"{name}{error}") from error
+    except FlatTensorError as error:
+        raise FlambeauError(Status.INVALID_EXTERNAL_DATA, f"{error}") from error
 
 
 def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from flambeau.runtime.flatbuffer import Data, FlatbufferError, Refs, Scalar, Scalars, Table, Text, Union
-from flambeau.runtime.pte.records import ELEMENT_SIZE, EMPTY, Bool, Double, Int, ScalarType
+from flambeau.runtime.pte.records import EMPTY, Bool, Double, Int, ScalarType, dense_bytes
 
 IDENTIFIER = b"BP08"
 BUNDLED_PROGRAM_SCHEMA_VERSION = 2
@@ -28,10 +28,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        size = ELEMENT_SIZE[self.scalar_type]
-        for extent in self.sizes:
-            size *= extent
-        return size
+        return dense_bytes(self.scalar_type, self.sizes)
 
 
 Value: TypeAlias = Tensor | Int | Bool | Double

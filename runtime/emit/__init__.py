@@ -1,6 +1,7 @@
 """From planned `exec` IR to what a device loads, and back."""
 
+from flambeau.runtime.emit.external_constants import Constant, ExternalConstants, ExternalFile, all_external
 from flambeau.runtime.emit.pte_reader import read_pte
 from flambeau.runtime.emit.pte_writer import EmitError, emit_pte
 
-__all__ = ["EmitError", "emit_pte", "read_pte"]
+__all__ = ["Constant", "EmitError", "ExternalConstants", "ExternalFile", "all_external", "emit_pte", "read_pte"]

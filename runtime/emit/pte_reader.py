@@ -51,8 +51,8 @@ def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
     """The module that says what a program does. Constants become views of `data` in the context's store.
 
     Raises:
-        PteError: the bytes are not a program, or use what the dialect cannot say: unbounded shapes, data outside of the file, devices
-            other than the processor.
+        PteError: the bytes are not a program, or use what the dialect cannot say: unbounded shapes, devices other
+            than the processor, data outside of the file (see `flambeau.runtime.flat_tensor.link_files`).
     """
     return from_program(pte.read_program(data), context)
 
@@ -220,7 +220,8 @@ class _Method:
         if value.storage_offset:
             raise self._unsupported(index, "it has a storage offset")
         if extra.location is pte.TensorDataLocation.EXTERNAL:
-            raise self._unsupported(index, f"its data {extra.fully_qualified_name!r} lies outside of the file")
+            text = f"method {self.plan.name!r}, value {index}: its data {extra.fully_qualified_name!r} lies in a .ptd file"
+            raise pte.PteError(f"{text}, which is given with --data-path")
         if extra.device_type is not pte.DeviceType.CPU:
             raise self._unsupported(index, f"it lies on a {extra.device_type.name} device")
         plain = value.dim_order == tuple(range(len(value.sizes)))

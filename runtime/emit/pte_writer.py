@@ -13,13 +13,15 @@ from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, 
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp, written_inputs
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.exec.slot_syntax import describe
-from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data
+from flambeau.runtime.emit.external_constants import ExternalConstants
 from flambeau.runtime.emit.places import to_frames
+from flambeau.runtime.flat_tensor import TensorLayout
 from flambeau.runtime.memory import method_memory
 
 
@@ -28,7 +30,12 @@ class EmitError(ValueError):
 
 
 def emit_pte(
-    module: ModuleOp, context: FlambeauContext, *, constant_alignment: int = 16, strip_debug: bool = False
+    module: ModuleOp,
+    context: FlambeauContext,
+    *,
+    constant_alignment: int = 16,
+    strip_debug: bool = False,
+    external: ExternalConstants | None = None,
 ) -> list[bytes | memoryview]:
     """The parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
 
@@ -37,20 +44,23 @@ def emit_pte(
         context: owns the weights.
         constant_alignment: where each constant starts, in bytes.
         strip_debug: leaves out where in the model each instruction comes from.
+        external: collects the constants that lie beside the program.
 
     Raises:
         EmitError: a method is not planned, or the format cannot say something.
         BlobError: weights are missing, or do not have the size of their global.
         PteError: a number is out of the range that the format has for it.
     """
-    program = to_program(module, context, strip_debug=strip_debug)
+    program = to_program(module, context, strip_debug=strip_debug, external=external)
     return pte.write_program(program, constant_alignment=constant_alignment)
 
 
-def to_program(module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False) -> pte.Program:
+def to_program(
+    module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False, external: ExternalConstants | None = None
+) -> pte.Program:
     """The records of the program. Raises as `emit_pte` does."""
     check_weights(module, context.blobs)
-    data = _Data(context.blobs, {})
+    data = _Data(context.blobs, {}, external)
     methods: list[MethodOp] = []
     named: list[pte.NamedData] = []
     for op in module.body.block.ops:
@@ -98,6 +108,7 @@ class _Data:
 
     blobs: BlobStore
     symbols: dict[str, GlobalOp | PayloadOp]
+    external: ExternalConstants | None
     constants: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
     initial_values: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
     indices: dict[tuple[bool, str], int] = field(default_factory=dict[tuple[bool, str], int])
@@ -108,22 +119,33 @@ class _Data:
         Also 0 for zeros, with which every arena starts, if `or_zeros`: ExecuTorch gives state its first value each time that it loads a
         method, and a method that is loaded late should not put back what the methods before it have written to state of them all.
         """
-        found = self.symbols.get(name.string_value())
-        if not isinstance(found, GlobalOp):
-            raise EmitError(f"@{name.string_value()} is not an ml_program.global of the module")
-        if found.value is None:
+        blob = self._find(name)[1]
+        if blob is None:
             return 0
-        if not isinstance(found.value, BlobAttr):
-            raise EmitError(f"the value of global @{name.string_value()} is not stored in the context: only blobs can be in a program")
         entries = self.initial_values if mutable else self.constants
-        key = (mutable, found.value.digest.data)
+        key = (mutable, blob.digest.data)
         if key not in self.indices:
-            data = self.blobs.get(found.value)
+            data = self.blobs.get(blob)
             if or_zeros and not any(data):
                 return 0
             self.indices[key] = len(entries)
             entries.append(data)
         return self.indices[key]
+
+    def _find(self, name: SymbolRefAttr) -> tuple[GlobalOp, BlobAttr | None]:
+        found = self.symbols.get(name.string_value())
+        if not isinstance(found, GlobalOp):
+            raise EmitError(f"@{name.string_value()} is not an ml_program.global of the module")
+        if not isinstance(found.value, BlobAttr | None):
+            raise EmitError(f"the value of global @{name.string_value()} is not stored in the context: only blobs can be in a program")
+        return found, found.value
+
+    def external_key(self, name: SymbolRefAttr, layout: TensorLayout) -> str | None:
+        """The name in a `.ptd` file of a tensor that is a constant, or lies in one; None if it is in the program."""
+        found, blob = self._find(name)
+        if self.external is None or blob is None:
+            return None
+        return self.external.place(name.string_value(), _layout(tensor_type(found.type)), layout, self.blobs.get(blob))
 
     def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
         """The record of a payload."""
@@ -222,7 +244,11 @@ class _Plan:
         buffer = 0
         extra = None
         if isinstance(root, slots.ConstantOp):
-            buffer = self.data.index(root.global_name, mutable=False)
+            if (key := self.data.external_key(root.global_name, _layout(type))) is not None:
+                # A number that is not 0 says that it is a constant.
+                buffer, extra = 1, pte.ExtraTensorInfo(fully_qualified_name=key, location=pte.TensorDataLocation.EXTERNAL)
+            else:
+                buffer = self.data.index(root.global_name, mutable=False)
         elif place is None and root is not op and not is_placed_later:
             raise EmitError(f"{describe(op.slot)} has the storage of {describe(base)}, which has no place in an arena")
         elif isinstance(op, slots.StateOp):
@@ -263,6 +289,10 @@ class _Plan:
             self.delegates[key] = len(self.payloads)
             self.payloads.append(self.data.delegate(name))
         return self.delegates[key]
+
+
+def _layout(type: Tensor) -> TensorLayout:
+    return TensorLayout(pte.ScalarType(dtype_of(type.element_type).scalar_type), upper_bounds(type), dim_order(type))
 
 
 def _operator(name: str) -> pte.Operator:

@@ -4,8 +4,10 @@ Four things of the file do not appear, because they only say where bytes lie: th
 from delegates and names to segments, and the deprecated inline constant buffers. Their bytes stand where they belong instead.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 from typing import TypeAlias
 
 EMPTY = memoryview(b"")
@@ -58,6 +60,11 @@ ELEMENT_SIZE: dict[ScalarType, int] = {
     for scalar_type in map(ScalarType, scalar_types)
 }
 """Bytes of one element."""
+
+
+def dense_bytes(scalar_type: ScalarType, sizes: Iterable[int]) -> int:
+    """Bytes of the elements of a tensor of these sizes."""
+    return ELEMENT_SIZE[scalar_type] * prod(sizes)
 
 
 class TensorShapeDynamism(IntEnum):
@@ -144,10 +151,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements, at the upper bounds."""
-        size = ELEMENT_SIZE[self.scalar_type]
-        for extent in self.sizes:
-            size *= extent
-        return size
+        return dense_bytes(self.scalar_type, self.sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.bundled_program import BundleError, CaseResult, read_bundled_program, verify_case
 from flambeau.runtime.emit import read_pte
+from flambeau.runtime.flat_tensor import link_files
 from flambeau.runtime.pte import PteError
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, working
@@ -18,6 +19,7 @@ from flambeau.tools.commands.model_source import SourceError
 
 def run_test_cases(
     path: Path,
+    data_path: Sequence[Path],
     method: str | None,
     engine: str | None,
     backend_options: Mapping[str, Mapping[str, str]],
@@ -37,7 +39,7 @@ def run_test_cases(
     context = FlambeauContext()
     try:
         bundle = read_bundled_program(path.read_bytes())
-        program = bytes(bundle.program)
+        program = link_files(bundle.program, data_path) if data_path else bytes(bundle.program)
         module = read_pte(program, context)
     except (BundleError, PteError) as error:
         raise SourceError(f"{path}: {error}") from error

@@ -29,6 +29,7 @@ from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
+from flambeau.tools.commands.external_files import external_files
 from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
@@ -101,6 +102,14 @@ class CompileOptions:
             help="what plans memory, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
         ),
     ] = "best"
+    external_constants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--external-constants",
+            metavar="NAME[=PATTERN]",
+            help="put constants whose names match PATTERN, or all, into NAME.ptd beside the .pte; may be given again",
+        ),
+    ] = None
     strip_debug: Annotated[
         bool,
         typer.Option("--strip-debug", help="leave out where in the model each instruction comes from, which errors at run time name"),
@@ -150,6 +159,8 @@ def compile_command(
     form = form_of(options.output, options.emit, options.to)
     path = options.output or Path(f"{stem_of(model)}.{form}")
     _check(options)
+    if options.external_constants and form != "pte":
+        raise OutputError("--external-constants is for a .pte: beside a .mlir, all weights are in one .safetensors")
     check_output(path, form, model, named=options.output is not None)
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
@@ -186,16 +197,22 @@ def compile_command(
                 Pipeline.parse("strip-debuginfo").run(compilation.module, context)
             write_module(compilation.module, context, path)
         else:
+            compilation.external = external_files(options.external_constants or ())
             data = compilation.emit()
             with replacing(path) as file:
                 file.write(data)
+            for name, weights in compilation.external.encoded().items() if compilation.external is not None else ():
+                with replacing(path.parent / f"{name}.ptd") as file:
+                    file.write(weights)
     notes = _notes(road, compilation.module)
+    beside = [] if compilation.external is None else [path.parent / f"{name}.ptd" for name in compilation.external.files]
     size = path.stat().st_size
     memory = memory_reports(compilation.module, context)
     if json:
         report = {
             "output": str(path),
             "bytes": size,
+            "external": {str(file): file.stat().st_size for file in beside},
             "import_seconds": imported,
             "stages": [vars(record) for record in compilation.records],
             "methods": {name: {**vars(item), "total": item.total} for name, item in memory.items()},
@@ -206,6 +223,8 @@ def compile_command(
     if options.explain_partitions:
         console.print(partitions.table())
     _print_report(console, compilation, memory, path, size, imported)
+    for file in beside:
+        console.print(Text(f"{file}: {file.stat().st_size} bytes"))
     for note in notes:
         console.print(f"note: {note}")
 

@@ -17,18 +17,19 @@ from flambeau.runtime.emit.pte_writer import EmitError
 from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program
-from flambeau.tools.commands.shared_options import LoadPlugins
+from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
 
 
 def inspect_command(
     program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, or a .mlir of any stage")],
+    data_path: DataPaths = None,
     load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON on stdout")] = False,
 ) -> None:
     """Show methods, inputs, outputs, operators, delegates, memory and weights of PROGRAM."""
     context = FlambeauContext()
-    module = load_program(program, context)
-    unmeasured = _measure(module, context, program)
+    module, pte = load_program(program, context, data_path or ())
+    unmeasured = None if pte is None else _measure(module, context, pte)
     report = describe_program(module, context)
     report["file_bytes"] = program.stat().st_size
     report["unmeasured"] = unmeasured
@@ -38,12 +39,10 @@ def inspect_command(
     _print(report)
 
 
-def _measure(module: ModuleOp, context: FlambeauContext, program: Path) -> str | None:
+def _measure(module: ModuleOp, context: FlambeauContext, program: bytes) -> str | None:
     """Notes the memory of kernels and delegates, which our runtime tells of a `.pte`. Returns why it does not tell all of it."""
-    if program.suffix != ".pte":
-        return None
     try:
-        return measure_scratch(module, context, program.read_bytes())[1]
+        return measure_scratch(module, context, program)[1]
     except EmitError as error:
         return str(error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import SourceError, find_frontend, readable, require_torch
 from flambeau.runtime.emit import read_pte
+from flambeau.runtime.flat_tensor import link_files
 from flambeau.runtime.pte import PteError
 from flambeau.support.logs import logs_silenced
 from flambeau.support.suggestions import did_you_mean
@@ -52,14 +54,26 @@ def stem_of(model: str) -> str:
     return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
 
 
-def load_program(path: Path, context: FlambeauContext) -> ModuleOp:
-    """The module in a file that a front end reads; other files are taken for a `.pte`. Raises ValueError, OSError."""
+def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path] = ()) -> tuple[ModuleOp, bytes | None]:
+    """The module in a file that a front end reads; other files are taken for a `.pte`, whose bytes come second.
+
+    Args:
+        path: the file.
+        context: receives the weights.
+        data_path: the `.ptd` files of a `.pte`, whose weights the bytes hold then.
+
+    Raises:
+        ValueError, OSError: there are no such files, or they are something else.
+    """
     if not path.is_file():
         raise SourceError(f"no such file: {path}")
-    if (found := find_frontend(str(path))) is not None:
-        return found(str(path), context)
+    if path.suffix != ".pte" and (found := find_frontend(str(path))) is not None:
+        if data_path:
+            raise SourceError(f"--data-path is for the weights of a .pte, and {path} is none")
+        return found(str(path), context), None
     try:
-        return read_pte(path.read_bytes(), context)
+        program = link_files(path.read_bytes(), data_path) if data_path else path.read_bytes()
+        return read_pte(program, context), program
     except PteError as error:
         raise SourceError(f"{path}: {error}") from error
 

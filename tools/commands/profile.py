@@ -26,7 +26,7 @@ from flambeau.tools.commands.console import print_json, stderr_console, width_of
 from flambeau.tools.commands.engines import EngineError, about_backends
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.run import parse_backend_options, parse_input
-from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, DataPaths, LoadPlugins
 from flambeau.tools.profiling.machine import measure_machine
 from flambeau.tools.profiling.profile_report import headline, profile_data, profile_table
 from flambeau.tools.profiling.profile_trace import trace_of
@@ -52,6 +52,7 @@ def profile_command(
             help="what the backend NAME shall do, as in npu.threads=2; may be given again",
         ),
     ] = None,
+    data_path: DataPaths = None,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
@@ -59,10 +60,10 @@ def profile_command(
     rows = _rows_of(by)
     options = parse_backend_options(backend_options or ())
     context = FlambeauContext()
-    module = load_program(program, context)
+    module, pte = load_program(program, context, data_path or ())
     check_weights(module, context.blobs)
-    if program.suffix == ".pte":
-        planned, data = module, program.read_bytes()
+    if pte is not None:
+        planned, data = module, pte
     else:
         planned = module.clone()
         data = Compilation(planned, context).emit()

@@ -21,7 +21,7 @@ from flambeau.tools.commands.bundled_cases import run_test_cases
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
-from flambeau.tools.commands.shared_options import LoadPlugins
+from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
 
 
 def parse_input(text: str) -> Any:
@@ -87,6 +87,7 @@ def run_command(
     rtol: Annotated[float, typer.Option(metavar="R", min=0, help="with --bundled: outputs may differ by R of what is expected")] = 1e-2,
     atol: Annotated[float, typer.Option(metavar="A", min=0, help="with --bundled: and by A besides")] = 1e-2,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
+    data_path: DataPaths = None,
     load_plugin: LoadPlugins = None,
     json: Annotated[bool, typer.Option("--json", help="print outputs and times as JSON on stdout")] = False,
 ) -> None:
@@ -97,17 +98,16 @@ def run_command(
         if inputs or output is not None or repeat > 1:
             raise EngineError("--bundled takes neither --input nor --output nor --repeat: the test cases have their inputs")
         options = parse_backend_options(backend_options or ())
-        if not run_test_cases(program, method, engine, options, rtol=rtol, atol=atol, json=json):
+        if not run_test_cases(program, data_path or (), method, engine, options, rtol=rtol, atol=atol, json=json):
             raise typer.Exit(1)
         return
     method = method or "forward"
     context = FlambeauContext()
-    module = load_program(program, context)
+    module, pte = load_program(program, context, data_path or ())
     names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp | MethodOp)]
     if names and method not in names:
         near = did_you_mean(method, names)
         raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
-    pte = program.read_bytes() if program.suffix == ".pte" else None
     runner = make_engine(engine, module, context, method, pte, parse_backend_options(backend_options or ()))
     values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()

@@ -40,6 +40,12 @@ LoadPlugins = Annotated[
 ]
 """`load_plugin: LoadPlugins = None`: the plug-ins are loaded before the command begins, which need not look at it."""
 
+DataPaths = Annotated[
+    list[Path] | None,
+    typer.Option("--data-path", metavar="FILE.ptd", help="of a .pte: a file with weights of it; may be given again"),
+]
+"""`data_path: DataPaths = None`: the weights that are not in the program."""
+
 AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]
 

@@ -21,7 +21,7 @@ from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD
-from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.emit import ExternalConstants, emit_pte
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
@@ -50,6 +50,8 @@ class Compilation:
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
     source: str | Path | None = None
     """The file that the module was read from, which stays."""
+    external: ExternalConstants | None = None
+    """What collects the constants that lie beside the .pte; None leaves all of them in it."""
     strip_debug: bool = False
     """Whether the .pte leaves out where in the model each instruction comes from."""
     unmeasured: str | None = None
@@ -84,8 +86,8 @@ class Compilation:
         start = time.perf_counter()
         data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug))
         measured, self.unmeasured = measure_scratch(self.module, self.context, data)
-        if measured:
-            data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug))
+        if measured or self.external is not None:
+            data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug, external=self.external))
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return data
 

@@ -30,6 +30,7 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, planner_pass
 from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
+from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 
 if TYPE_CHECKING:
@@ -86,19 +87,27 @@ class ExecutorchBackendConfig:
     Attributes:
         memory_planning_pass: a `MemoryPlanningPass`, or the name of its planner.
         emit_stacktrace: whether the program says where in the model each instruction comes from, which errors at run time name.
+        external_constants: whether parameters and buffers that do not change lie in a `.ptd` file beside the program; or a function of a
+            constant, with its `name` in the model and `nbytes`, that names its file, or gives None for one that is in the program.
     """
 
     memory_planning_pass: str | MemoryPlanningPass = PipelineOptions.planner
     emit_stacktrace: bool = True
+    external_constants: bool | ExternalFile = False
 
 
 @dataclass(frozen=True, repr=False)
 class ExecutorchProgramManager(ExplainsMembers):
-    """A finished program: the bytes of a `.pte`, and the planned IR that they are."""
+    """A finished program: the bytes of a `.pte`, and the planned IR that they are.
+
+    Attributes:
+        tensor_data: the bytes of the `.ptd` files with its external constants, by their names without `.ptd`.
+    """
 
     buffer: bytes
     module: ModuleOp
     context: FlambeauContext
+    tensor_data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -117,6 +126,11 @@ class ExecutorchProgramManager(ExplainsMembers):
     def write_to_file(self, file: IO[bytes]) -> None:
         """Writes the `.pte` to an open binary file."""
         file.write(self.buffer)
+
+    def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
+        """Writes the `.ptd` files into a folder."""
+        for name, data in self.tensor_data.items():
+            (Path(outdir) / f"{name}.ptd").write_bytes(data)
 
     def __str__(self) -> str:
         return print_module(self.module)
@@ -186,7 +200,10 @@ class EdgeProgramManager(ExplainsMembers):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
         options = self.options if config is None else _planned(config, self.options)
         compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
-        return ExecutorchProgramManager(compilation.emit(), compilation.module, self.context)
+        compilation.external = _external(config)
+        buffer = compilation.emit()
+        tensor_data = {} if compilation.external is None else compilation.external.encoded()
+        return ExecutorchProgramManager(buffer, compilation.module, self.context, tensor_data)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""
@@ -358,6 +375,16 @@ def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> Pipel
     except ValueError as error:
         raise ValueError(f"memory_planning_pass {planner!r}: {error}") from error
     return found
+
+
+def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | None:
+    """What collects external constants. Raises TypeError for what neither says whether there are any nor names their files."""
+    given: object = False if config is None else config.external_constants
+    if isinstance(given, bool):
+        return ExternalConstants(all_external) if given else None
+    if not callable(given):
+        raise TypeError(f"external_constants is True, False, or a function that names the file of a constant, not {_full_name(given)}")
+    return ExternalConstants(given)
 
 
 def _operator_name(operator: Any) -> str:

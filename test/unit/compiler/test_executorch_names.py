@@ -84,7 +84,6 @@ ELSEWHERE = {
 """Names that tutorials import, beside those of `executorch.exir`, `executorch.export` and the runtime."""
 UNSEEN = {
     "EdgeCompileConfig(_use_edge_ops)",
-    "ExecutorchProgramManager.tensor_data",
     *(f"OpenvinoPartitioner{argument}" for argument in ("", "(op_names_to_skip)", "(op_types_to_skip)")),
 }
 """Names of other releases of ExecuTorch than the installed one, of objects, not classes, or in modules that need the package nncf."""

@@ -290,9 +290,12 @@ def plan_with(value: pte.Tensor) -> bytes:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (pte.Tensor(pte.ScalarType.QINT8, (2,), (0,)), "its element type is QINT8"),
-        (pte.Tensor(pte.ScalarType.FLOAT, (2,), (0,), shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_UNBOUND), "its sizes have no bounds"),
-        (pte.Tensor(pte.ScalarType.FLOAT, (2,), (0,), storage_offset=1), "it has a storage offset"),
+        (pte.Tensor(pte.ScalarType.QINT8, (2,), (0,)), "its element type is QINT8, which is not supported"),
+        (
+            pte.Tensor(pte.ScalarType.FLOAT, (2,), (0,), shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_UNBOUND),
+            "its sizes have no bounds, which is not supported",
+        ),
+        (pte.Tensor(pte.ScalarType.FLOAT, (2,), (0,), storage_offset=1), "it has a storage offset, which is not supported"),
         (
             pte.Tensor(
                 pte.ScalarType.FLOAT,
@@ -300,16 +303,16 @@ def plan_with(value: pte.Tensor) -> bytes:
                 (0,),
                 extra_tensor_info=pte.ExtraTensorInfo(fully_qualified_name="w", location=pte.TensorDataLocation.EXTERNAL),
             ),
-            "its data 'w' lies outside of the file",
+            "its data 'w' lies in a .ptd file, which is given with --data-path",
         ),
         (
             pte.Tensor(pte.ScalarType.FLOAT, (2,), (0,), extra_tensor_info=pte.ExtraTensorInfo(device_type=pte.DeviceType.CUDA)),
-            "it lies on a CUDA device",
+            "it lies on a CUDA device, which is not supported",
         ),
     ],
 )
 def test_what_the_dialect_cannot_say_is_refused(value: pte.Tensor, message: str) -> None:
-    with pytest.raises(pte.PteError, match=f"method 'm', value 0: {message}, which is not supported"):
+    with pytest.raises(pte.PteError, match=f"method 'm', value 0: {message}$"):
         read_pte(plan_with(value), FlambeauContext())
 
 

@@ -1,0 +1,65 @@
+"""Constants that lie beside a program, in `.ptd` files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from flambeau.runtime.flat_tensor import NamedTensor, TensorLayout, write_flat_tensor
+
+DEFAULT_FILE = "_default_external_constant"
+"""The name, without `.ptd`, of the file for all constants, which is ExecuTorch's."""
+
+
+_LITERAL = "lifted_tensor"
+"""Part of the name that torch.export gives a tensor that the model's code makes of numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant of a program: `name` is that of the parameter or buffer in the model, such as `layers.0.weight`."""
+
+    name: str
+    nbytes: int
+
+
+ExternalFile = Callable[[Constant], str | None]
+"""A function that names the file, without `.ptd`, of a constant; None leaves it in the program."""
+
+
+def all_external(constant: Constant) -> str:
+    """DEFAULT_FILE for every constant."""
+    return DEFAULT_FILE
+
+
+@dataclass
+class ExternalConstants:
+    """Decides which constants lie beside the program, and collects them, by file and by name."""
+
+    file_of: ExternalFile
+    files: dict[str, dict[str, NamedTensor]] = field(default_factory=dict[str, dict[str, NamedTensor]])
+
+    def place(self, name: str, whole: TensorLayout, layout: TensorLayout, data: memoryview) -> str | None:
+        """The name under which a tensor is found; None if it is in the program.
+
+        Args:
+            name: that of the constant.
+            whole: the layout of the constant.
+            layout: that of the tensor, which may be a view of the constant: then it has a name of its own, for the same bytes.
+            data: the bytes of the constant.
+
+        Raises:
+            TypeError: the function that names the file gives something else.
+        """
+        # What the model's code has as a literal stays in the program, as in ExecuTorch.
+        file = None if _LITERAL in name else self.file_of(Constant(name, len(data)))
+        if file is None:
+            return None
+        if not isinstance(cast(object, file), str) or not file:
+            raise TypeError(f"external_constants names the file of each constant, or gives None, not {file!r}")
+        key = name if layout == whole else f"{name}:{'x'.join(map(str, layout.sizes))}:{','.join(map(str, layout.dim_order))}"
+        self.files.setdefault(file.removesuffix(".ptd"), {})[key] = NamedTensor(key, data[: layout.nbytes], layout)
+        return key
+
+    def encoded(self) -> dict[str, bytes]:
+        """The bytes of each file, by its name without `.ptd`."""
+        return {name: write_flat_tensor(tensors.values()) for name, tensors in self.files.items()}
