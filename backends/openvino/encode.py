@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
@@ -13,7 +14,7 @@ from flambeau.backends.openvino.representation import OPEN, Layer, Port, write_m
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.extents import is_known, least
-from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i64, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i64, shape_of, ui8
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.rewriting.locations import module_paths
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from flambeau.backends.openvino import OpenvinoOptions
     from flambeau.passes.rewriting.constants import ModuleConstants
 
-ELEMENTS: dict[Attribute, tuple[str, str]] = {f32: ("f32", "FP32"), i1: ("boolean", "BOOL"), i64: ("i64", "I64")}
+ELEMENTS: dict[Attribute, tuple[str, str]] = {
+    f32: ("f32", "FP32"),
+    i1: ("boolean", "BOOL"),
+    i64: ("i64", "I64"),
+    i8: ("i8", "I8"),
+    ui8: ("u8", "U8"),
+}
 """The name of an element type in data, and in ports."""
 
 

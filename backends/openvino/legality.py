@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import i8
+
 from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, i1, normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, normalize_dim, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.checks import (
@@ -78,6 +80,12 @@ def _is_unmasked(op: SchemaOp) -> str | None:
     return "a row of its mask may hide everything" if op.argument("attn_mask") is not None else None
 
 
+def _scale_is_normal(op: SchemaOp) -> str | None:
+    """A scale that is a normal positive number of float32."""
+    scale = op.argument("scale")
+    return None if 2.0**-126 <= scale < 2.0**120 else f"its scale {scale} is no normal positive number of float32"
+
+
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _WHOLE = Rule(whole=True)
@@ -96,8 +104,15 @@ OPERATORS: dict[str, Rule] = {
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
     "_softmax": Rule((Limit("half_to_float", only=False),)),
+    # quantized numbers
+    "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8, ui8)),), checks=(_scale_is_normal,)),
+    "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8, ui8)),), checks=(_scale_is_normal,)),
+    "quantized_decomposed.dequantize_per_channel": Rule(
+        (Limit("input", dtypes=(i8, ui8)), Limit("zero_points", dtypes=(i32, i64))),
+        ("scales", "zero_points"),
+    ),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(output_padding_is_small,)),
+    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(output_padding_is_small,), dequantized=("weight",)),
     "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2))), whole=True),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),

@@ -10,17 +10,21 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.openvino.dialect import elementwise as e
 from flambeau.backends.openvino.dialect import movement, pooling, products, reductions
+from flambeau.backends.openvino.dialect import quantization as q
 from flambeau.backends.openvino.legality import reshape_pattern
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
 from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
+DESTINATIONS = {element: name for name, element in q.DESTINATIONS.items()}
 CONVERTERS = Converters("openvino")
 """One for each operator of the legality table."""
 
@@ -127,6 +131,31 @@ def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.SoftMaxLayerOp(op.operands[0], axis=_dim(op)).result
 
 
+# Quantized numbers
+
+
+@CONVERTERS("quantized_decomposed.quantize_per_tensor")
+def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Integers, by the floats that the least and the greatest of them stand for."""
+    assert isinstance(op, QuantizePerTensorOp)
+    kind = quantized_type(op)
+    limits = [(item - kind.zero_point) * kind.scale for item in (kind.low, kind.high)]
+    rounded = q.FakeQuantizeLayerOp(op.operands[0], *limits, float(kind.low), float(kind.high), levels=kind.high - kind.low + 1)
+    return q.ConvertLayerOp(rounded.result, destination_type=DESTINATIONS[kind.storage]).result
+
+
+@CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")
+def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    found = dequantized(op.result, constants)
+    if found is None:
+        raise BackendError("openvino: a scale or a zero point has no value")
+    kind, result = found.type, q.ConvertLayerOp(found.value, destination_type="f32").result
+    shape = () if kind.axis is None else [-1 if dim == kind.axis else 1 for dim in range(len(shape_of(found.value)))]
+    if any(kind.zero_points):
+        result = e.SubtractLayerOp(result, _constant(constants, "zero_point", np.reshape(kind.zero_points, shape))).result
+    return e.MultiplyLayerOp(result, _constant(constants, "scale", np.reshape(kind.scales, shape))).result
+
+
 # Products
 
 
@@ -140,12 +169,19 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if transposed:
         numbers["output_padding"] = lists[3]
     if groups > 1:
-        weight = _reshaped(weight, constants, (groups, shape[0] // groups, *shape[1:]))
+        weight = _grouped(weight, (groups, shape[0] // groups, *shape[1:]), constants)
         kind = products.GroupConvolutionBackpropDataLayerOp if transposed else products.GroupConvolutionLayerOp
     else:
         kind = products.ConvolutionBackpropDataLayerOp if transposed else products.ConvolutionLayerOp
     result = kind(x, weight, **numbers).result
     return result if bias is None else e.AddLayerOp(result, _reshaped(bias, constants, (1, -1, *(1,) * rank))).result
+
+
+def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants) -> SSAValue:
+    """A weight with a dimension of groups: a constant, or what integers stand for."""
+    if constants.is_constant(weight):
+        return _reshaped(weight, constants, shape)
+    return movement.ReshapeLayerOp(weight, tuple(shape)).result
 
 
 @CONVERTERS("linear")

@@ -24,3 +24,18 @@ func.func @heads(%x: tensor<?x?x8xf32, #edge.layout<sizes = [b in [1, 4], n in [
   %2 = edge.view_copy(%1) {size = [b, 8 * n]} : (tensor<?x2x?x4xf32, #edge.layout<sizes = [b, 2, n, 4]>>) -> tensor<?x?xf32, #edge.layout<sizes = [b, 8 * n]>>
   func.return %2 : tensor<?x?xf32, #edge.layout<sizes = [b, 8 * n]>>
 }
+
+// Integers are floats rounded to as many levels, and become floats again in two steps.
+// CHECK-LABEL: delegate.partition @integers_openvino_0
+// CHECK-NEXT:    %[[F:.*]] = openvino.FakeQuantize(%x) {input_low = -65.5, input_high = 62.0, output_low = -128.0, output_high = 127.0, levels = 256}
+// CHECK-NEXT:    %[[Q:.*]] = openvino.Convert(%[[F]]) {destination_type = "i8"} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xi8>
+// CHECK-NEXT:    %[[C:.*]] = openvino.Convert(%[[Q]]) {destination_type = "f32"} : (tensor<1x4x8x8xi8>) -> tensor<1x4x8x8xf32>
+// CHECK:         %[[S:.*]] = openvino.Subtract(%[[C]], {{.*}})
+// CHECK:         %[[X:.*]] = openvino.Multiply(%[[S]], {{.*}})
+// CHECK-NEXT:    openvino.ReLU(%[[X]])
+func.func @integers(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = quantized_decomposed.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x4x8x8xi8>) -> tensor<1x4x8x8xf32>
+  %2 = edge.relu(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  func.return %2 : tensor<1x4x8x8xf32>
+}

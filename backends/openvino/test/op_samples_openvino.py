@@ -45,6 +45,16 @@ SAMPLES: dict[str, Samples] = {
     **{f"openvino.{name}": positive for name in ("Log", "Sqrt")},
     **{f"openvino.{name}": binary for name in BINARY},
     **{f"openvino.Reduce{name}": reduction for name in ("Max", "Mean", "Min", "Sum")},
+    "openvino.Convert": lambda rng: [
+        (rng.integers(-128, 128, (2, 3)).astype(np.int8), "f32"),
+        (rng.integers(0, 256, (5,)).astype(np.uint8), "f32"),
+        (np.rint(f32(rng, 2, 3) * 20), "i8"),
+        (np.rint(np.abs(f32(rng, 7)) * 20), "u8"),
+    ],
+    "openvino.FakeQuantize": lambda rng: [
+        (f32(rng, 2, 3, 5), -1.28, 1.27, -128.0, 127.0, 256),
+        (f32(rng, 30), -0.5, 1.25, 0.0, 255.0, 256, "numpy"),
+    ],
     "openvino.AdaptiveAvgPool": lambda rng: [(f32(rng, 1, 2, 7, 6), (3, 4))],
     "openvino.AvgPool": lambda rng: [*pool(True)(rng), *pool(False)(rng)],
     "openvino.Broadcast": lambda rng: [(f32(rng, 3, 1), (2, 1, 4))],

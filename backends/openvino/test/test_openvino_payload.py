@@ -122,7 +122,11 @@ DAMAGES: list[tuple[str, str, str]] = [
     ('from-layer="0"', 'from-layer="99"', r"an edge leads from layer 99 to layer \d+ of \d+"),
     ('to-port="1"', 'to-port="0"', r"port 0 of layer \d+ gets two tensors"),
     ('to-port="1"', 'to-port="x"', "'x' is not a number"),
-    ('element_type="f32" shape="1', 'element_type="f64" shape="1', "layer 0, Parameter, is of 'f64'; f32, boolean, i64 are supported here"),
+    (
+        'element_type="f32" shape="1',
+        'element_type="f64" shape="1',
+        "layer 0, Parameter, is of 'f64'; f32, boolean, i64, i8, u8 are supported here",
+    ),
     (r'shape="1\.\.4', 'shape="4..1', r"layer 0, Parameter, has a size '4\.\.1'"),
     (
         '<port id="0" precision="FP32"><dim>-1</dim>',

@@ -1,0 +1,75 @@
+"""Networks of quantized numbers: in one call, with weights of 8 bits, and near what PyTorch computes of the same integers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_programs import seed
+from xdsl.dialects.builtin import ModuleOp, i8
+
+import flambeau
+from flambeau import to_edge
+from flambeau.backends.openvino.decode import decode
+from flambeau.dialects.ir.tensor_types import element_of, f32, numel
+from flambeau.dialects.ml_program import GlobalOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.runtime import Runtime
+from flambeau.runtime.pte import read_program
+
+F = nn.functional
+
+
+class Network(nn.Module):
+    """Layers of each kind, and what stands between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        self.depthwise, self.groups = nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.Conv2d(16, 16, 1, groups=4)
+        self.last = nn.Linear(32, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        y = F.hardswish(self.depthwise(x) + x)
+        return self.last(torch.cat((y, self.groups(y).sigmoid()), 1).mean((2, 3)))
+
+
+def quantized(recipe: Any) -> tuple[torch.export.ExportedProgram, Tensor]:
+    seed()
+    samples = [(torch.randn(1, 3, 12, 12),) for _ in range(6)]
+    return flambeau.quantize((Network().eval(), samples[0]), samples, recipe).program, samples[1][0]
+
+
+@pytest.mark.parametrize(("recipe", "weights"), [("int8", 3), ("w8", 4)])
+@pytest.mark.usefixtures("openvino_library")
+def test_a_network_is_one_call_with_integers_for_weights(recipe: Any, weights: int):
+    """The recipe int8 leaves convolutions of several groups in floats."""
+    program, x = quantized(recipe)
+    edge = to_edge(program).to_backend("openvino")
+    assert not edge.survey("openvino").refused
+    data = bytes(edge.to_executorch().buffer)
+    context = FlambeauContext()
+    constants = [op.type for op in payload_of(data, context).walk() if isinstance(op, GlobalOp)]
+    assert Counter(element_of(kind) for kind in constants if numel(kind) > 32) == Counter({i8: weights} | ({f32: 1} if weights < 4 else {}))
+    expected = program.module()(x).detach().numpy()
+    for run in (
+        lambda: run_payload("OpenvinoBackend", memoryview(delegate_of(data)), {}, [x.numpy()])[0],
+        lambda: Runtime.get().load_program(data).load_method("forward").execute([x.numpy()])[0],
+    ):
+        assert np.abs(np.asarray(run()) - expected).max() / np.abs(expected).max() < 0.03
+
+
+def delegate_of(data: bytes) -> bytes:
+    """The payload of a program's only call."""
+    (delegate,) = read_program(data).execution_plan[0].delegates
+    return bytes(delegate.processed)
+
+
+def payload_of(data: bytes, context: FlambeauContext) -> ModuleOp:
+    return decode(memoryview(delegate_of(data)), {}, context.blobs)
