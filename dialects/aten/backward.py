@@ -6,20 +6,19 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.convolution import ConvolutionOp, by_group, columns, cross_correlate, taps, transposed_convolve
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.embedding import require_indices, require_long
 from flambeau.dialects.aten.matmul import common_element
-from flambeau.dialects.aten.norm import NativeGroupNormOp, require_parameters
 from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors
 from flambeau.dialects.ir.extents import provably_equal
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, may_equal, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element, require_shape
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_float, may_equal, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -47,6 +46,11 @@ def masked(gradients: Sequence[Array | None], mask: Mask, like: Array) -> tuple[
     )
 
 
+def wide_element(x: SSAValue) -> ElementType:
+    """The type in which sums of a tensor's elements are computed."""
+    return f32 if element_of(x) in (f16, bf16) else element_of(x)
+
+
 @aten(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, "
     "bool scale_grad_by_freq) -> Tensor",
@@ -71,6 +75,20 @@ class EmbeddingDenseBackwardOp(SchemaOp):
         kept = flat != padding_idx
         np.add.at(result, flat[kept], rows[kept])
         return result.astype(grad.dtype)
+
+    @staticmethod
+    def decompose(grad: SSAValue, /, indices: SSAValue, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> SSAValue:
+        flat = aten.view(to_element(indices, i64), (-1,))
+        wide = f64 if scale_grad_by_freq and not is_float(element_of(grad)) else wide_element(grad)
+        size = (shape_of(flat)[0], shape_of(grad)[-1])
+        rows = aten.view(to_element(grad, wide), size)
+        if scale_grad_by_freq:
+            counts = aten.scatter_add(aten.full((num_weights,), 0, wide), 0, flat, aten.full(size[:1], 1, wide))
+            rows = aten.div.Tensor(rows, aten.unsqueeze(aten.index_select(counts, 0, flat), 1))
+        if padding_idx >= 0:
+            rows = aten.where.ScalarOther(aten.unsqueeze(aten.ne.Scalar(flat, padding_idx), 1), rows, 0)
+        sums = aten.scatter_add(aten.full((num_weights, size[1]), 0, wide), 0, aten.expand(aten.unsqueeze(flat, 1), size), rows)
+        return to_element(sums, element_of(grad))
 
 
 @aten(
@@ -113,7 +131,7 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
     def decompose(grad: SSAValue, x: SSAValue, /, indices: SSAValue) -> SSAValue:
         *batch, height, width = shape_of(x)
         windows = (math.prod(batch), math.prod(shape_of(grad)[-2:]))
-        wide = to_element(grad, f64 if element_of(x) == f64 else f32)
+        wide = to_element(grad, wide_element(x))
         nothing = aten.full((windows[0], height * width), 0, element_of(wide))
         sums = aten.scatter_add(nothing, 1, aten.view(indices, windows), aten.view(wide, windows))
         return to_element(aten.view(sums, shape_of(x)), element_of(x))
@@ -126,7 +144,7 @@ def places(count: int) -> SSAValue:
 
 def spread_over_windows(grad: SSAValue, x: SSAValue, bounds: Sequence[tuple[SSAValue, SSAValue, SSAValue | None]]) -> SSAValue:
     """Each window's gradient at all its places, by a matrix per dimension: `bounds` are where windows start and end, and their divisors."""
-    element = f64 if element_of(x) == f64 else f32
+    element = wide_element(x)
     matrices: list[SSAValue] = []
     for extent, (start, end, divisor) in zip(shape_of(x)[-2:], bounds, strict=True):
         inside = aten.logical_and(aten.ge.Tensor(places(extent), start), aten.lt.Tensor(places(extent), end))
@@ -240,109 +258,6 @@ class AdaptiveAvgPool2dBackwardOp(SchemaOp):
             end = aten.div.Scalar_mode(aten.add.Scalar(products, extent + count - 1), count, "floor")
             bounds.append((start, end, aten.sub.Tensor(end, start)))
         return spread_over_windows(grad, x, bounds)
-
-
-def normalized_gradient(grad: Array, normalized: Array, deviation: Array, axes: tuple[int, ...]) -> Array:
-    """The gradient through x -> (x - mean) * deviation over `axes`."""
-    mean = grad.mean(axis=axes, keepdims=True)
-    along = (grad * normalized).mean(axis=axes, keepdims=True)
-    return (grad - mean - normalized * along) * deviation
-
-
-@aten(
-    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
-    "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    core=True,
-)
-class NativeLayerNormBackwardOp(SchemaOp):
-    """The gradients of a layer norm's input, weight and bias."""
-
-    takes = FLOATS
-
-    @staticmethod
-    def infer(grad: Tensor, x: Tensor, /, weight: Tensor | None, bias: Tensor | None, output_mask: Mask) -> tuple[Tensor, ...]:
-        require_gradient(grad, shape_of(x))
-        element = element_of(x)
-        return tuple(wanted(kind, element, present) for kind, present in zip((x, weight, bias), output_mask, strict=True))
-
-    @staticmethod
-    def numpy(
-        grad: Array,
-        x: Array,
-        /,
-        normalized_shape: Numbers,
-        mean: Array,
-        rstd: Array,
-        weight: Array | None,
-        bias: Array | None,
-        output_mask: Mask,
-    ) -> tuple[Array, ...]:
-        rank = x.ndim - len(normalized_shape)
-        wide, deviation = widened(grad), widened(rstd)
-        normalized = (widened(x) - widened(mean)) * deviation
-        scaled = wide if weight is None else wide * widened(weight)
-        batch = tuple(range(rank))
-        of_weight = None if weight is None else (wide * normalized).sum(axis=batch)
-        of_bias = None if bias is None else wide.sum(axis=batch)
-        of_input = normalized_gradient(scaled, normalized, deviation, tuple(range(rank, x.ndim)))
-        return masked((of_input, of_weight, of_bias), output_mask, x)
-
-
-@aten(
-    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
-    "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    core=True,
-)
-class NativeGroupNormBackwardOp(SchemaOp):
-    """The gradients of a group norm's input, weight and bias."""
-
-    takes = FLOATS
-
-    @staticmethod
-    def infer(
-        grad: Tensor,
-        x: Tensor,
-        mean: Tensor,
-        rstd: Tensor,
-        weight: Tensor | None,
-        batch: int,
-        channels: int,
-        size: int,
-        /,
-        group: int,
-        output_mask: Mask,
-    ) -> tuple[Tensor, ...]:
-        require_gradient(grad, shape_of(x))
-        require_same_element(grad, x)
-        require_parameters(x, mean, rstd, weight)
-        result, _, stats = NativeGroupNormOp.infer(x, weight, None, batch, channels, size, group)
-        element = element_of(result)
-        for name, statistics in (("mean", mean), ("rstd", rstd)):
-            require_shape(name, statistics, shape_of(stats))
-        vector = tensor(element, (channels,))
-        return tuple(wanted(kind, element, present) for kind, present in zip((x, vector, vector), output_mask, strict=True))
-
-    @staticmethod
-    def numpy(
-        grad: Array,
-        x: Array,
-        mean: Array,
-        rstd: Array,
-        weight: Array | None,
-        batch: int,
-        channels: int,
-        size: int,
-        /,
-        group: int,
-        output_mask: Mask,
-    ) -> tuple[Array, ...]:
-        apart = (batch, group, channels // group, size)
-        deviation, center = (widened(part).reshape(batch, group, 1, 1) for part in (rstd, mean))
-        wide, normalized = widened(grad).reshape(apart), (widened(x).reshape(apart) - center) * deviation
-        scaled = wide if weight is None else wide * widened(weight).reshape(1, group, -1, 1)
-        of_input = normalized_gradient(scaled, normalized, deviation, (2, 3)).reshape(x.shape)
-        of_weight = (wide * normalized).sum(axis=(0, 3)).reshape(-1)
-        return masked((of_input, of_weight, wide.sum(axis=(0, 3)).reshape(-1)), output_mask, x)
 
 
 @aten(

@@ -80,8 +80,6 @@ KNOWN: tuple[Known, ...] = (
     *_listed("numpy differs", "*", FEWER_CHECKS, "aten.repeat_interleave.self_Tensor", "aten.repeat_interleave.Tensor"),
     # What programs do not do.
     *_listed("* on *", "* int64", NO_KERNEL, "aten.avg_pool2d_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "aten.embedding_dense_backward"),
-    *_listed("* on *", "*", NO_KERNEL, "aten.native_*_norm_backward"),
     *_listed(
         "* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams_symmetric.tensor", "quantized_decomposed.choose_qparams_per_token"
     ),
