@@ -15,8 +15,8 @@ from flambeau.dialects.aten.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.philox import stream
 from flambeau.dialects.aten.random import DrawnOp
 from flambeau.dialects.ir.extents import exceeds
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
-from flambeau.dialects.schema.families import FLOATS, chosen_element
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, shape_of, tensor
+from flambeau.dialects.schema.families import FLOATS, chosen_element, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array
@@ -118,6 +118,67 @@ class GeometricOp(DistributedOp):
     @staticmethod
     def formula(drawn: Any, first: float, second: float) -> Any:
         return np.floor(np.log1p(-drawn) * (1 / math.log1p(-first))) + 1.0
+
+
+class TrialsOp(SchemaOp):
+    """1 where a trial succeeds, else 0."""
+
+    random = True
+
+    @staticmethod
+    def infer(x: Tensor, p: Tensor | float, /) -> Tensor:
+        if isinstance(p, float | int):
+            if not 0 <= p <= 1:
+                raise ValueError(f"p must be a probability, got {p}")
+        else:
+            require_category("a probability", p, at_least=2)
+            if broadcast(shape_of(x), shape_of(p)) != shape_of(x):
+                raise ValueError(f"probabilities {list(shape_of(p))} do not broadcast to {list(shape_of(x))}")
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, p: Array | float, /) -> Array:
+        return (stream().uniform(x.shape, f32).astype("float64") < p).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, p: SSAValue | float, /) -> SSAValue:
+        drawn = to_element(aten.rand(shape_of(x), f32), f64)
+        succeeds = aten.lt.Tensor(drawn, to_element(p, f64)) if isinstance(p, SSAValue) else aten.lt.Scalar(drawn, float(p))
+        return to_element(succeeds, element_of(x))
+
+
+@aten("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
+class BernoulliPOp(TrialsOp):
+    """1 where a trial succeeds, each with probability p, else 0, in place of the elements."""
+
+    random = True
+
+
+@aten("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor")
+class BernoulliTensorOp(TrialsOp):
+    """1 where a trial succeeds, each with a probability of its own, else 0, in place of the elements."""
+
+    random = True
+
+
+@aten("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")
+class BernoulliOp(SchemaOp):
+    """1 where a trial succeeds, else 0; the elements are the probabilities."""
+
+    takes = FLOATS
+    random = True
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(element_of(x), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return TrialsOp.numpy(x, x)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return TrialsOp.decompose(x, x)
 
 
 @aten("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor")

@@ -9,12 +9,13 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.permute import permute
 from flambeau.dialects.aten.shape import view
 from flambeau.dialects.ir.extents import differ, provably_equal
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, may_equal, promote, shape_of, tensor
-from flambeau.dialects.schema.families import sum_element
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, dtype_of, element_of, may_equal, promote, shape_of, tensor
+from flambeau.dialects.schema.families import NUMBERS, reduced_dims, require_same_element, sum_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -195,3 +196,58 @@ class EinsumOp(SchemaOp):
             value, labels = contract(value, labels, other, names, later, extents)
         value, labels = summed(value, labels, set(output))
         return permute(value, [labels.index(label) for label in output])
+
+
+@aten(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor"
+)
+class TrilinearOp(SchemaOp):
+    """The sums over some dimensions of the product of three tensors, each of which is given dimensions of size 1 first."""
+
+    takes = NUMBERS
+
+    @staticmethod
+    def expanded(x: Tensor, dims: Sequence[int]) -> list[int]:
+        """A shape with a dimension of size 1 in each of these places, one after another."""
+        shape = list(shape_of(x))
+        for dim in sorted(dims):
+            shape.insert(dim, 1)
+        return shape
+
+    @staticmethod
+    def infer(
+        a: Tensor, b: Tensor, c: Tensor, expand1: Sequence[int], expand2: Sequence[int], expand3: Sequence[int], sumdim: Sequence[int], /
+    ) -> Tensor:
+        require_same_element(a, b)
+        require_same_element(a, c)
+        shape: Sequence[int] = ()
+        for x, dims in ((a, expand1), (b, expand2), (c, expand3)):
+            shape = broadcast(shape, TrilinearOp.expanded(x, dims))
+        summed = reduced_dims(sumdim, len(shape)) if sumdim else ()
+        return tensor(element_of(a), [size for dim, size in enumerate(shape) if dim not in summed])
+
+    @staticmethod
+    def numpy(
+        a: Array, b: Array, c: Array, expand1: Sequence[int], expand2: Sequence[int], expand3: Sequence[int], sumdim: Sequence[int], /
+    ) -> Array:
+        parts = [np.expand_dims(widened(x), tuple(dims)) for x, dims in ((a, expand1), (b, expand2), (c, expand3))]
+        return (parts[0] * parts[1] * parts[2]).sum(axis=tuple(sumdim)).astype(a.dtype)
+
+    @staticmethod
+    def decompose(
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        expand1: Sequence[int],
+        expand2: Sequence[int],
+        expand3: Sequence[int],
+        sumdim: Sequence[int],
+        /,
+    ) -> SSAValue:
+        parts: list[SSAValue] = []
+        for x, dims in ((a, expand1), (b, expand2), (c, expand3)):
+            for dim in sorted(dims):
+                x = aten.unsqueeze(x, dim)
+            parts.append(x)
+        product = aten.mul.Tensor(aten.mul.Tensor(parts[0], parts[1]), parts[2])
+        return to_element(aten.sum.dim_IntList(product, sumdim), element_of(a)) if sumdim else product

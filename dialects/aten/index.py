@@ -140,6 +140,11 @@ class UnsafeIndexPutOp(SchemaOp):
         return aten.index_put(x, indices, values, accumulate)
 
 
+@aten("_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor")
+class IndexPutImplOp(UnsafeIndexPutOp):
+    """As `index_put`; `unsafe` says that the indices are known to be in range."""
+
+
 def vector_length(index: Tensor) -> int:
     """The number of indices of a vector or a 0-d tensor. Raises ValueError, TypeError."""
     require_indices(index)

@@ -118,8 +118,10 @@ class AddedProductOp(SchemaOp):
     """The row of the product."""
 
     def whole(self) -> bool:
-        """A factor that PyTorch takes without its fraction is for other operators."""
-        return all(in_element(self.argument(name), element_of(self.result)) == self.argument(name) for name in ("beta", "alpha"))
+        """A float that PyTorch takes as an integer, perhaps without its fraction, is for other operators."""
+        element = element_of(self.result)
+        found = [(factor, in_element(factor, element)) for factor in (self.argument(name) for name in ("beta", "alpha"))]
+        return all(taken == factor and isinstance(factor, float) == isinstance(taken, float) for factor, taken in found)
 
     @classmethod
     def infer(cls, x: Tensor, a: Tensor, b: Tensor, /, beta: float = 1, alpha: float = 1) -> Tensor:

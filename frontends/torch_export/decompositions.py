@@ -40,19 +40,30 @@ def _with_diagonal(x: torch.Tensor, value: complex, wrap: bool = False) -> torch
     return x.masked_fill(distance == 0, value)
 
 
+def _threshold_gradient(grad: torch.Tensor, x: torch.Tensor, threshold: float) -> torch.Tensor:
+    promoted = torch.promote_types(grad.dtype, x.dtype)
+    if promoted != grad.dtype:
+        raise TypeError(f"the export says that the result is {grad.dtype}, and eager PyTorch gives {promoted}; convert both operands to it")
+    return torch.where(x <= threshold, 0, grad)
+
+
 _FORMS: dict[Overload, Callable[..., Any]] = {
     torch.ops.prims.convert_element_type.default: _converted,
     torch.ops.aten.fill_diagonal_.default: _with_diagonal,
     torch.ops.aten.polygamma_.default: _polygamma,
+    torch.ops.aten.threshold_backward.default: _threshold_gradient,
 }
-"""What computes the same as an operator that PyTorch makes only of operators that write to memory."""
+"""What computes the same as an operator that PyTorch makes only of operators that write to memory, or not as eager PyTorch computes it."""
 _SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
 
 def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
     """What PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
-    found = (_FORMS.get(overload), _TABLE.get(overload), getattr(overload, "impl_aten", None))
+    if overload in _FORMS:
+        yield _FORMS[overload]
+        return
+    found = (_TABLE.get(overload), getattr(overload, "impl_aten", None))
     yield from (meaning for meaning in found if meaning is not None)
     for key in (DispatchKey.CompositeImplicitAutograd, DispatchKey.CompositeExplicitAutograd):
         if has_kernel(overload, key):

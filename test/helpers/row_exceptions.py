@@ -123,7 +123,10 @@ KNOWN: tuple[Known, ...] = (
     *_listed("row refuses", "use_input_stats = True", TRAINING, "aten.instance_norm"),
     *_listed("row refuses", "dropout_p = 0.5", TRAINING, "aten.scaled_dot_product_attention"),
     *_listed("row refuses", "ord = 2", SINGULAR, "aten.linalg_*norm"),
+    *_listed("torch refuses", "tensor 2 *", STRIDES, "aten._trilinear"),
+    *_listed("row refuses", "tensor ? empty", FEWER_CHECKS, "aten._trilinear"),
     # Extremes.
+    *_listed("numpy differs", "special *", OWN_STEPS, "aten._trilinear"),
     *_listed("numpy differs", "special *", OVERFLOW, "aten.gcd", "aten.lcm", "aten.special_zeta*", "aten.special_scaled_modified_bessel_*"),
     *_listed("numpy differs", "special float64", OVERFLOW, "aten.lgamma"),
     *_listed("numpy differs", "special *", OVERFLOW, "aten.add.*", "aten.sub.*", "aten.rsub.*", "aten.fmod.*", "aten.remainder.*"),

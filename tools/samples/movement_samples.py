@@ -125,7 +125,10 @@ MATMUL: dict[str, Samples] = {
         (rng.integers(0, 256, (3, 5)).astype(np.uint8), rng.integers(-128, 128, (5, 4)).astype(np.int8)),
     ],
     "bmm": floats(((5, 2, 3), (5, 3, 4))),
-    "addmm": floats(((4,), (2, 3), (3, 4)), ((2, 4), (2, 3), (3, 4), 0.5, 2.0), ((2, 1), (2, 3), (3, 4), 0, 1)),
+    "addmm": lambda rng: [
+        *floats(((4,), (2, 3), (3, 4)), ((2, 4), (2, 3), (3, 4), 0.5, 2.0), ((2, 1), (2, 3), (3, 4), 0, 1))(rng),
+        (rng.integers(-5, 5, 4), rng.integers(-5, 5, (2, 3)), rng.integers(-5, 5, (3, 4)), 1, 2.0),
+    ],
     "baddbmm": floats(((5, 2, 4), (5, 2, 3), (5, 3, 4)), ((4,), (5, 2, 3), (5, 3, 4), 0.5, 2.0), ((1, 2, 4), (5, 2, 3), (5, 3, 4), 0, 0.5)),
     "addbmm": floats(((2, 4), (5, 2, 3), (5, 3, 4)), ((4,), (5, 2, 3), (5, 3, 4), 0.5, 2.0)),
     "matmul": floats(
@@ -285,6 +288,10 @@ INDEX: dict[str, Samples] = {
         (f32(rng, 4, 5), [below(rng, 4, 6)], f32(rng), True),
         (f32(rng, 4, 5), [mask(rng, 4, 5)], f32(rng)),
     ],
+    "_index_put_impl": lambda rng: [
+        (f32(rng, 4, 5), [below(rng, 4, 6), below(rng, 5, 6)], f32(rng, 6), True, True),
+        (f32(rng, 4, 5), [None, np.array([3, 0])], f32(rng, 4, 2), False, False),
+    ],
     "_unsafe_index_put": lambda rng: [(f32(rng, 4, 5), [below(rng, 4, 6), below(rng, 5, 6)], f32(rng, 6), True)],
     "index_select": lambda rng: [(f32(rng, 4, 5), 1, below(rng, 5, 3)), (f32(rng, 4, 5), 0, below(rng, 4).astype(np.int32))],
     "index_add": lambda rng: [
@@ -418,6 +425,7 @@ def equations(*calls: tuple[str, tuple[tuple[int, ...], ...]]) -> Samples:
 
 
 CONTRACTION: dict[str, Samples] = {
+    "_trilinear": floats(((5, 3), (4, 3, 6), (5, 6), [1, 3], [0], [1, 2], [2, 3])),
     "einsum": equations(
         ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
         ("ij,jk", ((3, 4), (4, 5))),
