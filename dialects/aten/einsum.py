@@ -198,9 +198,7 @@ class EinsumOp(SchemaOp):
         return permute(value, [labels.index(label) for label in output])
 
 
-@aten(
-    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor"
-)
+@aten("_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor")
 class TrilinearOp(SchemaOp):
     """The sums over some dimensions of the product of three tensors, each of which is given dimensions of size 1 first."""
 

@@ -47,21 +47,46 @@ def _threshold_gradient(grad: torch.Tensor, x: torch.Tensor, threshold: float) -
     return torch.where(x <= threshold, 0, grad)
 
 
-_FORMS: dict[Overload, Callable[..., Any]] = {
-    torch.ops.prims.convert_element_type.default: _converted,
-    torch.ops.aten.fill_diagonal_.default: _with_diagonal,
-    torch.ops.aten.polygamma_.default: _polygamma,
-    torch.ops.aten.threshold_backward.default: _threshold_gradient,
+def _grouped_product(x: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor | None = None, *others: object) -> torch.Tensor:
+    """The rows of each group times the matrix of the group: all rows by each matrix, and of that the rows of its group."""
+    if offsets is None or x.dim() != 2 or weight.dim() != 3 or any(other is not None for other in others):
+        raise TypeError(
+            "groups of rows, without a bias or another type of result, are what has a form: call it for a matrix and a batch of them"
+        )
+    place = torch.arange(x.shape[0], device=x.device)
+    result = x.new_zeros(x.shape[0], weight.shape[2])
+    for group in range(weight.shape[0]):
+        inside = place < offsets[group]
+        if group:
+            inside = inside & (place >= offsets[group - 1])
+        result = torch.where(inside.unsqueeze(1), x @ weight[group], result)
+    return result
+
+
+def _bins(*_: object) -> torch.Tensor:
+    raise TypeError(
+        "the numbers in its operand decide its size; for numbers below n use x.new_zeros(n).scatter_add(0, x, torch.ones_like(x))"
+    )
+
+
+_FORMS: Mapping[str, Callable[..., Any]] = {
+    "prims::convert_element_type": _converted,
+    "aten::bincount": _bins,
+    "aten::fill_diagonal_": _with_diagonal,
+    "aten::polygamma_": _polygamma,
+    "aten::threshold_backward": _threshold_gradient,
+    "aten::_grouped_mm": _grouped_product,
+    "transformers::grouped_mm_fallback": _grouped_product,
 }
-"""What computes the same as an operator that PyTorch makes only of operators that write to memory, or not as eager PyTorch computes it."""
+"""By name: what computes an operator that PyTorch makes only of writes to memory or of Python loops, or makes wrongly."""
 _SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
 
 def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
     """What PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
-    if overload in _FORMS:
-        yield _FORMS[overload]
+    if (form := _FORMS.get(overload.name())) is not None:
+        yield form
         return
     found = (_TABLE.get(overload), getattr(overload, "impl_aten", None))
     yield from (meaning for meaning in found if meaning is not None)

@@ -182,7 +182,9 @@ SAMPLES: dict[str, Samples] = {
     "aten.uniform": unary((), (-2.0, 3.0)),
     "aten.exponential": unary((), (2.5,)),
     "aten.bernoulli": lambda rng: [(rng.random((2, 5), np.float32),)],
-    "aten.bernoulli.p": lambda rng: [(make(rng, (2, 5), dtype), p) for dtype in ("float32", "float16", "int64", "bool") for p in (0.25, 1.0)],
+    "aten.bernoulli.p": lambda rng: [
+        (make(rng, (2, 5), dtype), p) for dtype in ("float32", "float16", "int64", "bool") for p in (0.25, 1.0)
+    ],
     "aten.bernoulli.Tensor": lambda rng: [(make(rng, (2, 5), dtype), rng.random(5, np.float32)) for dtype in ("float32", "int64")],
     "aten.geometric": lambda rng: [(make(rng, (2, 5), dtype), 0.25) for dtype in ("float32", "float16", "int64", "uint8")],
     "aten.cauchy": unary((), (1.0, 0.5)),

@@ -141,3 +141,42 @@ def test_a_transform_takes_any_length_though_a_decomposition_of_pytorch_fixes_it
     for length in (10, 2, 3, 16):
         x = torch.randn(2, length, 3)
         torch.testing.assert_close(torch.as_tensor(method.execute((x,))[0]), model(x), rtol=1e-5, atol=1e-5)
+
+
+def test_rows_of_groups_are_multiplied_by_the_matrices_of_their_groups() -> None:
+    operator: Any = cast(Any, torch)._grouped_mm
+    x, weight, offsets = torch.randn(10, 16), torch.randn(4, 16, 24), torch.tensor([3, 3, 7, 10], dtype=torch.int32)
+
+    def multiplied(x: Tensor, offsets: Tensor) -> Tensor:
+        return operator(x.bfloat16(), weight.bfloat16(), offsets).float()
+
+    program = export(multiplied, x, offsets)
+    method = Runtime.get().load_program(to_edge(program).to_executorch().buffer).load_method("forward")
+    (found,) = method.execute((x, offsets))
+    torch.testing.assert_close(torch.as_tensor(found), multiplied(x, offsets), rtol=2e-2, atol=2e-2)
+
+
+def counted(x: Tensor) -> Tensor:
+    return torch.bincount(x)
+
+
+def above(grad: Tensor, x: Tensor) -> Tensor:
+    return torch.ops.aten.threshold_backward(grad, x, 0.5)
+
+
+WITHOUT_FORM: dict[str, tuple[Any, tuple[Tensor, ...], str]] = {
+    "bincount": (counted, (torch.tensor([1, 3]),), "the numbers in its operand decide its size; for numbers below n use x.new_zeros(n)"),
+    "threshold_backward": (
+        above,
+        (torch.tensor([1, 3]), torch.tensor([0.1, 0.9])),
+        "the export says that the result is torch.int64, and eager PyTorch gives torch.float32; convert both operands to it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_FORM)
+def test_what_has_no_form_says_what_to_do_instead(name: str) -> None:
+    function, operands, message = WITHOUT_FORM[name]
+    with pytest.raises(PassError) as caught:
+        to_edge(export(function, *operands))
+    assert message in str(caught.value)
