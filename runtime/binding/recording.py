@@ -81,6 +81,7 @@ class Recording:
         """Room for `capacity` events of a method. Raises ValueError."""
         capacity = whole_number(capacity, 1, 2**32 - 1, "a number of events")
         self._records = (CRecord * capacity)()
+        ctypes.memset(self._records, 0, ctypes.sizeof(self._records))  # so that the system has given the pages
         clock = ctypes.cast(library().fl_monotonic_clock, ctypes.c_void_p)
         self.recorder = CRecorder(records=self._records, capacity=capacity, clock=clock)
         self._method = method  # the names of its operators lie in its memory

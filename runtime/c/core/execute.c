@@ -355,11 +355,13 @@ static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *
     return;
   }
   fl_event event = {.name = fl_method_name(method), .position = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
-  if (instruction != NULL && fl_plan_open(method->program, method->index, &plan)) {
+  if (instruction != NULL) {
     event.name = fl_instruction_name(instruction);
     event.position = at;
     event.kind = instruction->kind; /* both are the union tag of the file */
-    event.chain = fl_plan_chain_of(&plan, &at);
+    if (method->has_chains && fl_plan_open(method->program, method->index, &plan)) {
+      event.chain = fl_plan_chain_of(&plan, &at);
+    }
     event.instruction = at;
     if (event.name != NULL) {
       event.args = instruction->to.args;
@@ -381,6 +383,8 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
   if (!fl_is_ready(method)) {
     return fl_not_ready(error);
   }
+  fl_plan plan;
+  method->has_chains = !fl_plan_open(method->program, method->index, &plan) || plan.chains.count > 1;
   method->hook = hook;
   method->hook_user = user;
   return FL_OK;

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from runtime_programs import stock
+from runtime_programs import call, plan, stock, tensor, write
 
-from flambeau.runtime import Event, EventKind, FlambeauError, Method, Runtime, Status
+from flambeau.runtime import Event, EventKind, FlambeauError, Method, Runtime, Status, pte
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 ROW = np.ones(3, np.float32)
@@ -81,6 +82,15 @@ def test_an_execution_that_fails_is_recorded_up_to_there() -> None:
     with method.record_events() as recording, pytest.raises(FlambeauError, match="did not end within 5 instructions"):
         method.execute([ROWS, ROW])
     assert len(recording.events) == 6
+
+
+def test_an_instruction_is_numbered_in_its_chain() -> None:
+    add = call(0, 0, 0, 1, 2, 2)
+    made = plan([tensor(2, at=0), pte.Int(1), tensor(2, at=16)], [add], ["aten::add.out"], [0], [2])
+    program = write(replace(made, chains=(pte.Chain(instructions=(add, add)), pte.Chain(instructions=(add,)))))
+    method = Runtime.get().load_program(program).load_method()
+    places = [(event.chain, event.instruction) for event in recorded(method, [np.ones(2, np.float32)])]
+    assert places == [(None, None), (0, 0), (0, 1), (1, 0)]
 
 
 def test_threads_record_their_own_methods() -> None:

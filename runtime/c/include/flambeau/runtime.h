@@ -219,6 +219,7 @@ typedef struct fl_method {
   fl_value **pointers;
   fl_hook_fn hook;
   void *hook_user;
+  int has_chains; /* more than one: told to a hook */
   uint32_t index;
   uint32_t value_count;
   uint32_t instruction_count;
