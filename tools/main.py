@@ -16,6 +16,7 @@ from flambeau.plugins.loader import plugin_scope
 from flambeau.support.terminal import wants_colour
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
+from flambeau.tools.commands.diff import diff_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
@@ -24,6 +25,7 @@ from flambeau.tools.commands.quantize_program import quantize_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.shared_options import takes_options
+from flambeau.tools.commands.size import size_command
 from flambeau.tools.commands.test_backend import test_backend_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.opt.help import versions
@@ -61,6 +63,8 @@ app.command("quantize")(takes_options(quantize_command))
 app.command("run")(run_command)
 app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
+app.command("size")(size_command)
+app.command("diff")(diff_command)
 app.command("bisect", cls=PredicateCommand)(takes_options(bisect_command))
 app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))
 app.command("new")(new_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from statistics import median, quantiles
 from typing import Any, Literal, get_args
 
@@ -19,7 +20,7 @@ By = Literal["instruction", "operator", "module", "line"]
 BY: tuple[By, ...] = get_args(By)
 
 UNKNOWN_PLACE = "-"
-"""The name of the row of what has no module or line."""
+"""The name of the row of what has no line, and no module or no single one."""
 
 
 @dataclass
@@ -181,8 +182,10 @@ def _costs(program: pte.Program, method: str) -> dict[tuple[int, int], Instructi
 
 
 def module_of(frames: Sequence[pte.Frame]) -> str:
-    """The path of the first module that frames name."""
-    return next((frame.name for frame in frames if frame.name), UNKNOWN_PLACE)
+    """The path of the module that all places lie in."""
+    paths = [frame.name.split(".") for frame in frames if frame.name]
+    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
+    return ".".join(parts[0] for parts in shared) or UNKNOWN_PLACE
 
 
 def line_of(frames: Sequence[pte.Frame]) -> str:

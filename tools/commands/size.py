@@ -1,0 +1,65 @@
+"""`flambeau size`: says where the bytes of a program lie."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flambeau.compiler.program_size import SIZE_BY, SizeBy, SizeRow, program_sizes
+from flambeau.frontends.interface import SourceError
+from flambeau.runtime.pte import PteError
+from flambeau.support.suggestions import did_you_mean
+from flambeau.tools.commands.console import print_json, width_of
+from flambeau.tools.commands.engines import EngineError
+from flambeau.tools.commands.shared_options import AsJson
+
+
+def size_command(
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte")],
+    by: Annotated[str, typer.Option(metavar="WHAT", help=f"what a row stands for: {', '.join(SIZE_BY)}")] = SIZE_BY[0],
+    json: AsJson = False,
+) -> None:
+    """Show where the bytes of PROGRAM lie, by part of the file, by module or by operator."""
+    chosen = _rows_of(by)
+    if not program.is_file():
+        raise SourceError(f"no such file: {program}")
+    data = program.read_bytes()
+    try:
+        rows = program_sizes(data, chosen)
+    except PteError as error:
+        raise SourceError(f"{program}: {error}") from error
+    if json:
+        print_json({"file_bytes": len(data), "by": by, "rows": [_data(row) for row in rows]})
+        return
+    console = Console(highlight=False, width=width_of(sys.stdout))
+    console.print(f"{len(data)} bytes", style="bold")
+    console.print(_table(rows, chosen, len(data)))
+
+
+def _rows_of(text: str) -> SizeBy:
+    """What `--by` names. Raises EngineError."""
+    for by in SIZE_BY:
+        if text == by:
+            return by
+    raise EngineError(f"--by {text}{did_you_mean(text, SIZE_BY)}: rows stand for one of {', '.join(SIZE_BY)}")
+
+
+def _data(row: SizeRow) -> dict[str, Any]:
+    return {"name": row.name, "bytes": row.bytes, "weights": row.weights, "delegates": row.delegates, "items": row.items}
+
+
+def _table(rows: list[SizeRow], by: SizeBy, total: int) -> Table:
+    table = Table(by, box=None, header_style="bold")
+    heads = ("bytes", "share", "items") if by == "part" else ("bytes", "share", "weights", "delegates", "items")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in rows:
+        figures = [str(row.bytes), f"{100 * row.bytes / total:.1f} %"]
+        figures += [] if by == "part" else [str(row.weights or ""), str(row.delegates or "")]
+        table.add_row(row.name, *figures, str(row.items or ""))
+    return table
