@@ -16,21 +16,21 @@ from flambeau.plugins.loader import plugin_scope
 from flambeau.support.terminal import wants_colour
 from flambeau.tools.commands.bisect import bisect_command
 from flambeau.tools.commands.compile import compile_command
-from flambeau.tools.commands.diff import diff_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
 from flambeau.tools.commands.new import new_command
-from flambeau.tools.commands.profile import profile_command
 from flambeau.tools.commands.quantize_program import quantize_command
 from flambeau.tools.commands.reduce import reduce_command
 from flambeau.tools.commands.run import run_command
 from flambeau.tools.commands.shared_options import takes_options
-from flambeau.tools.commands.size import size_command
 from flambeau.tools.commands.test_backend import test_backend_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
+from flambeau.tools.profiling.diff import diff_command
+from flambeau.tools.profiling.profile import profile_command
+from flambeau.tools.profiling.size import size_command
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
 from flambeau.tools.rendering.legality_report import above_table, legality_table
 

@@ -1,1 +1,1 @@
-"""What profiles look like: a table, JSON, a trace."""
+"""The commands that measure programs, and what they print: a table, JSON, a trace."""
