@@ -15,6 +15,7 @@ from flambeau.passes.manager.registry import PIPELINE_FILE, PipelineError
 from flambeau.plugins.loader import plugin_scope
 from flambeau.support.terminal import wants_colour
 from flambeau.tools.commands.bisect import bisect_command
+from flambeau.tools.commands.compare_numerics import numerics_command
 from flambeau.tools.commands.compile import compile_command
 from flambeau.tools.commands.inspect import inspect_command
 from flambeau.tools.commands.lsp import lsp_command
@@ -65,6 +66,7 @@ app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
 app.command("size")(size_command)
 app.command("diff")(diff_command)
+app.command("numerics")(numerics_command)
 app.command("bisect", cls=PredicateCommand)(takes_options(bisect_command))
 app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))
 app.command("new")(new_command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -45,12 +45,18 @@ def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.
     return AtenProgram(module, context).run(inputs, method)
 
 
-def run_leaves(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any], method: str = "forward") -> list[Any]:
+Observer = Callable[[Operation, Sequence[torch.Tensor]], None]
+"""A function that is given each operation with its results."""
+
+
+def run_leaves(
+    module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any], method: str = "forward", observer: Observer | None = None
+) -> list[Any]:
     """As `run_aten`, on the leaves of the inputs (numpy arrays or tensors, and the constants among them), giving the leaves of the outputs.
 
     Raises EvaluationError.
     """
-    program = AtenProgram(module, context)
+    program = AtenProgram(module, context, observer)
     function = program.method(method)
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
@@ -68,7 +74,8 @@ def run_leaves(module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any]
 class AtenProgram:
     """A module of schema operators, ready to run; mutable globals keep their values from call to call."""
 
-    def __init__(self, module: ModuleOp, context: FlambeauContext):
+    def __init__(self, module: ModuleOp, context: FlambeauContext, observer: Observer | None = None):
+        self._observer = observer
         self.methods: dict[str, FuncOp] = {}
         self.globals: dict[str, torch.Tensor] = {}
         for op in module.body.block.ops:
@@ -115,6 +122,8 @@ class AtenProgram:
             except (RuntimeError, MemoryError) as error:
                 raise EvaluationError(f"{op.name}: {_ENFORCED.sub('', ' '.join(str(error).split()))}", op) from error
             values.update(zip(op.results, results, strict=True))
+            if self._observer is not None:
+                self._observer(op, results)
         else:
             raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals and a return")
 

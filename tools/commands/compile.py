@@ -29,9 +29,8 @@ from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
-from flambeau.tools.commands.external_files import external_files
 from flambeau.tools.commands.model_source import load_source, stem_of
-from flambeau.tools.commands.output_paths import OutputError, check_output, form_of
+from flambeau.tools.commands.output_paths import OutputError, check_output, external_files, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.partition_report import PartitionReport

@@ -1,11 +1,14 @@
-"""Files that tools write: which form of a program goes into one, and what is not to be written over."""
+"""Files that tools write: which form of a program goes into one, which weights beside it, and what is not to be written over."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from flambeau.dialects.flambeau.weight_files import check_beside
+from flambeau.runtime.emit import Constant, ExternalConstants
 from flambeau.runtime.pte.reader import IDENTIFIER
 
 FORMS = ("pte", "mlir")
@@ -68,3 +71,18 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
 def _is_pte(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(8)[4:] == IDENTIFIER
+
+
+def external_files(options: Sequence[str]) -> ExternalConstants | None:
+    """What collects the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
+    choices: list[tuple[str, str]] = []
+    for option in options:
+        name, equal, pattern = option.partition("=")
+        if not name or "/" in name or (equal and not pattern):
+            raise OutputError(f"--external-constants is NAME or NAME=PATTERN, as in lora=*.lora_*, and NAME.ptd is written; not {option!r}")
+        choices.append((name, pattern or "*"))
+
+    def file_of(constant: Constant) -> str | None:
+        return next((name for name, pattern in choices if fnmatchcase(constant.name, pattern)), None)
+
+    return ExternalConstants(file_of) if choices else None

@@ -150,7 +150,7 @@ class Reference:
     def _all_inputs(self, module: ModuleOp) -> dict[str, list[list[Leaf]]]:
         try:
             inputs = {
-                method.sym_name.data: [self._inputs(method, call, kind) for call, kind in enumerate(self._kinds)]
+                method.sym_name.data: [inputs_for(method, self._context, self.options, call, kind) for call, kind in enumerate(self._kinds)]
                 for method in module.body.block.ops
                 if isinstance(method, FuncOp | MethodOp) and _is_called(method)
             }
@@ -159,25 +159,6 @@ class Reference:
         if not inputs:
             raise SemanticsError("the module has no function or method to run that is not private")
         return inputs
-
-    def _inputs(self, method: FuncOp | MethodOp, call: int, kind: InputKind) -> list[Leaf]:
-        made_up = generate_inputs(method, self.options.seed + call, kind)
-        given = self.options.inputs
-        stored = given if given is not None else self._context.examples if kind == "usual" else {}
-        leaves: list[Leaf] = []
-        for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
-            if not isinstance(leaf, np.ndarray):
-                leaves.append(leaf)
-                continue
-            keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
-            found = next((stored[key] for key in keys if key in stored), None)
-            if found is None and given is None:
-                found = leaf
-            if found is None:
-                there = ", ".join(stored) or "nothing"
-                raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
-            leaves.append(found)
-        return leaves
 
     def _sessions(self, program: FunctionProgram | MethodProgram) -> Iterator[tuple[str, list[tuple[str, list[Leaf]]]]]:
         """The calls of methods that share state."""
@@ -285,6 +266,33 @@ class Reference:
         values = [leaves[state - len(self.states)] for calls in self.outputs.values() for leaves in calls]
         initial = interpret(self._module, self._context).state(next(iter(self.inputs)), self.states[state])
         return any(difference_of(initial, value, self.options) is not None for value in values)
+
+
+def inputs_for(
+    method: FuncOp | MethodOp, context: FlambeauContext, options: SemanticsOptions, call: int = 0, kind: InputKind = "usual"
+) -> list[Leaf]:
+    """The inputs of one call of a method: those of the options, what the program brought with it, or others of a kind that are made up.
+
+    Raises:
+        InterpreterError: the options lack one of them, or nothing can be made up.
+    """
+    made_up = generate_inputs(method, options.seed + call, kind)
+    given = options.inputs
+    stored = given if given is not None else context.examples if kind == "usual" else {}
+    leaves: list[Leaf] = []
+    for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
+        if not isinstance(leaf, np.ndarray):
+            leaves.append(leaf)
+            continue
+        keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
+        found = next((stored[key] for key in keys if key in stored), None)
+        if found is None and given is None:
+            found = leaf
+        if found is None:
+            there = ", ".join(stored) or "nothing"
+            raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
+        leaves.append(found)
+    return leaves
 
 
 def operator_name(op: Operation) -> str:

@@ -1,0 +1,156 @@
+"""`flambeau numerics`: the error of each value of a stage, and the first operator that is wrong, in the words of the model."""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from flambeau import to_edge
+from flambeau.dialects.schema.operators import find_op
+from flambeau.support.lazy import Array
+from flambeau.tools.main import main
+
+MODEL = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.up = nn.Linear(8, 16)
+        self.down = nn.Linear(16, 8)
+
+    def forward(self, x):
+        h = self.up(self.norm(x))
+        h = torch.nn.functional.gelu(h)
+        return x + self.down(h)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(8, 8, 3, padding=1)
+        self.bn = nn.BatchNorm1d(8)
+        self.layers = nn.Sequential(Block(), Block())
+
+    def forward(self, x):
+        x = torch.relu(self.bn(self.conv(x.transpose(1, 2)))).transpose(1, 2)
+        return torch.softmax(self.layers(x), -1)
+
+
+torch.manual_seed(0)
+model = Net().eval(), (torch.randn(2, 5, 8),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("network.py").write_text(MODEL)
+
+
+def numerics(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    assert main(["numerics", "network.py:model", "--json", *arguments]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, operator: str, wrong: Callable[[Array], Array]) -> None:
+    """Changes what an operator gives, wherever numpy computes it."""
+    row = find_op(operator)
+    assert row is not None
+    right: Any = row.numpy
+
+    @functools.wraps(right)
+    def planted(*arguments: Any) -> Any:
+        return wrong(right(*arguments))
+
+    monkeypatch.setattr(row, "numpy", staticmethod(planted))
+
+
+@pytest.mark.parametrize("target", ["executorch", "flambeau"])
+@pytest.mark.parametrize("stage", ["core", "edge", "exec", "planned"])
+def test_every_operator_of_a_stage_is_compared_with_pytorch(stage: str, target: str, capsys: pytest.CaptureFixture[str]):
+    report = numerics(capsys, "--stage", stage, "--target", target)
+    assert (report["stage"], report["against"], report["first_bad"]) == (stage, "eager", None)
+    assert max(value["relative"] for value in report["values"]) < 1e-5
+    modules = {value["module"] for value in report["values"]}
+    assert {"layers.0.norm", "layers.0.up", "layers.1.down"} <= modules
+    assert sum(value["before"] == "aten.linear" or value["before"] == "aten.gelu" for value in report["values"]) >= 2
+
+
+@pytest.mark.parametrize("stage", ["aten", "edge", "planned"])
+def test_a_planted_bug_is_named_with_its_module_and_line(stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    plant(monkeypatch, "aten.gelu", lambda array: array + np.float32(1e-2))
+    first = numerics(capsys, "--stage", stage, status=1)["first_bad"]
+    assert (first["module"], first["before"]) == ("layers.0", "aten.gelu") and "gelu" in first["operator"]
+    line = 1 + MODEL.splitlines().index("        h = torch.nn.functional.gelu(h)")
+    assert first["line"].endswith(f"network.py:{line}")
+    assert first["difference"] == pytest.approx(1e-2, rel=1e-3) and first["detail"].startswith("max |Δ| is ")
+    assert main(["numerics", "network.py:model", "--stage", stage]) == 1
+    out = capsys.readouterr().out
+    last = out.splitlines()[-1]
+    assert last.startswith(f"the first wrong operator is {first['operator']}") and f"network.py:{line})" in last
+
+
+def test_a_fused_operator_is_named_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    plant(monkeypatch, "aten.gelu", lambda array: array * np.float32(1.01))
+    first = numerics(capsys, "--target", "flambeau", status=1)["first_bad"]
+    assert (first["operator"], first["module"], first["before"]) == ("flambeau::linear.out", "layers.0.up", "aten.gelu")
+
+
+def test_stages_that_share_a_bug_do_not_differ(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    plant(monkeypatch, "aten.gelu", lambda array: array + np.float32(1e-2))
+    report = numerics(capsys, "--against", "aten")
+    assert report["against"] == "aten" and report["first_bad"] is None
+
+
+def test_rounding_where_numbers_cancel_out_is_no_bug(capsys: pytest.CaptureFixture[str]):
+    class Cancels(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.sum(1) - x.flip(1).sum(1)  # zeros, but for the order of the sums
+
+    generator = torch.Generator().manual_seed(0)
+    exported = torch.export.export(Cancels(), (torch.rand(8, 1000, generator=generator),))
+    torch.export.save(exported, "cancels.pt2")
+    assert main(["numerics", "cancels.pt2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["first_bad"] is None
+
+
+def test_inputs_and_tolerance_are_those_that_are_given(capsys: pytest.CaptureFixture[str]):
+    np.savez("x.npz", x=np.zeros((2, 5, 8), np.float32))
+    assert numerics(capsys, "--inputs", "x.npz")["first_bad"] is None
+    assert numerics(capsys, "--tolerance", "0", status=1)["first_bad"] is not None
+
+
+def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFixture[str]):
+    to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),))).save("edge.mlir")
+    assert main(["numerics", "edge.mlir", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["stage"], report["against"]) == ("planned", "edge") and len(report["values"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["network.py:model", "--stage", "plan"], "--stage plan: there are the stages aten, core, edge, exec, planned"),
+        (["network.py:model", "--against", "torch"], "--against torch: there are the stages aten, core, edge, exec, planned, and eager"),
+        (["network.py:model", "--method", "encode"], "there is no method 'encode'; there are forward"),
+        (["edge.mlir", "--stage", "core"], "--stage core: the program is at stage 'edge' already, which comes after"),
+        (
+            ["edge.mlir", "--against", "eager"],
+            "--against eager: PyTorch runs programs of the stages aten and core, and this one is at 'edge'",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):
+    to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),))).save("edge.mlir")
+    assert main(["numerics", *arguments]) == 1
+    assert capsys.readouterr().err == f"error: {message}\n"

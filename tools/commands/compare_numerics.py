@@ -1,0 +1,137 @@
+"""`flambeau numerics`: where the numbers of a stage begin to differ from those of PyTorch, or of another stage."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.stages import STAGES, StageError, stage_of
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.passes.delegation.options import split_choices
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
+from flambeau.tools.commands.model_source import load_source
+from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.semantics.numeric_errors import (
+    EAGER,
+    Numerics,
+    OperatorError,
+    compare_values,
+    method_of,
+    rounding_noise,
+    run_eager,
+    run_stage,
+)
+from flambeau.tools.semantics.reference_results import inputs_for
+from flambeau.tools.semantics.result_comparison import SemanticsOptions
+from flambeau.tools.semantics.stored_inputs import load_inputs
+
+
+def numerics_command(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, package.module:name or file.py:name")
+    ],
+    stage: Annotated[str, typer.Option(metavar="STAGE", help=f"the stage whose values are judged: {', '.join(STAGES)}")] = STAGES[-1],
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="STAGE", help="what is right: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL"),
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default what MODEL brings with it, or made-up ones")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="makes up other inputs")] = 0,
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="NUMBER", min=0, help="relative to a value's largest number; for float32, others alike")
+    ] = None,
+    target: Annotated[str, typer.Option(metavar="NAME", help="what the program may use, as for flambeau compile")] = PipelineOptions.target,
+    backends: Annotated[
+        list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="show the N values with the greatest relative errors")] = 20,
+    load_plugin: LoadPlugins = None,
+    json: AsJson = False,
+) -> None:
+    """Compare every value that a stage of MODEL computes, and name the first operator that is wrong."""
+    options = SemanticsOptions(tolerance, None if inputs is None else load_inputs(inputs), seed)
+    context = FlambeauContext()
+    console = stderr_console()
+    with working(console, f"reading {model}"):
+        module = load_source(model, context)
+    source = stage_of(module)
+    chosen = against or (EAGER if source in ("aten", "core") else source)
+    _check(stage, chosen, source)
+    road = PipelineOptions(target, backends=split_choices(*(backends or ())))
+    with working(console, f"running {model} at {chosen} and {stage}"):
+        reference = module if chosen in (EAGER, source) else _at(module, context, chosen, road)
+        leaves = inputs_for(method_of(reference, method), context, options)
+        run = run_eager if chosen == EAGER else run_stage
+        expected = run(reference, context, method, leaves)
+        found = run_stage(_at(module, context, stage, road), context, method, leaves)
+        numerics = compare_values(expected, found, options, rounding_noise(reference, context, method, leaves))
+    if json:
+        print_json(_as_json(numerics, stage, chosen))
+    else:
+        _print(numerics, stage, chosen, most)
+    if numerics.first_bad is not None:
+        raise typer.Exit(1)
+
+
+def _check(stage: str, against: str, source: str) -> None:
+    for option, name in (("--stage", stage), ("--against", against)):
+        if name not in STAGES and not (name == EAGER and option == "--against"):
+            raise StageError(f"{option} {name}: there are the stages {', '.join(STAGES)}{', and eager' if option == '--against' else ''}")
+        if name in STAGES and STAGES.index(name) < STAGES.index(source):
+            raise StageError(f"{option} {name}: the program is at stage {source!r} already, which comes after")
+    if against == EAGER and source not in ("aten", "core"):
+        raise StageError(f"--against eager: PyTorch runs programs of the stages aten and core, and this one is at {source!r}")
+
+
+def _at(module: ModuleOp, context: FlambeauContext, stage: str, road: PipelineOptions) -> ModuleOp:
+    compilation = Compilation(module.clone(), context, road)
+    compilation.to(stage)
+    return compilation.module
+
+
+def _as_json(numerics: Numerics, stage: str, against: str) -> dict[str, Any]:
+    first = numerics.first_bad
+    return {
+        "stage": stage,
+        "against": against,
+        "values": [_row(error) for error in numerics.errors],
+        "unmatched": numerics.unmatched,
+        "first_bad": None if first is None else _row(first),
+    }
+
+
+def _row(error: OperatorError) -> dict[str, Any]:
+    finite = math.isfinite(error.difference)
+    return vars(error) | {
+        "difference": error.difference if finite else None,
+        "relative": error.relative if finite else None,
+    }
+
+
+def _print(numerics: Numerics, stage: str, against: str, most: int) -> None:
+    console = Console(highlight=False, soft_wrap=True, width=width_of(sys.stdout))
+    worst = sorted(numerics.errors, key=lambda error: -error.relative)[:most]
+    table = Table("operator", "max |Δ|", "of scale", "", "module", "line", box=None, header_style="bold")
+    for error in numerics.errors:
+        if error in worst:
+            mark = "" if error.detail is None else "wrong"
+            numbers = (f"{error.difference:.1e}", f"{error.relative:.1e}")
+            table.add_row(*map(Text, (error.operator, *numbers, mark, error.module or "", error.line or "")))
+    console.print(table)
+    others = f", {numerics.unmatched} more have no counterpart" if numerics.unmatched else ""
+    console.print(Text(f"{stage} against {against}: {len(numerics.errors)} values{others}"))
+    first = numerics.first_bad
+    console.print(Text("no operator is wrong" if first is None else f"the first wrong operator is {first}: {first.detail}"))

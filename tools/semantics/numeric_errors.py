@@ -1,0 +1,209 @@
+"""How far the values of one stage lie from those of another, operator by operator, and which is the first that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.interface import require_torch
+from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
+from flambeau.runtime.interpreter import InterpreterError, Leaf, interpret
+from flambeau.support.lazy import Array, np
+from flambeau.tools.semantics.computed_values import Computed, ValueRecorder, counterparts
+from flambeau.tools.semantics.reference_results import NOISY_RUNS, SemanticsError, operator_name
+from flambeau.tools.semantics.result_comparison import Rounding, SemanticsOptions, difference_of, noise_of
+
+EAGER = "eager"
+"""The name of what PyTorch computes, operator by operator."""
+
+
+@dataclass(frozen=True)
+class OperatorError:
+    """The error of one value.
+
+    Attributes:
+        operator: what computed it.
+        value: its name, if it has one.
+        before: the operator that computed it in the reference.
+        place: the module of the model and the line, as text; empty if they are not known.
+        module: the path of the module.
+        line: `model.py:12`.
+        difference: the greatest absolute difference of an element; infinite where only one side is finite.
+        scale: the greatest finite number of what was expected.
+        detail: why it is wrong, in words; None for a value that is as exact as its dtype and rounding let it be.
+    """
+
+    operator: str
+    value: str | None
+    before: str
+    place: str
+    module: str | None
+    line: str | None
+    difference: float
+    scale: float
+    detail: str | None
+
+    @property
+    def relative(self) -> float:
+        """The difference in relation to the scale."""
+        return self.difference / self.scale if self.scale else self.difference
+
+    def __str__(self) -> str:
+        by = self.operator if self.operator == self.before else f"{self.operator} ({self.before} before)"
+        return f"{by}{f' at {self.place}' if self.place else ''}{f', %{self.value}' if self.value else ''}"
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """The errors of the values that both forms compute, in order of execution, and how many others the stage computes."""
+
+    errors: tuple[OperatorError, ...]
+    unmatched: int
+
+    @property
+    def first_bad(self) -> OperatorError | None:
+        """The first value that is wrong: what comes after it may be so only because of it."""
+        return next((error for error in self.errors if error.detail is not None), None)
+
+
+def run_stage(
+    module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf], rounding: Rounding | None = None
+) -> list[Computed]:
+    """Every value that a method computes with numpy, at any stage. Raises SemanticsError."""
+    recorder = ValueRecorder(rounding)
+    try:
+        program = interpret(module, context, run_payload)
+        written = program.written_inputs(method)
+        own = [leaf.copy() if index in written and isinstance(leaf, np.ndarray) else leaf for index, leaf in enumerate(inputs)]
+        program.run(method, own if rounding is None else [rounding.moved(leaf) for leaf in own], recorder.observe)
+    except (ValueError, TypeError, MemoryError) as error:
+        op = error.op if isinstance(error, InterpreterError) else None
+        raise SemanticsError(f"@{method} cannot be run: {error}", op) from error
+    return recorder.values
+
+
+def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
+    """Every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError, where it cannot run something."""
+    require_torch("what PyTorch computes")
+    from flambeau.frontends.torch_export.evaluate import run_leaves
+    from flambeau.runtime.bundled_program.bundled_values import to_array
+
+    recorder = ValueRecorder()
+
+    def observe(op: Operation, tensors: Sequence[object]) -> None:
+        recorder.observe(op, [to_array(tensor, op.name) for tensor in tensors])
+
+    run_leaves(module, context, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in inputs], method, observe)
+    return recorder.values
+
+
+def compare_values(
+    reference: Sequence[Computed], stage: Sequence[Computed], options: SemanticsOptions, noise_for: Callable[[Computed], Array | None]
+) -> Numerics:
+    """The error of each value of a stage that the reference computed too.
+
+    Args:
+        reference: the values of the reference.
+        stage: those of the stage.
+        options: how far they may lie apart.
+        noise_for: how far rounding moves each element of a value of the reference; asked only where something differs.
+    """
+    same = _pairs(reference, stage)
+    errors: list[OperatorError] = []
+    for item in stage:
+        before = same.get(item)
+        if before is None or not item.op.operands:
+            continue
+        detail = difference_of(before.array, item.array, options)
+        if detail is not None:
+            detail = difference_of(before.array, item.array, options, noise=noise_for(before))
+        errors.append(_error(before, item, detail))
+    computed = sum(bool(item.op.operands) for item in stage)
+    return Numerics(tuple(errors), computed - len(errors))
+
+
+def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Computed, Computed]:
+    """For values of a stage, what they are in the reference."""
+    pairs: dict[Computed, Computed] = {}
+    for item, candidates in counterparts(reference, stage).items():
+        # What is fused has the location of one of its parts, and the name of the last.
+        named = [before for before in candidates if None in (before.value.name_hint, item.value.name_hint) or _name(before) == _name(item)]
+        if named:
+            # Of values with one location, the nearest is the one.
+            pairs[item] = min(named, key=lambda before: _distance(before.array, item.array)[0])
+    # Layers repeat names, in the order of execution.
+    taken = set(pairs.values())
+    earlier, later = _by_name(item for item in reference if item not in taken), _by_name(item for item in stage if item not in pairs)
+    for name, items in later.items():
+        if len(items) == len(before := earlier.get(name, ())):
+            pairs |= zip(items, before, strict=True)
+    return pairs
+
+
+def _name(item: Computed) -> tuple[object, ...]:
+    return item.value.name_hint, item.array.dtype, item.array.shape
+
+
+def _by_name(items: Iterable[Computed]) -> dict[tuple[object, ...], list[Computed]]:
+    found: dict[tuple[object, ...], list[Computed]] = {}
+    for item in items:
+        if item.value.name_hint is not None:
+            found.setdefault(_name(item), []).append(item)
+    return found
+
+
+def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> Callable[[Computed], Array | None]:
+    """A function that says how far rounding moves a value of a module: it runs the module when it is first asked."""
+    runs: list[dict[tuple[object, int], Array]] = []
+
+    def noise_for(item: Computed) -> Array | None:
+        if not runs:
+            for rounding in (None, *map(Rounding, range(NOISY_RUNS))):
+                values = run_stage(module, context, method, inputs, rounding)
+                runs.append({(computed.value, computed.time): computed.array for computed in values})
+        exact, *moved = [run[key] for run in runs if (key := (item.value, item.time)) in run] or [None]
+        return None if exact is None else noise_of(exact, moved)
+
+    return noise_for
+
+
+def _distance(expected: Array, found: Array) -> tuple[float, float]:
+    """The greatest difference of an element, and the greatest finite number that was expected."""
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    a, b = expected.astype(wide), found.astype(wide)
+    with np.errstate(all="ignore"):
+        delta = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    scale = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+    return float(np.where(np.isnan(delta), np.inf, delta).max(initial=0.0)), scale
+
+
+def _error(before: Computed, item: Computed, detail: str | None) -> OperatorError:
+    location = item.op.location
+    position = next(file_positions(location), None)
+    difference, scale = _distance(before.array, item.array)
+    return OperatorError(
+        operator=operator_name(item.op),
+        value=item.value.name_hint,
+        before=operator_name(before.op),
+        place=describe_location(location),
+        module=next(module_paths(location), None),
+        line=None if position is None else f"{position.filename.data}:{position.line.data}",
+        difference=difference,
+        scale=scale,
+        detail=detail,
+    )
+
+
+def method_of(module: ModuleOp, name: str) -> FuncOp | MethodOp:
+    """A method of a module. Raises SemanticsError."""
+    methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp | MethodOp)}
+    if name not in methods:
+        raise SemanticsError(f"there is no method {name!r}; there are {', '.join(methods) or 'none'}")
+    return methods[name]
