@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
-_KERNEL = re.compile(r'^\s*FL_KERNEL\(\s*"([^"]+)"', re.MULTILINE)
+_KERNEL = re.compile(r'^\s*FL_KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]+)"', re.MULTILINE)
 _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
@@ -16,10 +17,32 @@ def _tables() -> Iterator[str]:
     return (path.read_text(encoding="utf-8") for path in folder.iterdir() if path.name.endswith(".def"))
 
 
+class KernelRow(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        name: of the operator, such as `aten::add.out`.
+        run: the C function.
+        scratch: the C function that says how much scratch memory a call needs, or `NULL`.
+        access: what the arguments are.
+    """
+
+    name: str
+    run: str
+    scratch: str
+    access: str
+
+
+@cache
+def kernel_rows() -> dict[str, KernelRow]:
+    """Every row of `runtime/c/kernels/*.def`, by the name of its operator."""
+    return {row[0]: KernelRow(*row) for table in _tables() for row in _KERNEL.findall(table)}
+
+
 @cache
 def kernel_names() -> frozenset[str]:
     """Qualified operator names, such as `aten::add.out`, of every row in `runtime/c/kernels/*.def`."""
-    return frozenset(name for table in _tables() for name in _KERNEL.findall(table))
+    return frozenset(kernel_rows())
 
 
 @cache

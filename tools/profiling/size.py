@@ -12,16 +12,20 @@ from rich.table import Table
 
 from flambeau.compiler.program_size import SIZE_BY, SizeBy, SizeRow, program_sizes
 from flambeau.frontends.interface import SourceError
-from flambeau.runtime.pte import PteError
+from flambeau.runtime.pte import PteError, read_program
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.engines import EngineError
 from flambeau.tools.commands.shared_options import AsJson
+from flambeau.tools.profiling.library_size import LibrarySize, library_size
 
 
 def size_command(
     program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte")],
     by: Annotated[str, typer.Option(metavar="WHAT", help=f"what a row stands for: {', '.join(SIZE_BY)}")] = SIZE_BY[0],
+    library: Annotated[
+        bool, typer.Option("--library", help="tell the bytes of the C library with only the kernels of PROGRAM too; needs a C compiler")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Show where the bytes of PROGRAM lie, by part of the file, by module or by operator."""
@@ -31,14 +35,20 @@ def size_command(
     data = program.read_bytes()
     try:
         rows = program_sizes(data, chosen)
+        operators = {operator.full_name for plan in read_program(data).execution_plan for operator in plan.operators}
     except PteError as error:
         raise SourceError(f"{program}: {error}") from error
+    code = library_size(operators) if library else None
     if json:
-        print_json({"file_bytes": len(data), "by": by, "rows": [_data(row) for row in rows]})
+        report: dict[str, Any] = {"file_bytes": len(data), "by": by, "rows": [_data(row) for row in rows]}
+        print_json(report if code is None else report | {"library": vars(code)})
         return
     console = Console(highlight=False, width=width_of(sys.stdout))
     console.print(f"{len(data)} bytes", style="bold")
     console.print(_table(rows, chosen, len(data)))
+    if code is not None:
+        console.print(f"\nthe C library: {code.core + code.kernels} bytes, {code.core} of them without a kernel", style="bold")
+        console.print(_code_table(code))
 
 
 def _rows_of(text: str) -> SizeBy:
@@ -51,6 +61,16 @@ def _rows_of(text: str) -> SizeBy:
 
 def _data(row: SizeRow) -> dict[str, Any]:
     return {"name": row.name, "bytes": row.bytes, "weights": row.weights, "delegates": row.delegates, "items": row.items}
+
+
+def _code_table(code: LibrarySize) -> Table:
+    table = Table("kernel", box=None, header_style="bold")
+    table.add_column("bytes, alone", justify="right")
+    for name, size in sorted(code.alone.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(name, str(size))
+    for name in code.absent:
+        table.add_row(name, "not in the library")
+    return table
 
 
 def _table(rows: list[SizeRow], by: SizeBy, total: int) -> Table:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from runtime_programs import stock
+from runtime_programs import call, plan, stock, tensor, write
 from torch import nn
 
 from flambeau import EdgeCompileConfig, to_edge, to_edge_transform_and_lower
 from flambeau.compiler.program_size import SIZE_BY, program_sizes
+from flambeau.runtime.pte import read_program
 from flambeau.tools.main import main
 
 
@@ -89,6 +90,32 @@ def test_places_are_what_a_stripped_program_lacks(folder: Path, tmp_path: Path) 
     assert main(["compile", str(tmp_path / "a.pt2"), "-o", str(tmp_path / "a.pte"), "--strip-debug"]) == 0
     stripped = {row.name for row in program_sizes((tmp_path / "a.pte").read_bytes())}
     assert rows["places in the model"] > 100 and "places in the model" not in stripped
+
+
+def test_the_library_has_the_kernels_of_the_program_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = output(capsys, "size", folder / "plain.pte", "--library")["library"]
+    kernels = {operator.full_name for operator in read_program((folder / "plain.pte").read_bytes()).execution_plan[0].operators}
+    assert set(found["alone"]) == kernels and found["absent"] == []
+    assert 20_000 < found["core"] < 200_000
+    assert max(found["alone"].values()) <= found["kernels"] < sum(found["alone"].values()), "kernels share code"
+    assert main(["size", str(folder / "plain.pte"), "--library"]) == 0
+    assert f"the C library: {found['core'] + found['kernels']} bytes, {found['core']} of them without a kernel" in capsys.readouterr().out
+
+
+def test_operators_without_a_kernel_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = plan([tensor(2, at=0), tensor(2, at=16)], [call(0, 0, 1, 1)], ["mine::twice.out"], [0], [1])
+    (tmp_path / "a.pte").write_bytes(write(made))
+    found = output(capsys, "size", tmp_path / "a.pte", "--library")["library"]
+    assert (found["kernels"], found["alone"], found["absent"]) == (0, {}, ["mine::twice.out"])
+
+
+def test_without_a_compiler_the_library_has_no_size(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert main(["size", str(folder / "plain.pte"), "--library"]) == 1
+    error = "error: the size of the library is found with a C compiler and `size`, and there is no no-such-compiler\n"
+    assert capsys.readouterr().err == error
 
 
 def test_people_get_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,97 @@
+"""The bytes that the C library takes with the kernels of a program and without backends, found by linking it with no others."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flambeau.runtime import find_library, include_folder
+from flambeau.runtime.manifest import KernelRow, kernel_rows
+from flambeau.tools.commands.engines import EngineError
+
+_HEAD = """#include "flambeau/runtime.h"
+"""
+
+_TAIL = """
+const fl_backend *const *fl_builtin_backends(size_t *count) { return *count = 0, (const fl_backend *const *)0; }
+
+int main(int argc, char **argv) {
+  static fl_program program;
+  static fl_method method;
+  static fl_requirements need;
+  static fl_memory memory;
+  static fl_value value;
+  static fl_error error;
+  return argc == 0 || fl_program_load(&program, argv[0], 0, &error) || fl_method_measure(&program, 0, 0, &need, &error) ||
+         fl_method_init(&method, &program, 0, 0, &memory, &error) || fl_method_set_input(&method, 0, &value, &error) ||
+         fl_method_set_output(&method, 0, argv, 0, &error) || fl_method_execute(&method, &error) || fl_method_output(&method, 0) == 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class LibrarySize:
+    """Bytes of code and constant data, on this machine.
+
+    Attributes:
+        core: what loads and executes programs, without a kernel.
+        kernels: the kernels of the program, and what they share.
+        alone: each operator, as if it were the only one.
+        absent: the operators of which the library has no kernel.
+    """
+
+    core: int
+    kernels: int
+    alone: dict[str, int]
+    absent: tuple[str, ...]
+
+
+def library_size(operators: Iterable[str]) -> LibrarySize:
+    """Links the runtime with the kernels of some operators. Raises EngineError where there is nothing to link it with."""
+    names = sorted(set(operators))
+    rows = [kernel_rows()[name] for name in names if name in kernel_rows()]
+    archive = find_library().with_suffix(".a")
+    if not archive.is_file():
+        raise EngineError(f"the size of the library is found by linking {archive}, which is not there: `pip install .` builds it")
+    with TemporaryDirectory(prefix="flambeau-size-") as folder:
+        nothing = _linked(Path(folder), "int main(void) { return 0; }\n", archive)
+        core = _linked(Path(folder), _program([]), archive)
+        whole = _linked(Path(folder), _program(rows), archive)
+        alone = {row.name: _linked(Path(folder), _program([row]), archive) - core for row in rows}
+    return LibrarySize(core - nothing, whole - core, alone, tuple(name for name in names if name not in kernel_rows()))
+
+
+def _program(rows: list[KernelRow]) -> str:
+    """A program that runs any other with some kernels: the library's table of all of them is not linked beside this one."""
+    runs = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
+    scratches = {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
+    entries = "".join(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},\n' for row in rows) or "  {0},\n"
+    table = f"static const fl_kernel kernels[] = {{\n{entries}}};\nstatic const fl_kernel_table table = {{kernels, {len(rows)}}};\n"
+    return "\n".join([_HEAD, *sorted(runs), *sorted(scratches), table]) + f"{_TABLE}{_TAIL}"
+
+
+_TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
+
+
+def _linked(folder: Path, source: str, archive: Path) -> int:
+    """The bytes of a program and of what it needs of the library."""
+    (folder / "main.c").write_text(source, encoding="utf-8")
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    options = ["-Os", "-I", str(include_folder()), str(folder / "main.c"), str(archive), "-lm", "-Wl,--gc-sections"]
+    _run([*compiler, *options, "-o", str(folder / "main")])
+    return int(_run(["size", str(folder / "main")]).splitlines()[1].split()[0])
+
+
+def _run(command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
+        raise EngineError(f"the size of the library is found with a C compiler and `size`, and there is no {command[0]}")
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode:
+        raise EngineError(f"the library cannot be linked: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+    return done.stdout
