@@ -111,16 +111,20 @@ def _place(place: SSAValue, extent: int, padding: int, align_corners: bool) -> S
         place = aten.mul.Scalar(aten.mul.Scalar(place, 0.5), extent - 1)
     else:
         place = aten.mul.Scalar(aten.sub.Scalar(aten.mul.Scalar(place, extent), 1), 0.5)
+    if padding == 0:
+        # Outside of the image, with weights that are numbers.
+        return aten.where.self(aten.lt.Scalar(aten.abs(place), math.inf), place, as_operand(-2.0, element_of(place)))
     if padding == 2:
         low = 0.0 if align_corners else -0.5
         # Into a dimension of one entry, everything is brought below.
         span = max(extent - 1, 1) if align_corners else extent
         distance = aten.abs(aten.sub.Scalar(place, low))
-        turns = aten.floor(aten.div.Scalar(distance, span))
-        rest = aten.sub.Tensor(distance, aten.mul.Scalar(turns, span))
-        forth, back = aten.add.Scalar(rest, low), aten.rsub.Scalar(aten.sub.Scalar(rest, low), span)
-        place = aten.where.self(aten.eq.Scalar(aten.remainder.Scalar(turns, 2), 0), forth, back)
-    return aten.clamp(place, 0, extent - 1) if padding else place
+        turns, rest = aten.floor(aten.div.Scalar(distance, span)), aten.fmod.Scalar(distance, span)
+        # PyTorch counts them in an int.
+        is_back = aten.logical_and(aten.ne.Scalar(aten.remainder.Scalar(turns, 2), 0), aten.lt.Scalar(turns, 2**31))
+        place = aten.add.Scalar(aten.where.self(is_back, aten.rsub.Scalar(rest, span), rest), low)
+    last = as_operand(extent - 1, element_of(place))
+    return aten.where.self(aten.eq.Tensor(place, place), aten.clamp(place, 0, extent - 1), last)
 
 
 def _pixels(x: SSAValue, places: Sequence[SSAValue]) -> SSAValue:

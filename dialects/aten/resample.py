@@ -57,7 +57,7 @@ def cubic(distance: Array, a: float) -> Array:
     """The cubic convolution kernel at non-negative distances."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
+    return np.where(distance <= 1, near, np.where(distance >= 2, distance.dtype.type(0), far))
 
 
 def taps(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> list[tuple[Array, Array]]:
@@ -100,28 +100,41 @@ def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float
     return x
 
 
-def reflected(places: Array, low: float, high: float) -> Array:
-    """Coordinates mirrored into [low, high]."""
-    span = high - low
+def reflected(places: Array, low: float, span: float) -> Array:
+    """Coordinates mirrored into [low, low + span], as ATen's vectors do it."""
     if span == 0:
         return np.zeros_like(places)
     distance = np.abs(places - low)
-    turns = np.floor(distance / span)
-    rest = distance - turns * span
-    return np.where(turns % 2 == 0, rest + low, high - rest)
+    rest = distance - np.trunc(distance / (2 * span)) * (2 * span)
+    return np.minimum(rest, 2 * span - rest) + low
 
 
-def within(places: Array, extent: int, padding: int, align_corners: bool) -> Array:
-    """Coordinates that padding (0 zeros, 1 border, 2 reflection) brings into a dimension; for zeros as they are."""
+def reflected_in_volume(places: Array, low: float, span: float) -> Array:
+    """The same as ATen's loops over volumes do it, which count turns in an `int`."""
+    if span == 0:
+        return np.zeros_like(places)
+    distance = np.abs(places - low)
+    turns, rest = np.floor(distance / span), np.fmod(distance, span)
+    return np.where((turns % 2 != 0) & (turns < 2**31), span - rest, rest) + low
+
+
+def within(places: Array, extent: int, padding: int, align_corners: bool, rank: int) -> Array:
+    """Coordinates that padding (0 zeros, 1 border, 2 reflection) brings into a dimension; for zeros as they are.
+
+    What is not a number is brought to an end: of an image to the first, of a volume to the last.
+    """
     if padding == 0:
-        return places
+        return places if rank == 2 else np.where(np.isfinite(places), places, places.dtype.type(-2))
     if padding == 2:
-        places = reflected(places, 0, extent - 1) if align_corners else reflected(places, -0.5, extent - 0.5)
-    return np.clip(places, 0, extent - 1)
+        reflect = reflected if rank == 2 else reflected_in_volume
+        places = reflect(places, 0, extent - 1) if align_corners else reflect(places, -0.5, extent)
+    return np.where(np.isnan(places), places.dtype.type(0 if rank == 2 else extent - 1), np.clip(places, 0, extent - 1))
 
 
-def unnormalized(places: Array, extent: int, align_corners: bool) -> Array:
+def unnormalized(places: Array, extent: int, align_corners: bool, rank: int) -> Array:
     """Coordinates from [-1, 1] to those of a dimension."""
+    if rank == 2:
+        return (places + 1) * ((extent - 1) / 2) if align_corners else (places + 1) * (extent / 2) - 0.5
     return (places + 1) / 2 * (extent - 1) if align_corners else ((places + 1) * extent - 1) / 2
 
 
@@ -136,10 +149,11 @@ def pixels(x: Array, places: Sequence[Array]) -> Array:
 def grid_sample(x: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
     """The image [N, C, …] at the coordinates [N, …, rank], the last dimension first; mode 0 is linear, 1 nearest, 2 cubic."""
     extents = x.shape[2:]
-    places = [unnormalized(grid[..., -1 - axis], extent, align_corners) for axis, extent in enumerate(extents)]
+    rank = len(extents)
+    places = [unnormalized(grid[..., -1 - axis], extent, align_corners, rank) for axis, extent in enumerate(extents)]
 
     def inner(places: Sequence[Array]) -> list[Array]:
-        return [within(place, extent, padding, align_corners) for place, extent in zip(places, extents, strict=True)]
+        return [within(place, extent, padding, align_corners, rank) for place, extent in zip(places, extents, strict=True)]
 
     if mode != 2:
         places = inner(places)

@@ -13,28 +13,31 @@ typedef struct sampler {
   size_t n, c; /* the plane in work */
 } sampler;
 
-/* Folds x into [low / 2, high / 2] as a mirror at each end would. */
-static double reflect(double x, double low, double high) {
-  if (low == high) {
+/* The arithmetic of ATen's vectors: each step in float, or in double for float64. */
+static double step(const sampler *s, double x) { return s->input->dtype == FL_FLOAT64 ? x : (double)(float)x; }
+
+/* Folds x into [low, low + span] as a mirror at each end would. */
+static double reflect(const sampler *s, double x, double low, double span) {
+  if (!(span > 0)) {
     return 0;
   }
-  const double start = low / 2, span = (high - low) / 2;
-  x = fabs(x - start);
-  const double extra = fmod(x, span), flips = floor(x / span);
-  return fmod(flips, 2) == 0 ? extra + start : span - extra + start;
+  const double there = fabs(step(s, x - low)), turns = trunc(step(s, there / (2 * span)));
+  const double extra = step(s, there - step(s, turns * (2 * span))), back = step(s, 2 * span - extra);
+  return step(s, (extra < back ? extra : back) + low);
 }
 
 static double clip(double x, int32_t size) { return x > 0 ? (x < size - 1 ? x : size - 1) : 0; }
 
 static double into_image(const sampler *s, double x, int32_t size) {
   if (s->padding == REFLECTION) {
-    x = s->align_corners ? reflect(x, 0, 2 * ((double)size - 1)) : reflect(x, -1, 2 * (double)size - 1);
+    x = s->align_corners ? reflect(s, x, 0, (double)size - 1) : reflect(s, x, -0.5, (double)size);
   }
   return s->padding == ZEROS ? x : clip(x, size);
 }
 
 static double unnormalize(const sampler *s, double x, int32_t size) {
-  return s->align_corners ? (x + 1) / 2 * ((double)size - 1) : ((x + 1) * (double)size - 1) / 2;
+  x = step(s, x + 1);
+  return s->align_corners ? step(s, x * (((double)size - 1) / 2)) : step(s, step(s, x * ((double)size / 2)) - 0.5);
 }
 
 /* The pixel at whole-numbered coordinates; 0 outside the image (and for NaN). */
