@@ -1,6 +1,8 @@
 /* Elementwise work over tensors: broadcast, converted, in blocks. */
 #include "loops.h"
 
+#include "simd.h"
+
 size_t fl_views_scratch(fl_value *const *args, size_t count) {
   (void)args;
   (void)count;
@@ -230,6 +232,89 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
   }
 }
 
+/* n copies of each of so many elements, which are `stride` bytes apart. Vectors may write up to FL_LANES - 1 floats too many. */
+static void repeat_each(size_t rows, size_t n, size_t width, unsigned char *to, const char *from, int64_t stride) {
+  if (width == sizeof(float)) {
+    for (size_t row = 0; row < rows; ++row, from += stride) {
+      float x, *const at = (float *)(void *)to + row * n;
+      memcpy(&x, from, sizeof x);
+      for (size_t i = 0; i < n; i += FL_LANES) {
+        fl_store(at + i, fl_set(x));
+      }
+    }
+    return;
+  }
+  for (size_t row = 0; row < rows; ++row, from += stride) {
+    fl_splat(n, width, to + row * n * width, from);
+  }
+}
+
+/* An operand over the two innermost dimensions: as it lies, each element of a column n times, or a row again and again. */
+typedef enum shape { WHOLE, COLUMN, ROW } shape;
+
+/* The shape of an operand whose rows have n elements; -1 for another one. */
+static int shape_of(const channel *c, size_t n, int64_t apart) {
+  const int64_t element = (int64_t)c->buffer.element;
+  if (c->buffer.convert != NULL) {
+    return -1;
+  }
+  if (c->stride == element) {
+    return apart == (int64_t)n * element ? WHOLE : apart == 0 ? ROW : -1;
+  }
+  return c->stride == 0 ? COLUMN : -1;
+}
+
+/* Short rows several at a time, where no element is converted; zero where that does not apply. */
+static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest, channel *channels, size_t count, char **at) {
+  uint32_t index[FL_MAX_DIMS] = {0};
+  shape shapes[FL_MAX_OPERANDS];
+  size_t bytes = 0;
+  if (nest->rank < 2) {
+    return 0;
+  }
+  const size_t n = nest->sizes[nest->rank - 1], rows = nest->sizes[nest->rank - 2];
+  for (size_t k = 0; k <= count; ++k) {
+    const int found = shape_of(&channels[k], n, nest->strides[k][nest->rank - 2]);
+    if (found < 0 || (k == 0 && found != WHOLE)) {
+      return 0;
+    }
+    shapes[k] = (shape)found;
+    bytes += found == WHOLE ? 0 : channels[k].buffer.width;
+  }
+  /* Blocks end in room for a vector. */
+  const size_t room = bytes > 0 ? fl_block_length(bytes) : 0, step = room > FL_LANES ? (room - FL_LANES) / n : 0;
+  if (step < 2) {
+    return 0;
+  }
+  for (size_t k = 1; k <= count; ++k) {
+    if (shapes[k] != WHOLE && fl_buffer_take(context, &channels[k].buffer, room, 0) != FL_OK) {
+      return 0;
+    }
+  }
+  do {
+    for (size_t row = 0; row < rows; row += step) {
+      const size_t some = rows - row < step ? rows - row : step;
+      const void *in[FL_MAX_OPERANDS - 1];
+      for (size_t k = 1; k <= count; ++k) {
+        fl_buffer *const buffer = &channels[k].buffer;
+        const int64_t apart = nest->strides[k][nest->rank - 2];
+        const char *const from = at[k] + (int64_t)row * apart;
+        in[k - 1] = shapes[k] == WHOLE ? (const void *)from : buffer->computed;
+        if (shapes[k] == COLUMN) {
+          repeat_each(some, n, buffer->width, buffer->computed, from, apart);
+        } else if (shapes[k] == ROW && channels[k].splat != from) {
+          for (size_t r = 0; r < step; ++r) {
+            memcpy(buffer->computed + r * n * buffer->width, from, n * buffer->width);
+          }
+          channels[k].splat = from;
+        }
+      }
+      map->span(some * n, at[0] + (int64_t)row * nest->strides[0][nest->rank - 2], in, map->parameters);
+    }
+  } while (fl_nest_next(nest, 2, index, at));
+  return 1;
+}
+
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
   const fl_mark mark = fl_mark_scratch(context);
   channel channels[FL_MAX_OPERANDS];
@@ -260,6 +345,10 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
     in_blocks[k] = !fl_is_direct(&c->buffer, n, c->stride) || (k == 0 && wraps);
     with_raw[k] = c->stride == 0 && k > 0 ? 0 : c->stride != (int64_t)c->buffer.element || (k == 0 && wraps);
     bytes += in_blocks[k] ? (with_raw[k] ? c->buffer.element : 0) + c->buffer.width : 0;
+  }
+  if (!wraps && n < FL_BLOCK / 2 && run_short_rows(context, map, nest, channels, count, at)) {
+    fl_release(context, mark);
+    return FL_OK;
   }
   const size_t step = bytes > 0 ? fl_block_length(bytes) : n;
   for (size_t k = 0; k <= count; ++k) {

@@ -200,6 +200,42 @@ static fl_matrix float_matrix(fl_any_matrix m) {
   return (fl_matrix){m.data == NULL ? NULL : (float *)m.data + m.offset, m.rows, m.columns, m.row_stride, m.column_stride};
 }
 
+/* Products of half precision are computed in float, as many rows and columns at a time as become floats at once. */
+#define HALF_TILE 64
+
+static int is_half(int8_t dtype) { return dtype == FL_FLOAT16 || dtype == FL_BFLOAT16; }
+static int is_dense(const fl_any_matrix *m) { return m->row_stride == 1 || m->column_stride == 1; }
+
+/* A part of a matrix in floats, which lie as its elements do. */
+static fl_matrix part_in_float(const fl_any_matrix *m, size_t row, size_t rows, size_t column, size_t columns, float *to) {
+  const int by_rows = m->column_stride == 1;
+  const size_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows, apart = by_rows ? m->row_stride : m->column_stride;
+  const fl_convert_fn widen = fl_widen(m->dtype, FL_COMPUTE_F32);
+  const uint16_t *const from = (const uint16_t *)m->data + m->offset + row * m->row_stride + column * m->column_stride;
+  for (size_t i = 0; i < lines; ++i) {
+    widen(length, to + i * length, from + i * apart);
+  }
+  return by_rows ? (fl_matrix){to, rows, columns, length, 1} : (fl_matrix){to, rows, columns, 1, length};
+}
+
+static void multiply_half(const fl_any_matrix *c, const fl_any_matrix *a, const fl_any_matrix *b, float *scratch) {
+  const size_t k = a->columns;
+  float *const left = scratch, *const right = left + HALF_TILE * k, *const product = right + HALF_TILE * k;
+  const fl_convert_fn narrow = fl_narrow(FL_COMPUTE_F32, c->dtype);
+  for (size_t i = 0; i < c->rows; i += HALF_TILE) {
+    const size_t rows = least(HALF_TILE, c->rows - i);
+    const fl_matrix x = part_in_float(a, i, rows, 0, k, left);
+    for (size_t j = 0; j < c->columns; j += HALF_TILE) {
+      const size_t columns = least(HALF_TILE, c->columns - j);
+      const fl_matrix y = part_in_float(b, 0, k, j, columns, right);
+      fl_matmul((fl_matrix){product, rows, columns, columns, 1}, x, y, NULL, product + HALF_TILE * HALF_TILE);
+      for (size_t r = 0; r < rows; ++r) {
+        narrow(columns, (uint16_t *)c->data + c->offset + (i + r) * c->row_stride + j, product + r * columns);
+      }
+    }
+  }
+}
+
 /* out = a b for matrices (rank 2) or batches of them (rank 3), shapes checked. */
 static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *a, const fl_tensor *b, uint8_t rank) {
   FL_CHECK(context, a->rank == rank && b->rank == rank, rank == 2 ? "both operands must be matrices" : "both operands must have 3 dimensions");
@@ -214,8 +250,13 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
     const int strided = c.row_stride != 1 && c.column_stride != 1 && c.rows > 1 && c.columns > 1;
     if (out->dtype == FL_FLOAT32 && !strided) {
       fl_matmul(float_matrix(c), float_matrix(matrix_of(a, i)), float_matrix(matrix_of(b, i)), NULL, context->scratch);
+      continue;
+    }
+    const fl_any_matrix x = matrix_of(a, i), y = matrix_of(b, i);
+    if (is_half(out->dtype) && (c.column_stride == 1 || c.columns == 1) && is_dense(&x) && is_dense(&y) && x.columns > 0) {
+      multiply_half(&c, &x, &y, context->scratch);
     } else {
-      fl_matmul_any(c, matrix_of(a, i), matrix_of(b, i));
+      fl_matmul_any(c, x, y);
     }
   }
   return FL_OK;
@@ -224,8 +265,12 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
 static size_t product_scratch(const fl_value *a_value, const fl_value *b_value) {
   const fl_tensor *a = fl_get_tensor(a_value);
   const fl_tensor *b = fl_get_tensor(b_value);
-  if (!a || !b || a->rank < 2 || b->rank < 2 || a->dtype != FL_FLOAT32) {
+  if (!a || !b || a->rank < 2 || b->rank < 2 || (a->dtype != FL_FLOAT32 && !is_half(a->dtype))) {
     return 0;
+  }
+  if (is_half(a->dtype)) {
+    const size_t k = (size_t)a->sizes[a->rank - 1];
+    return sizeof(float) * (2 * HALF_TILE * k + HALF_TILE * HALF_TILE + fl_matmul_scratch(HALF_TILE, HALF_TILE, k));
   }
   return sizeof(float) *
          fl_matmul_scratch((size_t)a->sizes[a->rank - 2], (size_t)b->sizes[b->rank - 1], (size_t)a->sizes[a->rank - 1]);
