@@ -138,7 +138,7 @@ def _widened_from(value: SSAValue, element: Attribute) -> SSAValue | None:
 def _are_for_rows(scale: SSAValue, product: SSAValue) -> bool:
     """Whether a float32 number is for the whole product, a matrix, or one is for each of its rows."""
     shape = shape_of(scale)
-    return element_of(scale) == f32 and is_row_major(scale) and (shape == (shape_of(product)[0], 1) or shape in ((), (1,)))
+    return element_of(scale) == f32 and is_row_major(scale) and (shape == (*shape_of(product)[:1], 1) or shape in ((), (1,)))
 
 
 def _ratio(numbers: Array, sums: Array) -> int | None:

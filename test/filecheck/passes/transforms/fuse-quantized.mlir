@@ -333,3 +333,12 @@ func.func @quantized_before(%x: tensor<1x2x4x4xi8>) -> tensor<1x8xi8> {
   %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x8xf32>) -> tensor<1x8xi8>
   func.return %3 : tensor<1x8xi8>
 }
+
+// A number that becomes a float and is scaled is no product.
+// CHECK-LABEL: func.func @number
+// CHECK: edge.mul.Tensor
+func.func @number(%x: tensor<i32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = edge._to_copy(%x) {dtype = f32} : (tensor<i32>) -> tensor<f32>
+  %1 = edge.mul.Tensor(%0, %y) : (tensor<f32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return %1 : tensor<3xf32>
+}
