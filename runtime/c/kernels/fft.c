@@ -19,12 +19,15 @@ typedef struct fft {
   size_t last_size; /* of the whole line along the last of the dims */
   double scale;
   number *work; /* self's elements */
-  number *line, *other, *roots;
+  number *line, *other; /* LINES of them */
+  number *roots;
   /* Of a line that is convolved; NULL where none is. */
   number *chirp, *spectrum, *padded, *padded_other, *padded_roots;
 } fft;
 
 #define LARGE_FACTOR 100
+/* As many lines are transformed side by side, one in each lane: a packet is the real parts of so many numbers, then the imaginary ones. */
+#define LINES 4
 
 /* The size of the transforms that convolve a line of n numbers: a power of two from 2n - 1 on; 0 where its prime factors are small. */
 static uint64_t convolution_size(uint64_t n) {
@@ -82,7 +85,7 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
     last = 0;
   }
   const uint64_t convolved = most(self, last, convolution_size);
-  const uint64_t lines = (convolved > 0 ? 4 : 3) * most(self, last, own_size) + 4 * convolved;
+  const uint64_t lines = (uint64_t)(2 * LINES + (convolved > 0 ? 2 : 1)) * most(self, last, own_size) + 4 * convolved;
   const uint64_t bytes = (fl_numel(self) + lines) * sizeof(number) + 512;
   return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
 }
@@ -90,41 +93,113 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
 static number times(number a, number b) { return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
 static void set_turns(number *roots, size_t n, int forward) {
-  for (size_t k = 0; k < n; ++k) {
-    const double angle = 6.283185307179586476925 * (double)k / (double)n;
-    roots[k] = (number){cos(angle), forward ? -sin(angle) : sin(angle)};
+  const double sign = forward ? -1 : 1;
+  /* Those of an eighth of a turn, or of half a turn, are also the others. */
+  const int has_eighths = n % 8 == 0;
+  for (size_t k = 0; k <= n / (has_eighths ? 8 : 2); ++k) {
+    const double angle = 6.283185307179586476925 * (double)k / (double)n, x = cos(angle), y = sign * sin(angle);
+    if (k < n) {
+      roots[k] = (number){x, y};
+      roots[k > 0 ? n - k : 0] = (number){x, k > 0 ? -y : y};
+    }
+    if (has_eighths) {
+      const size_t quarter = n / 4;
+      roots[quarter - k] = (number){sign * y, sign * x};
+      roots[quarter + k] = (number){-sign * y, sign * x};
+      roots[2 * quarter - k] = (number){-x, y};
+      roots[2 * quarter + k] = (number){-x, -y};
+      roots[3 * quarter - k] = (number){-sign * y, -sign * x};
+      roots[3 * quarter + k] = (number){sign * y, -sign * x};
+    }
   }
 }
 
-/* Transforms n numbers by these roots, with room for as many others; gives where the result stands. */
-static number *transform_by_factors(number *from, number *to, const number *roots, size_t n) {
-  size_t done = 1; /* the lengths of the transforms that `from` holds: of each subsequence of every n / done-th number */
-  size_t p = 2;
-  while (done < n) {
-    const size_t left = n / done;
-    while (left % p != 0) {
-      p = p * p > left ? left : p + 1;
-    }
-    const size_t apart = left / p;
-    for (size_t c = 0; c < apart; ++c) {
-      for (size_t i = 0; i < done * p; ++i) {
-        const number *x = from + c * done + i % done;
-        const size_t step = i * apart;
-        number sum = *x;
-        for (size_t r = 1, at = step; r < p; ++r, at = at + step < n ? at + step : at + step - n) {
-          x += apart * done;
-          sum.re += roots[at].re * x->re - roots[at].im * x->im;
-          sum.im += roots[at].re * x->im + roots[at].im * x->re;
-        }
-        to[c * done * p + i] = sum;
+/* A step of a factor of 4: `turn` is 1 or -1, the imaginary part of the root of a quarter turn. */
+static inline __attribute__((always_inline)) void step_by_4(const double *from, double *to, const number *roots, size_t done, size_t apart,
+                                                            double turn, const size_t lines) {
+  const size_t next = apart * done * 2 * lines, far = done * 2 * lines;
+  for (size_t c = 0; c < apart; ++c) {
+    for (size_t i = 0; i < done; ++i) {
+      const double *const x = from + (c * done + i) * 2 * lines;
+      double *const y = to + (c * done * 4 + i) * 2 * lines;
+      const number u = roots[i * apart], v = roots[2 * i * apart], w = roots[3 * i * apart];
+      FL_INDEPENDENT
+      for (size_t l = 0; l < lines; ++l) {
+        const size_t m = lines + l;
+        const double a_re = x[l], a_im = x[m];
+        const double b_re = u.re * x[next + l] - u.im * x[next + m], b_im = u.re * x[next + m] + u.im * x[next + l];
+        const double c_re = v.re * x[2 * next + l] - v.im * x[2 * next + m], c_im = v.re * x[2 * next + m] + v.im * x[2 * next + l];
+        const double d_re = w.re * x[3 * next + l] - w.im * x[3 * next + m], d_im = w.re * x[3 * next + m] + w.im * x[3 * next + l];
+        const double even_re = a_re + c_re, even_im = a_im + c_im, odd_re = a_re - c_re, odd_im = a_im - c_im;
+        const double sum_re = b_re + d_re, sum_im = b_im + d_im, rest_re = -turn * (b_im - d_im), rest_im = turn * (b_re - d_re);
+        y[l] = even_re + sum_re;
+        y[m] = even_im + sum_im;
+        y[far + l] = odd_re + rest_re;
+        y[far + m] = odd_im + rest_im;
+        y[2 * far + l] = even_re - sum_re;
+        y[2 * far + m] = even_im - sum_im;
+        y[3 * far + l] = odd_re - rest_re;
+        y[3 * far + m] = odd_im - rest_im;
       }
     }
+  }
+}
+
+/* A step of a factor p. */
+static inline __attribute__((always_inline)) void step_by(size_t p, const double *from, double *to, const number *roots, size_t done, size_t n,
+                                                          const size_t lines) {
+  const size_t apart = n / done / p;
+  for (size_t c = 0; c < apart; ++c) {
+    for (size_t i = 0; i < done * p; ++i) {
+      const double *x = from + (c * done + i % done) * 2 * lines;
+      double *const y = to + (c * done * p + i) * 2 * lines;
+      const size_t step = i * apart;
+      double re[LINES], im[LINES];
+      for (size_t l = 0; l < lines; ++l) {
+        re[l] = x[l];
+        im[l] = x[lines + l];
+      }
+      for (size_t r = 1, at = step; r < p; ++r, at = at + step < n ? at + step : at + step - n) {
+        x += apart * done * 2 * lines;
+        for (size_t l = 0; l < lines; ++l) {
+          re[l] += roots[at].re * x[l] - roots[at].im * x[lines + l];
+          im[l] += roots[at].re * x[lines + l] + roots[at].im * x[l];
+        }
+      }
+      for (size_t l = 0; l < lines; ++l) {
+        y[l] = re[l];
+        y[lines + l] = im[l];
+      }
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) double *steps(double *from, double *to, const number *roots, size_t n, const size_t lines) {
+  size_t done = 1; /* the lengths of the transforms that `from` holds: of each subsequence of every n / done-th number */
+  size_t prime = 2;
+  while (done < n) {
+    const size_t left = n / done;
+    size_t p = 4;
+    if (left % 4 == 0) {
+      step_by_4(from, to, roots, done, left / 4, roots[n / 4].im, lines);
+    } else {
+      while (left % prime != 0) {
+        prime = prime * prime > left ? left : prime + 1;
+      }
+      p = prime;
+      step_by(p, from, to, roots, done, n, lines);
+    }
     done *= p;
-    number *const swap = from;
+    double *const swap = from;
     from = to;
     to = swap;
   }
   return from;
+}
+
+/* Transforms n numbers by these roots, with room for as many others; gives where the result stands. */
+static number *transform_by_factors(number *from, number *to, const number *roots, size_t n) {
+  return (number *)steps(&from->re, &to->re, roots, n, 1);
 }
 
 /* Prepares for lines of n numbers. */
@@ -180,15 +255,36 @@ static void transform_dim(const fft *f, uint8_t dim, int forward) {
     inner *= (size_t)f->self->sizes[d];
   }
   set_roots(f, n, forward);
-  for (size_t start = 0; start < fl_numel(f->self); start += n * inner) {
-    for (size_t i = 0; i < inner; ++i) {
-      number *const at = f->work + start + i;
+  const size_t count = n > 0 ? fl_numel(f->self) / n : 0;
+  const size_t together = convolution_size(n) == 0 && count >= LINES ? LINES : 1;
+  for (size_t first = 0; first < count; first += together) {
+    number *at[LINES];
+    const size_t some = count - first < together ? count - first : together;
+    for (size_t l = 0; l < some; ++l) {
+      at[l] = f->work + (first + l) / inner * n * inner + (first + l) % inner;
+    }
+    if (together == 1) {
       for (size_t k = 0; k < n; ++k) {
-        f->line[k] = at[k * inner];
+        f->line[k] = at[0][k * inner];
       }
       const number *found = transform(f, n);
       for (size_t k = 0; k < n; ++k) {
-        at[k * inner] = found[k];
+        at[0][k * inner] = found[k];
+      }
+      continue;
+    }
+    double *const packets = &f->line->re;
+    for (size_t k = 0; k < n; ++k) {
+      for (size_t l = 0; l < LINES; ++l) {
+        const number x = l < some ? at[l][k * inner] : (number){0, 0};
+        packets[k * 2 * LINES + l] = x.re;
+        packets[k * 2 * LINES + LINES + l] = x.im;
+      }
+    }
+    const double *const found = steps(packets, &f->other->re, f->roots, n, LINES);
+    for (size_t k = 0; k < n; ++k) {
+      for (size_t l = 0; l < some; ++l) {
+        at[l][k * inner] = (number){found[k * 2 * LINES + l], found[k * 2 * LINES + LINES + l]};
       }
     }
   }
@@ -222,8 +318,8 @@ static fl_status start(fl_context *context, fl_value *const *args, int64_t last,
   const size_t longest = (size_t)most(f->self, last, own_size);
   const size_t convolved = (size_t)most(f->self, last, convolution_size);
   FL_TAKE(number, work, fl_numel(f->self));
-  FL_TAKE(number, line, longest);
-  FL_TAKE(number, other, longest);
+  FL_TAKE(number, line, LINES * longest);
+  FL_TAKE(number, other, LINES * longest);
   FL_TAKE(number, roots, longest);
   f->work = work;
   f->line = line;
@@ -304,8 +400,11 @@ fl_status fl_fft_r2c_out(fl_context *context, fl_value *const *args, size_t coun
     transform_dim(&f, f.dims[i], 1);
   }
   const size_t inner = inner_of(&f);
-  for (size_t i = 0; i < fl_numel(f.out); ++i) {
-    write_number(&f, i, f.work[i / (kept * inner) * f.last_size * inner + i % (kept * inner)]);
+  size_t to = 0;
+  for (const number *from = f.work; to < fl_numel(f.out); from += f.last_size * inner) {
+    for (size_t i = 0; i < kept * inner; ++i) {
+      write_number(&f, to++, from[i]);
+    }
   }
   return FL_OK;
 }

@@ -18,8 +18,8 @@ from flambeau.runtime.interpreter import interpret
 
 FAR = (1e3, -1e3, 1.0001, -1.0001, 0.3, 1e7, -1e7, 3e9, -3e9, 1e19, -1e19, 1e30, -1e30)
 NUMBERS = (math.nan, math.inf, -math.inf, *FAR)
-CASES = [(2, mode, padding) for mode, padding in product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"))]
-CASES += [(3, mode, padding) for mode, padding in product(("bilinear", "nearest"), ("zeros", "border", "reflection"))]
+PADDINGS = ("zeros", "border", "reflection")
+CASES = [*product((2,), ("bilinear", "nearest", "bicubic"), PADDINGS), *product((3,), ("bilinear", "nearest"), PADDINGS)]
 
 
 class Sampled(nn.Module):
