@@ -354,8 +354,10 @@ static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *
   if (method->hook == NULL) {
     return;
   }
-  fl_event event = {.name = fl_method_name(method), .position = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
-  if (instruction != NULL) {
+  fl_event event = {.position = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
+  if (instruction == NULL) {
+    event.name = fl_method_name(method);
+  } else {
     event.name = fl_instruction_name(instruction);
     event.position = at;
     event.kind = instruction->kind; /* both are the union tag of the file */
