@@ -1,26 +1,50 @@
-"""Compares models that PyTorch quantized to int8 with their floats, and with what ExecuTorch's XNNPACK makes of the same int8, in turns.
+"""Compares models in int8 with their floats, and with what ExecuTorch, OpenVINO and ONNX Runtime make of int8, in turns.
 
     python benchmarks/quantized.py mobilenet_v2
     python benchmarks/quantized.py --json > quantized.json
 
-PT2E with ExecuTorch's XNNPACKQuantizer: static, a scale for each output channel. One core. Each ratio is the median over rounds, which
-call every program once.
+Images: PT2E with ExecuTorch's XNNPACKQuantizer, static, a scale for each output channel. MiniLM: linear layers whose ranges each run
+finds (`flambeau quantize --recipe int8-dynamic`), which Flambeau gives neither to XNNPACK nor to OpenVINO. All compile the same export,
+but for ONNX Runtime, which quantizes the floats by itself, and is left out where `onnxruntime` and `onnxscript` are not installed. One
+core. Each ratio is the median over rounds, which call every program once.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import os
 import statistics
 import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from delegates import alternate, child, compile_executorch, compile_ours, find_model, run_ours, run_stock
 
-MODELS = ("mobilenet_v2", "resnet18", "ds_cnn")
-COLUMNS = ("float", "int8", "executorch")
-"""Flambeau's program of the floats, that of the int8, and ExecuTorch's of the int8 with XNNPACK."""
+MODELS = ("mobilenet_v2", "resnet18", "ds_cnn", "minilm")
+DYNAMIC = ("minilm",)
+"""Models whose ranges each run finds."""
+ROWS = {
+    "float": "floats, Flambeau's kernels",
+    "int8": "Flambeau's kernels",
+    "xnnpack": "XNNPACK by Flambeau, in ExecuTorch",
+    "executorch": "XNNPACK by ExecuTorch",
+    "openvino": "OpenVINO by Flambeau",
+    "onnxruntime": "ONNX Runtime",
+}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What calls a program, and the bytes of it."""
+
+    call: Callable[[], Any]
+    size: int
 
 
 def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
@@ -35,32 +59,78 @@ def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
     return torch.export.export(convert_pt2e(prepared), inputs)
 
 
-def measure(name: str, rounds: int) -> dict[str, Any]:
-    """All figures of one model."""
-    import numpy as np
+def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) -> Made:
+    """What ONNX Runtime makes of a module in floats."""
     import torch
+
+    library: Any = importlib.import_module("onnxruntime")
+    tools: Any = importlib.import_module("onnxruntime.quantization")
+    prepare: Any = importlib.import_module("onnxruntime.quantization.shape_inference").quant_pre_process
+    exporter: Any = torch.onnx
+    floats, ready, integers = (folder / f"{name}.onnx" for name in ("floats", "ready", "integers"))
+    exporter.export(module, inputs, floats, dynamo=True, external_data=False, verbose=False)
+    names = [item.name for item in library.InferenceSession(floats).get_inputs()]
+    arrays = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
+    prepare(floats, ready, skip_symbolic_shape=True)
+    if is_dynamic:
+        tools.quantize_dynamic(ready, integers, per_channel=True)
+    else:
+        samples = iter([arrays])
+        reader = type("Samples", (tools.CalibrationDataReader,), {"get_next": lambda self: next(samples, None)})()
+        tools.quantize_static(ready, integers, reader, per_channel=True)
+    options = library.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = library.InferenceSession(integers, options)
+    return Made(lambda: session.run(None, arrays)[0], integers.stat().st_size)
+
+
+def make(name: str, folder: Path) -> tuple[dict[str, Made], Any]:
+    """The programs of one model, by the keys of ROWS, and what PyTorch computes of the integers."""
+    import torch
+
+    import flambeau
 
     module, inputs = find_model(name)
     with torch.no_grad():
         floats = torch.export.export(module, inputs)
-        integers = quantized(module, inputs)
+        integers = flambeau.quantize(floats, None, "int8-dynamic").program if name in DYNAMIC else quantized(module, inputs)
         expected = integers.module()(*inputs).numpy()
-    ours = {key: compile_ours(program, target="flambeau") for key, program in (("float", floats), ("int8", integers))}
-    programs = ours | {"executorch": compile_executorch(integers)}
-    calls = {key: (run_stock if key == "executorch" else run_ours)(program, inputs) for key, program in programs.items()}
-    times = alternate(calls, rounds)
+        programs: dict[str, tuple[bytes, Callable[..., Any]]] = {
+            "float": (compile_ours(floats, target="flambeau"), run_ours),
+            "int8": (compile_ours(integers, target="flambeau"), run_ours),
+            "executorch": (compile_executorch(integers), run_stock),
+        }
+        if name not in DYNAMIC:
+            programs["xnnpack"] = compile_ours(integers, "xnnpack"), run_stock
+            programs["openvino"] = compile_ours(integers, "openvino"), run_ours
+        made = {key: Made(run(program, inputs), len(program)) for key, (program, run) in programs.items()}
+        if all(importlib.util.find_spec(package) for package in ("onnxruntime", "onnxscript")):
+            made["onnxruntime"] = _onnx(module, inputs, name in DYNAMIC, folder)
+    return made, expected
+
+
+def measure(name: str, rounds: int) -> dict[str, Any]:
+    """All figures of one model."""
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        made, expected = make(name, Path(folder))
+        times = alternate({key: item.call for key, item in made.items()}, rounds)
     return {
-        "milliseconds": {key: statistics.median(values) for key, values in times.items()},
-        "int8 / float": statistics.median(ours / theirs for ours, theirs in zip(times["int8"], times["float"], strict=True)),
-        "int8 / executorch": statistics.median(ours / theirs for ours, theirs in zip(times["int8"], times["executorch"], strict=True)),
-        "pte_bytes": {key: len(program) for key, program in programs.items()},
-        "distance": {key: float(np.abs(calls[key]() - expected).max() / np.abs(expected).max()) for key in COLUMNS},
+        key: {
+            "milliseconds": statistics.median(times[key]),
+            "ratio_to_float": statistics.median(ours / theirs for ours, theirs in zip(times[key], times["float"], strict=True)),
+            "ratio_to_executorch": statistics.median(ours / theirs for ours, theirs in zip(times[key], times["executorch"], strict=True)),
+            "bytes": item.size,
+            "distance": float(np.abs(item.call() - expected).max() / np.abs(expected).max()),
+        }
+        for key, item in made.items()
     }
 
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares models in int8 with their floats and with ExecuTorch's XNNPACK.")
+    parser = argparse.ArgumentParser(description="Compares models in int8 with their floats, and with what others make of int8.")
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--rounds", type=int, default=60, help="rounds of calls")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
@@ -78,12 +148,10 @@ def main() -> int:
     for name in arguments.models:
         with console.status(name):
             result = results[name] = child(__file__, name, "--rounds", str(arguments.rounds))
-        table = Table(name, *COLUMNS, "int8 / float", "int8 / executorch", box=None, header_style="bold")
-        size, ratios = result["pte_bytes"], [f"{result[key]:.3f}" for key in ("int8 / float", "int8 / executorch")]
-        table.add_row("latency, ms (median)", *(f"{result['milliseconds'][key]:.3f}" for key in COLUMNS), *ratios)
-        sizes = [f"{size['int8'] / size[key]:.3f}" for key in ("float", "executorch")]
-        table.add_row(".pte, bytes", *(str(size[key]) for key in COLUMNS), *sizes)
-        table.add_row("max difference to PyTorch's int8 / scale", *(f"{result['distance'][key]:.1e}" for key in COLUMNS))
+        table = Table(name, "latency, ms", "/ float", "/ executorch", "bytes", "distance", box=None, header_style="bold")
+        for key, found in result.items():
+            ratios = [f"{found[ratio]:.3f}" for ratio in ("ratio_to_float", "ratio_to_executorch")]
+            table.add_row(ROWS[key], f"{found['milliseconds']:.3f}", *ratios, str(found["bytes"]), f"{found['distance']:.1e}")
         console.print(table)
     if arguments.json:
         json.dump(results, sys.stdout, indent=2)

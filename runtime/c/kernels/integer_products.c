@@ -1,6 +1,7 @@
 #include "integer_products.h"
 
-/* Vectors multiply every second lane, in 64 bits: the odd lanes are moved to even ones and back. Returns 0 where it does nothing. */
+/* Vectors multiply every second lane, in 64 bits. As no shift is below 32, the upper half of what is shifted holds the result; and as none is
+ * above 54, the zero point is added before. Returns 0 where it does nothing. */
 static int requantize_vectors(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride) {
 #if defined(FL_SIMD_AVX512)
   if (!to->is_narrow) {
@@ -8,50 +9,51 @@ static int requantize_vectors(const fl_requantization *to, int32_t (*sums)[FL_PA
   }
   const __mmask16 mask = (__mmask16)((1u << count) - 1);
   const __m512i bias = _mm512_maskz_loadu_epi32(mask, to->bias + first), multiplier = _mm512_maskz_loadu_epi32(mask, to->multiplier + first);
-  const __m512i shift = _mm512_maskz_loadu_epi32(mask, to->shift + first), one = _mm512_set1_epi64(1);
-  const __m512i multipliers[2] = {multiplier, _mm512_srli_epi64(multiplier, 32)};
+  const __m512i shift = _mm512_mask_loadu_epi32(_mm512_set1_epi32(32), mask, to->shift + first), one = _mm512_set1_epi64(1);
+  const __m512i zero_point = _mm512_set1_epi64(to->zero_point), odd_multiplier = _mm512_srli_epi64(multiplier, 32);
   const __m512i shifts[2] = {_mm512_and_si512(shift, _mm512_set1_epi64(UINT32_MAX)), _mm512_srli_epi64(shift, 32)};
-  const __m512i halves[2] = {_mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[0]), 1), _mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[1]), 1)};
-  const __m512i zero_point = _mm512_set1_epi32(to->zero_point);
-  const __m512i low = _mm512_set1_epi32(to->low - to->zero_point), high = _mm512_set1_epi32(to->high - to->zero_point);
+  __m512i added[2];
+  for (size_t i = 0; i < 2; ++i) {
+    added[i] = _mm512_add_epi64(_mm512_srli_epi64(_mm512_sllv_epi64(one, shifts[i]), 1), _mm512_sllv_epi64(zero_point, shifts[i]));
+  }
+  const __m512i last = _mm512_sub_epi32(shift, _mm512_set1_epi32(32)), low = _mm512_set1_epi32(to->low), high = _mm512_set1_epi32(to->high);
   for (size_t r = 0; r < rows; ++r) {
     const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums[r]), bias);
-    const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, multipliers[0]), halves[0]);
-    const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), multipliers[1]), halves[1]);
-    __m512i value = _mm512_srav_epi64(even, shifts[0]);
-    value = _mm512_mask_mov_epi32(value, 0xAAAA, _mm512_slli_epi64(_mm512_srav_epi64(odd, shifts[1]), 32));
-    value = _mm512_add_epi32(_mm512_min_epi32(_mm512_max_epi32(value, low), high), zero_point);
-    _mm512_mask_cvtepi32_storeu_epi8(out + r * stride, mask, value);
+    const __m512i even = _mm512_add_epi64(_mm512_mul_epi32(sum, multiplier), added[0]);
+    const __m512i odd = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum, 32), odd_multiplier), added[1]);
+    const __m512i upper = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)_MM_SHUFFLE(3, 3, 1, 1));
+    const __m512i value = _mm512_min_epi32(_mm512_max_epi32(_mm512_srav_epi32(upper, last), low), high);
+    if (count == FL_PANEL) {
+      _mm_storeu_si128((void *)(out + r * stride), _mm512_cvtepi32_epi8(value));
+    } else {
+      _mm512_mask_cvtepi32_storeu_epi8(out + r * stride, mask, value);
+    }
   }
   return 1;
 #elif defined(__AVX2__)
   if (!to->is_narrow || count < FL_PANEL) {
     return 0;
   }
-  const __m256i one = _mm256_set1_epi64x(1), raise = _mm256_set1_epi64x(INT64_MIN), zero_point = _mm256_set1_epi32(to->zero_point);
-  const __m256i low = _mm256_set1_epi32(to->low - to->zero_point), high = _mm256_set1_epi32(to->high - to->zero_point);
+  const __m256i one = _mm256_set1_epi64x(1), zero_point = _mm256_set1_epi64x(to->zero_point), bytes = _mm256_set1_epi32(0xFF);
+  const __m256i low = _mm256_set1_epi32(to->low), high = _mm256_set1_epi32(to->high);
   for (size_t j = 0; j < FL_PANEL; j += 8) {
     const __m256i bias = _mm256_loadu_si256((const void *)(to->bias + first + j));
     const __m256i multiplier = _mm256_loadu_si256((const void *)(to->multiplier + first + j));
     const __m256i shift = _mm256_loadu_si256((const void *)(to->shift + first + j));
-    const __m256i multipliers[2] = {multiplier, _mm256_srli_epi64(multiplier, 32)};
+    const __m256i odd_multiplier = _mm256_srli_epi64(multiplier, 32), last = _mm256_sub_epi32(shift, _mm256_set1_epi32(32));
     const __m256i shifts[2] = {_mm256_and_si256(shift, _mm256_set1_epi64x(UINT32_MAX)), _mm256_srli_epi64(shift, 32)};
-    __m256i halves[2], raised[2];
+    __m256i added[2];
     for (size_t i = 0; i < 2; ++i) {
-      /* AVX2 shifts 64 bits without a sign: what is raised to be positive, less the raise. */
-      halves[i] = _mm256_add_epi64(_mm256_srli_epi64(_mm256_sllv_epi64(one, shifts[i]), 1), raise);
-      raised[i] = _mm256_srlv_epi64(raise, shifts[i]);
+      added[i] = _mm256_add_epi64(_mm256_srli_epi64(_mm256_sllv_epi64(one, shifts[i]), 1), _mm256_sllv_epi64(zero_point, shifts[i]));
     }
     for (size_t r = 0; r < rows; ++r) {
       const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const void *)(sums[r] + j)), bias);
-      const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(sum, multipliers[0]), halves[0]);
-      const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sum, 32), multipliers[1]), halves[1]);
-      const __m256i evens = _mm256_sub_epi64(_mm256_srlv_epi64(even, shifts[0]), raised[0]);
-      const __m256i odds = _mm256_sub_epi64(_mm256_srlv_epi64(odd, shifts[1]), raised[1]);
-      __m256i value = _mm256_blend_epi32(evens, _mm256_slli_epi64(odds, 32), 0xAA);
-      value = _mm256_add_epi32(_mm256_min_epi32(_mm256_max_epi32(value, low), high), zero_point);
-      value = _mm256_and_si256(value, _mm256_set1_epi32(0xFF));
-      const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+      const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(sum, multiplier), added[0]);
+      const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(sum, 32), odd_multiplier), added[1]);
+      const __m256i upper = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+      const __m256i value = _mm256_min_epi32(_mm256_max_epi32(_mm256_srav_epi32(upper, last), low), high);
+      const __m256i whole = _mm256_and_si256(value, bytes);
+      const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
       _mm_storel_epi64((void *)(out + r * stride + j), _mm_packus_epi16(words, words));
     }
   }

@@ -27,8 +27,11 @@
 typedef struct fl_requantization {
   const int32_t *bias, *multiplier, *shift;
   int32_t zero_point, low, high;
-  int is_narrow; /* no shift is below 31: what is shifted fits int32 */
+  int is_narrow; /* every shift is one of vectors */
 } fl_requantization;
+
+/* Whether vectors can shift by this. */
+static inline int fl_is_narrow(int64_t shift) { return shift >= 32 && shift <= 54; }
 
 typedef struct fl_integer_product {
   size_t n, k;

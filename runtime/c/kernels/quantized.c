@@ -23,7 +23,7 @@ static fl_status read_requantization(fl_context *context, fl_value *const *args,
   *to = (fl_requantization){data, data + channels, data + 2 * channels, (int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2], 1};
   for (size_t c = 0; c < channels; ++c) {
     FL_CHECK(context, to->shift[c] >= 1 && to->shift[c] <= MOST_SHIFT, "a shift must be from 1 to 61");
-    to->is_narrow &= to->shift[c] >= 31;
+    to->is_narrow &= fl_is_narrow(to->shift[c]);
   }
   return FL_OK;
 }
@@ -133,6 +133,15 @@ FL_INLINE __m256i widened(const void *bytes, const int is_signed) {
   const __m128i loaded = _mm_loadu_si128(bytes);
   return is_signed ? _mm256_cvtepi8_epi16(loaded) : _mm256_cvtepu8_epi16(loaded);
 }
+
+/* Adds products of 16-bit numbers, two at a time. */
+FL_INLINE __m256i add_pairs(__m256i sums, __m256i a, __m256i b) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  return _mm256_dpwssd_epi32(sums, a, b);
+#else
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
+#endif
+}
 #endif
 
 /* The sums of products over k taps of `rows` pixels, FL_PANEL channels from `first` on; rows and is_signed are constants where this is inlined. */
@@ -150,8 +159,8 @@ FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t
     FL_UNROLL for (size_t r = 0; r < rows; ++r) {
       const uint8_t *const *const at = taps + r * k + tap;
       const __m256i x = widened(at[0] + first, is_signed), y = widened(at[is_pair] + first, is_signed);
-      low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), low_factors));
-      high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), high_factors));
+      low[r] = add_pairs(low[r], _mm256_unpacklo_epi16(x, y), low_factors);
+      high[r] = add_pairs(high[r], _mm256_unpackhi_epi16(x, y), high_factors);
     }
   }
   FL_UNROLL for (size_t r = 0; r < rows; ++r) {

@@ -94,7 +94,7 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
     multipliers[i] = (int32_t)multiplier;
     shifts[i] = (int32_t)shift;
   }
-  const fl_requantization to = {bias, multipliers, shifts, (int32_t)numbers[1], (int32_t)numbers[2], (int32_t)numbers[3], shift >= 31};
+  const fl_requantization to = {bias, multipliers, shifts, (int32_t)numbers[1], (int32_t)numbers[2], (int32_t)numbers[3], fl_is_narrow(shift)};
   const size_t in_size = p.size[0] * p.size[1] * p.channels, out_size = p.out[0] * p.out[1] * p.channels;
   for (size_t n = 0; n < (size_t)sizes[0]; ++n) {
     run(&p, &to, (const uint8_t *)input->data + n * in_size, (uint8_t *)out->data + n * out_size);
