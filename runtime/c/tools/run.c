@@ -6,9 +6,11 @@
 
 #include "flambeau/recorder.h"
 #include "tools/backend_options.h"
+#include "tools/bundle.h"
 #include "tools/npy.h"
+#include "tools/verify.h"
 
-enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6 };
+enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6, EXIT_DIFFERS = 7 };
 
 static const char usage[] =
     "usage: flambeau-run PROGRAM.pte [options]\n"
@@ -21,7 +23,10 @@ static const char usage[] =
     "                       what the backend NAME of delegates shall do: npu.threads=2\n"
     "  --profile            print the time of each instruction and its place in the model to stderr\n"
     "  --json               print what was run as JSON\n"
-    "exit codes: 0 done, 2 usage, 3 a file cannot be read or written, 4 the program is refused, 5 an input is refused, 6 the run failed\n";
+    "  --bundled            PROGRAM is a .bpte: run the test cases that it has for the method, and compare their outputs\n"
+    "  --rtol R, --atol A   of --bundled: how far outputs may differ from what is expected (0.01 of it, and 0.01)\n"
+    "exit codes: 0 done, 2 usage, 3 a file cannot be read or written, 4 the program is refused, 5 an input is refused, 6 the run failed,\n"
+    "7 a test case has other outputs than it expects\n";
 
 typedef struct options {
   const char *program;
@@ -33,6 +38,9 @@ typedef struct options {
   uint32_t repeat;
   uint32_t limit;
   int json;
+  int bundled;
+  double rtol;
+  double atol;
   int profile;
   backend_options backends;
 } options;
@@ -49,6 +57,7 @@ typedef struct timing {
 /* The memory to free at the end, so that a leak checker reports real leaks only. */
 typedef struct run {
   fl_program program;
+  bundle bundle;
   fl_method method;
   const fl_registry *registry;
   fl_method_info info;
@@ -94,6 +103,12 @@ static int parse_count(const char *text, uint32_t *count) {
   return 1;
 }
 
+static int parse_tolerance(const char *text, double *tolerance) {
+  char *end = NULL;
+  *tolerance = text == NULL ? 0 : strtod(text, &end);
+  return text != NULL && end != text && *end == 0 && *tolerance >= 0;
+}
+
 static int is_option(const char *text) { return text[0] == '-' && text[1] == '-'; }
 
 static int parse_options(int argc, char **argv, options *opts) {
@@ -102,6 +117,13 @@ static int parse_options(int argc, char **argv, options *opts) {
     const char *next = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(word, "--json") == 0) {
       opts->json = 1;
+    } else if (strcmp(word, "--bundled") == 0) {
+      opts->bundled = 1;
+    } else if (strcmp(word, "--rtol") == 0 || strcmp(word, "--atol") == 0) {
+      if (!parse_tolerance(next, word[2] == 'r' ? &opts->rtol : &opts->atol)) {
+        return fail(EXIT_USAGE, word, "expected a number of 0 or more");
+      }
+      ++i;
     } else if (strcmp(word, "--profile") == 0) {
       opts->profile = 1;
     } else if (strcmp(word, "--method") == 0 && next != NULL) {
@@ -165,7 +187,11 @@ static int load(const options *opts, run *r) {
   if (r->file == NULL) {
     return fail(EXIT_FILE, opts->program, reason);
   }
-  if (fl_program_load(&r->program, r->file, size, &error) != FL_OK || fl_program_find_method(&r->program, opts->method, &index, &error) != FL_OK ||
+  const void *program = r->file;
+  if (opts->bundled && (reason = bundle_open(&r->bundle, r->file, size, opts->method, &program, &size)) != NULL) {
+    return fail(EXIT_FILE, opts->program, reason);
+  }
+  if (fl_program_load(&r->program, program, size, &error) != FL_OK || fl_program_find_method(&r->program, opts->method, &index, &error) != FL_OK ||
       fl_program_method_info(&r->program, index, &r->info, &error) != FL_OK) {
     return fail(EXIT_PROGRAM, opts->program, error.text);
   }
@@ -292,6 +318,13 @@ static int execute(const options *opts, run *r) {
   return 0;
 }
 
+static int verify(const options *opts, run *r) {
+  static const int codes[] = {[VERIFY_PASSED] = 0, [VERIFY_DIFFERS] = EXIT_DIFFERS, [VERIFY_REFUSED] = EXIT_INPUT, [VERIFY_FAILED] = EXIT_RUN};
+  fl_error error;
+  const verify_result result = verify_cases(&r->bundle, &r->method, &r->info, opts->rtol, opts->atol, &error);
+  return result > VERIFY_DIFFERS ? fail(codes[result], opts->program, error.text) : codes[result];
+}
+
 static int write_outputs(const options *opts, const run *r) {
   if (opts->output_count > 1 && opts->output_count != r->info.outputs) {
     char text[128];
@@ -410,7 +443,7 @@ static void release(run *r) {
 }
 
 int main(int argc, char **argv) {
-  options opts = {.method = "forward", .repeat = 1, .limit = FL_INSTRUCTION_LIMIT};
+  options opts = {.method = "forward", .repeat = 1, .limit = FL_INSTRUCTION_LIMIT, .rtol = 0.01, .atol = 0.01};
   run r;
   memset(&r, 0, sizeof r);
   for (int i = 1; i < argc; ++i) {
@@ -424,14 +457,18 @@ int main(int argc, char **argv) {
   int code = opts.inputs == NULL || opts.outputs == NULL ? fail(EXIT_RUN, "start", "not enough memory") : parse_options(argc, argv, &opts);
   r.registry = backend_options_registry(&opts.backends);
   code = code != 0 ? code : load(&opts, &r);
-  code = code != 0 ? code : read_inputs(&opts, &r);
-  code = code != 0 ? code : execute(&opts, &r);
-  code = code != 0 ? code : write_outputs(&opts, &r);
-  if (code == 0) {
-    report(&opts, &r);
-    if (opts.profile) {
-      print_profile(&r);
+  if (code == 0 && opts.bundled) {
+    code = verify(&opts, &r);
+  } else {
+    code = code != 0 ? code : read_inputs(&opts, &r);
+    code = code != 0 ? code : execute(&opts, &r);
+    code = code != 0 ? code : write_outputs(&opts, &r);
+    if (code == 0) {
+      report(&opts, &r);
     }
+  }
+  if (code == 0 && opts.profile) {
+    print_profile(&r);
   }
   release(&r);
   backend_options_free(&opts.backends);

@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from executorch.devtools.bundled_program.config import MethodTestCase as StockCa
 from executorch.devtools.bundled_program.config import MethodTestSuite as StockSuite
 from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer as stock_serialize
 from executorch.exir import to_edge as stock_to_edge
-from runtime_programs import add_plan, call, plan, write
+from runtime_programs import add_plan, call, executable, plan, write
 from torch import Tensor, nn
 
 from flambeau import BundledProgram, MethodTestCase, MethodTestSuite, serialize_from_bundled_program_to_flatbuffer, to_edge
@@ -246,4 +247,82 @@ def test_a_damaged_bundle_is_refused_in_one_line_or_still_runs(capsys: pytest.Ca
         assert error == "" or (error.startswith("error: ") and error.count("\n") == 1), error
         assert error or "forward" in out or number >= 8
         refused += error != ""
+    assert refused > 50
+
+
+def runner(*arguments: str) -> tuple[int, str, str]:
+    """`flambeau-run --bundled`."""
+    done = subprocess.run([executable(), "--bundled", *arguments], capture_output=True, text=True, errors="replace", check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_runner_in_c_says_the_same():
+    adding(Path("add.bpte"))
+    assert runner("add.bpte") == (
+        7,
+        "forward, case 0: passed, 1 output, max |Δ| 0.0e+00\nforward, case 1: failed: output 0: 6 elements differ, max |Δ| 5.0e-01\n",
+        "",
+    )
+    assert runner("add.bpte", "--atol", "1")[0] == 0
+    assert runner("add.pte") == (3, "", 'flambeau-run: add.pte: it is not a bundled program: bytes 4 to 7 are not "BP08"\n')
+    assert runner("add.bpte", "--method", "f")[2].endswith("the bundled program has no test cases for this method\n")
+    assert runner("add.bpte", "--rtol", "-1") == (2, "", "flambeau-run: --rtol: expected a number of 0 or more\n")
+
+
+def test_the_runner_in_c_takes_every_kind_of_value_and_of_layout():
+    model = Picture().eval()
+    program = to_edge(torch.export.export(model, PICTURES)).to_executorch()
+    right = MethodTestCase(inputs=PICTURES, expected_outputs=model(*PICTURES))
+    wrong = MethodTestCase(inputs=PICTURES, expected_outputs=(model(*PICTURES)[0], PICTURES[1]))
+    BundledProgram(program, [MethodTestSuite("forward", [right, wrong, MethodTestCase(inputs=PICTURES)])]).save("pictures.bpte")
+    code, out, _ = runner("pictures.bpte", "--rtol", "1e-4", "--atol", "1e-5")
+    first, second, third = out.splitlines()
+    assert code == 7 and first.startswith("forward, case 0: passed, 2 outputs")
+    assert second == "forward, case 1: failed: output 1: 3 elements differ, max |Δ| 1.0e+00"
+    assert third == "forward, case 2: ran; it expects no outputs"
+
+    counting = to_edge(torch.export.export(Counter(), (torch.zeros(1),))).to_executorch()
+    cases = [MethodTestCase(torch.zeros(1), torch.ones(1)) for _ in range(2)]
+    BundledProgram(counting, [MethodTestSuite("forward", cases)]).save("counter.bpte")
+    assert runner("counter.bpte")[0] == 0
+
+    values: list[pte.Value] = [pte.Int(0), pte.Int(0), pte.Int(0), pte.Double(1.5), pte.Bool(True)]
+    Path("numbers.pte").write_bytes(write(plan(values, [call(0, 0, 1, 2)], ["executorch_prim::add.Scalar"], [0, 1, 3, 4], [2, 3, 4])))
+    cases = [MethodTestCase([20, 22, 0.5, False], [sum_, 0.5, False]) for sum_ in (42, 43)]
+    BundledProgram(None, [MethodTestSuite("forward", cases)], "numbers.pte").save("numbers.bpte")
+    assert [line.partition(": ")[2].split(",")[0] for line in runner("numbers.bpte")[1].splitlines()] == [
+        "passed",
+        "failed: output 0: 1 element differs",
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.bool, torch.complex64])
+def test_the_runner_in_c_compares_numbers_of_every_type(dtype: torch.dtype):
+    class Same(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.clone()
+
+    x = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).to(dtype)
+    program = to_edge(torch.export.export(Same(), (x,))).to_executorch()
+    cases = [MethodTestCase((x,), x), MethodTestCase((x,), x.flip(0))]
+    BundledProgram(program, [MethodTestSuite("forward", cases)]).save("same.bpte")
+    assert runner("same.bpte")[1].splitlines() == [
+        "forward, case 0: passed, 1 output, max |Δ| 0.0e+00",
+        "forward, case 1: failed: output 0: 4 elements differ, max |Δ| 1.0e+00",
+    ]
+    assert [result.difference for result in BundledModule("same.bpte").verify()] == [0, 1]
+
+
+def test_the_runner_in_c_refuses_what_is_damaged_in_one_line():
+    data = adding(Path("add.bpte")).read_bytes()
+    generator = random.Random(1)
+    refused = 0
+    for number in range(300):
+        damaged = bytearray(data)
+        damaged[generator.randrange(len(data))] = generator.randrange(256)
+        Path("damaged.bpte").write_bytes(damaged if number >= 20 else data[: number * len(data) // 20])
+        code, _, error = runner("damaged.bpte")
+        assert code in (0, 3, 4, 5, 6, 7) and error.count("\n") == (code not in (0, 7)), (number, code, error)
+        assert number >= 20 or code == 3
+        refused += code not in (0, 7)
     assert refused > 50
