@@ -19,7 +19,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,17 @@ def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
     return torch.export.export(convert_pt2e(prepared), inputs)
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """The inputs that calibrate, as ONNX Runtime asks for them."""
+
+    given: Iterator[dict[str, Any]]
+
+    def get_next(self) -> dict[str, Any] | None:
+        """Returns the next ones."""
+        return next(self.given, None)
+
+
 def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) -> Made:
     """What ONNX Runtime makes of a module in floats."""
     import torch
@@ -75,9 +86,7 @@ def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) 
     if is_dynamic:
         tools.quantize_dynamic(ready, integers, per_channel=True)
     else:
-        samples = iter([arrays])
-        reader = type("Samples", (tools.CalibrationDataReader,), {"get_next": lambda self: next(samples, None)})()
-        tools.quantize_static(ready, integers, reader, per_channel=True)
+        tools.quantize_static(ready, integers, _Samples(iter([arrays])), per_channel=True)
     options = library.SessionOptions()
     options.intra_op_num_threads = 1
     session = library.InferenceSession(integers, options)
