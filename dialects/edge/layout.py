@@ -41,19 +41,22 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
         bound = largest(extent)
         if bound is None:
             symbols = free_symbols(extent)
-            free = next((symbol.name for symbol in symbols if symbol.high == INFINITE), None)
+            free = [symbol.name for symbol in symbols if symbol.high == INFINITE]
             size = f", which is {extent}," if symbols else ""
-            raise TypeError(f"dimension {dim} of {tensor_type(value)}{size} has no maximum: {how_to_bound(free)}")
+            raise TypeError(f"dimension {dim} of {tensor_type(value)}{size} has no maximum: {how_to_bound(*free)}")
         bounds.append(bound)
     return tuple(bounds)
 
 
-def how_to_bound(name: str | None) -> str:
-    """How a user gives a maximum to the symbol of this name, or to a size that has none."""
+def how_to_bound(*names: str) -> str:
+    """How a user gives a maximum to the symbols of these names, or to a size that has none."""
     exported = "export the model with Dim(…, max=512) or torch._check(size <= 512)"
-    if name is None:
+    if not names:
         return exported
-    return f"{exported}, or compile it with --bound {name}=512, in Python EdgeCompileConfig(bounds={{{name!r}: 512}})"
+    if len(names) > 1:
+        exported += f" for each of {', '.join(names)}, not for what is computed from them"
+    options, bounds = " ".join(f"--bound {name}=512" for name in names), dict.fromkeys(names, 512)
+    return f"{exported}, or compile it with {options}, in Python EdgeCompileConfig(bounds={bounds})"
 
 
 def with_dim_order(value: SSAValue | Attribute, order: Sequence[int]) -> Tensor:

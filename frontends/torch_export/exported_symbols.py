@@ -252,7 +252,9 @@ def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
     environment = next((cast(Any, size).node.shape_env for size in _sizes_of_inputs(program)), None)
     given: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
     symbols: Mapping[str, Any] = getattr(environment, "source_to_var", {})
-    found = {str(symbols[source]): str(name) for source, name in given.items() if source in symbols and _NAME.fullmatch(str(name))}
+    # A `Dim` from which only others are derived, as 8 * Dim("frames"), is a source of its own.
+    named = {str(symbols[name]): name for name in symbols if _NAME.fullmatch(name)}
+    found = named | {str(symbols[source]): str(name) for source, name in given.items() if source in symbols and _NAME.fullmatch(str(name))}
     taken = {str(symbol) for symbol in (*symbols.values(), *cast(Any, program).range_constraints)}
     return {symbol: name for symbol, name in found.items() if name not in taken}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -13,9 +13,11 @@ from all_engines import peer
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
 
+from flambeau import EdgeCompileConfig, to_edge
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import UnsupportedProgramError, import_program
+from flambeau.passes.manager import PassError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 
@@ -126,3 +128,28 @@ def test_a_derived_dimension_begins_where_its_range_does(is_saved: bool) -> None
     program = export(nn.ReLU(), (torch.ones(4, 2),), dynamic_shapes=(sizes,))
     method, _ = _method(_loaded(program) if is_saved else program, "executorch")
     assert [_refused(method, torch.ones(rows, 2)) is None for rows in range(12)] == [rows in range(2, 11, 2) for rows in range(12)]
+
+
+def test_a_dimension_that_others_are_derived_from_has_its_name() -> None:
+    sizes = {0: 8 * Dim("frames", min=1) + 1}
+    program = export(nn.ReLU(), (torch.ones(17, 2),), dynamic_shapes=(sizes,))
+    edge = to_edge(program, compile_config=EdgeCompileConfig(bounds={"frames": 3}))
+    method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
+    assert [_refused(method, torch.ones(rows, 2)) is None for rows in (9, 17, 24, 25, 33)] == [True, True, False, True, False]
+
+
+class Sum(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = cast("tuple[int, int]", (x[0].item(), x[1].item()))
+        untyped._check(first + second <= 10)
+        untyped._check(first + second >= 0)
+        return torch.zeros(first + second)
+
+
+def test_what_bounds_a_sum_of_sizes_says_that_each_needs_a_bound() -> None:
+    program = export(Sum(), (torch.tensor([3, 4]),))
+    with pytest.raises(PassError) as caught:
+        to_edge(program).to_executorch()
+    message = str(caught.value)
+    assert "torch._check(size <= 512) for each of u0, u1, not for what is computed from them" in message
+    assert "--bound u0=512 --bound u1=512, in Python EdgeCompileConfig(bounds={'u0': 512, 'u1': 512})" in message
