@@ -4,11 +4,13 @@
 #
 # A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "iinww"), whose last part says
 # what each argument is and what the kernel does with it, as include/flambeau/kernel.h has it.
-# With ONLY, other operators are left out, and a name that no file has is an error.
+# With ONLY, other operators are left out, and a name that no file has is an error. Sets `fl_chosen_definitions` to the .def files that have a
+# kernel of the table, and `fl_chosen_runs` to the functions of its kernels.
 
 function(fl_write_kernel_table)
   cmake_parse_arguments(ARG "" "OUTPUT" "DEFINITIONS;ONLY" ${ARGN})
   set(names "")
+  set(chosen "")
   foreach(definition IN LISTS ARG_DEFINITIONS)
     file(STRINGS "${definition}" lines REGEX "^ *FL_KERNEL")
     foreach(line IN LISTS lines)
@@ -23,6 +25,7 @@ function(fl_write_kernel_table)
         message(FATAL_ERROR "${definition}: a second row for \"${name}\"")
       endif()
       list(APPEND names "${name}")
+      list(APPEND chosen "${definition}")
       set("run_${name}" "${CMAKE_MATCH_2}")
       set("scratch_${name}" "${CMAKE_MATCH_3}")
       set("access_${name}" "${CMAKE_MATCH_4}")
@@ -47,6 +50,9 @@ function(fl_write_kernel_table)
   endforeach()
   set(declarations "")
   list(REMOVE_DUPLICATES runs)
+  list(REMOVE_DUPLICATES chosen)
+  set(fl_chosen_definitions "${chosen}" PARENT_SCOPE)
+  set(fl_chosen_runs "${runs}" PARENT_SCOPE)
   foreach(run IN LISTS runs)
     string(APPEND declarations "fl_status ${run}(fl_context *context, fl_value *const *args, size_t count);\n")
   endforeach()

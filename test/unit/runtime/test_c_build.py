@@ -49,6 +49,18 @@ def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> 
     assert (tmp_path / "build" / "flambeau" / "backend_table.c").read_text().count("fl_backend_") == 0, "no backend was chosen"
 
 
+def test_only_the_files_that_chosen_kernels_need_are_built(tmp_path: Path) -> None:
+    kernels = "aten::relu.out;aten::linalg_solve_triangular.out;dim_order_ops::_to_dim_order_copy.out"
+    options = ["-DFLAMBEAU_BACKENDS=", "-DFLAMBEAU_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-z,defs"]
+    configured(tmp_path, f"-DFLAMBEAU_KERNELS={kernels}", *options)
+    files = [Path(item["file"]) for item in json.loads((tmp_path / "compile_commands.json").read_text())]
+    built = {path.stem for path in files if path.parent == SOURCE / "kernels"}
+    shared = {path.stem for path in (SOURCE / "kernels").glob("*.c") if not path.with_suffix(".def").exists()}
+    assert {"activation", "linear_systems", "conversion"} <= built and len(built - shared) < 8
+    # Nothing that they call is missing.
+    subprocess.run([CMAKE, "--build", tmp_path, "--target", "flambeau", "-j", "2"], check=True, capture_output=True)
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The C runtime with its backends, and one more."""
