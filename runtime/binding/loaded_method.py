@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from flambeau.runtime.binding.loaded_program import Program
 
 INSTRUCTION_LIMIT = 10_000_000
+_ROOM = 1 << 12
+"""The events of an execution for which there is room at first; where it had more, the next one has room for as many."""
 _ARGUMENTS = ["builtins.tuple", "builtins.dict"]
 """What the inputs of an exported program are: positional arguments, and keyword arguments."""
 
@@ -50,6 +52,7 @@ class Method(ExplainsMembers):
         limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
         self._handle = None
         self._recording: Recording | None = None
+        self._room = _ROOM
         self._program = program
         self._lock = Lock()
         self._library = library()
@@ -137,6 +140,17 @@ class Method(ExplainsMembers):
         Raises:
             FlambeauError: an input does not fit, the program does not say how outputs are nested, or the execution failed.
         """
+        if self._program.recorded is None or self._recording is not None:
+            return self._execute(inputs, kwargs, nested, copy)
+        with self.record_events(self._room) as recording:
+            try:
+                return self._execute(inputs, kwargs, nested, copy)
+            finally:
+                self._room = max(self._room, recording.total)
+                if recording.events:
+                    self._program.recorded.append(recording.events)
+
+    def _execute(self, inputs: Sequence[object], kwargs: Mapping[str, object] | None, nested: bool, copy: bool) -> Any:
         slots = self.metadata.inputs
         if not isinstance(cast(object, inputs), list | tuple):
             kind = type(inputs).__name__

@@ -15,6 +15,7 @@ from flambeau.runtime.binding.libraries import Options, add_backend, add_kernels
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
+from flambeau.runtime.binding.recording import Event
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Program(ExplainsMembers):
         options: of backends.
         shared_arenas: the memory of that state, by arena, once a method is loaded that needs it.
         shared_lock: held while a method with such state is executed.
+        recorded: the events of each execution, if they are recorded for an ETDump; else None.
     """
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
@@ -48,6 +50,7 @@ class Program(ExplainsMembers):
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
         self.shared_arenas: dict[int, Array] = {}
         self.shared_lock = Lock()
+        self.recorded: list[Sequence[Event]] | None = None
         error = CError()
         address, size = self._memory.ctypes.data, self._memory.nbytes
         check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, f"{name}: " if name else "")
@@ -85,6 +88,32 @@ class Program(ExplainsMembers):
             FlambeauError: there is no such method.
         """
         return MethodMeta(self, self._index(name))
+
+    def has_etdump(self) -> bool:
+        """Whether executions are recorded for an ETDump."""
+        return self.recorded is not None
+
+    def write_etdump_result_to_file(self, path: "str | PathLike[str]", debug_buffer_path: "str | PathLike[str] | None" = None) -> None:
+        """Writes what the methods of this program did as an ETDump, with a run for each execution, and forgets it.
+
+        Args:
+            path: the `.etdp` file.
+            debug_buffer_path: for ExecuTorch's sake; there are no values to write.
+
+        Raises:
+            FlambeauError: nothing was recorded, since the program was loaded without `enable_etdump`; or the file cannot be written.
+        """
+        from flambeau.runtime.binding.recorded_runs import to_etdump
+        from flambeau.runtime.etdump import write_etdump
+
+        if self.recorded is None:
+            text = "nothing was recorded for an ETDump: load the program with enable_etdump=True"
+            raise FlambeauError(Status.INVALID_STATE, text)
+        try:
+            Path(path).write_bytes(write_etdump(to_etdump(self.recorded)))
+        except OSError as error:
+            raise FlambeauError(Status.ACCESS_FAILED, f"{fspath(path)}: {error.strerror or error}") from None
+        self.recorded.clear()
 
     def release_pages(self) -> None:
         """Gives the memory that holds the program's file back to the system; what is read again comes from the file again.
@@ -180,6 +209,7 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         backend_options: Mapping[str, Mapping[str, object]] | None = None,
         data_path: "DataPath | Sequence[DataPath] | None" = None,
+        enable_etdump: bool = False,
     ) -> Program:
         """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
@@ -189,22 +219,32 @@ class Runtime:
             backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
                 know when a method is loaded.
             data_path: the `.ptd` file of the program's weights, or several. The program gets a copy of them.
+            enable_etdump: whether executions are recorded, for `write_etdump_result_to_file`.
 
         Raises:
             FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; there is no such backend; or the `.ptd`
                 files lack weights of the program, or have others.
         """
-        options = read_options(backend_options)
-        if data_path is not None:
-            return Program(_linked(data, data_path), options=options)
-        if isinstance(data, str | PathLike):
-            return _load_file(Path(fspath(data)), options)
-        if isinstance(data, bytes | bytearray | memoryview):
-            return Program(data, options=options)
-        if not hasattr(data, "read"):
-            kind = type(data).__name__
-            raise FlambeauError(Status.INVALID_ARGUMENT, f"a program is a path, bytes or an open file, {kind} was given")
-        return Program(data.read(), options=options)
+        program = _load(data, read_options(backend_options), data_path)
+        program.recorded = [] if enable_etdump else None
+        return program
+
+
+def _load(
+    data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",
+    options: Options,
+    data_path: "DataPath | Sequence[DataPath] | None",
+) -> Program:
+    if data_path is not None:
+        return Program(_linked(data, data_path), options=options)
+    if isinstance(data, str | PathLike):
+        return _load_file(Path(fspath(data)), options)
+    if isinstance(data, bytes | bytearray | memoryview):
+        return Program(data, options=options)
+    if not hasattr(data, "read"):
+        kind = type(data).__name__
+        raise FlambeauError(Status.INVALID_ARGUMENT, f"a program is a path, bytes or an open file, {kind} was given")
+    return Program(data.read(), options=options)
 
 
 def _load_file(path: Path, options: Options) -> Program:

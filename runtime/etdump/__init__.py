@@ -18,7 +18,6 @@ from flambeau.runtime.etdump.etdump_records import (
     ValueType,
 )
 from flambeau.runtime.etdump.format import ETDumpError, read_etdump, write_etdump
-from flambeau.runtime.etdump.from_events import event_name, to_etdump
 
 __all__ = [
     "AllocationEvent",
@@ -37,8 +36,6 @@ __all__ = [
     "TensorList",
     "Value",
     "ValueType",
-    "event_name",
     "read_etdump",
-    "to_etdump",
     "write_etdump",
 ]

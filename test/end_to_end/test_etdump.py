@@ -22,8 +22,9 @@ from torch._higher_order_ops import map as higher_order_map
 
 from flambeau import to_edge, to_edge_transform_and_lower
 from flambeau.compiler.program_profile import Profile, profile_program
-from flambeau.runtime import Event, EventKind
-from flambeau.runtime.etdump import ETDumpError, etdump_records, event_name, read_etdump, to_etdump, write_etdump
+from flambeau.runtime import Event, EventKind, FlambeauError, Runtime
+from flambeau.runtime.binding.recorded_runs import event_name, to_etdump
+from flambeau.runtime.etdump import ETDumpError, etdump_records, read_etdump, write_etdump
 
 peer: Any = executorch_runtime
 untyped: Any = torch
@@ -164,6 +165,28 @@ def test_our_events_of_a_program_are_stock_executorchs(theirs: bytes) -> None:
     ours = [item for item in ours if not any(part in item[0] for part in scalar)]
     events = [event.profile_event for event in read_etdump(theirs).run_data[-1].events]
     assert ours == [(event.name, event.instruction_id) for event in events if event is not None and event.name != "OPERATOR_CALL"]
+
+
+def test_a_program_writes_its_etdump_under_executorchs_names(tmp_path: Path) -> None:
+    program = Runtime.get().load_program(stock("map"), enable_etdump=True)
+    method = program.load_method()
+    inputs = [np.ones((4, 3), np.float32), np.ones(3, np.float32)]
+    method.execute(inputs)
+    method.execute(inputs)
+    with pytest.raises(FlambeauError, match="takes 2 inputs"):
+        method.execute([])
+    assert program.has_etdump()
+    program.write_etdump_result_to_file(tmp_path / "a.etdp", tmp_path / "a.bin")
+    dump = deserialize_from_etdump_flatcc((tmp_path / "a.etdp").read_bytes())
+    assert [len(run.events or []) for run in dump.run_data] == [27, 27]
+    program.write_etdump_result_to_file(tmp_path / "a.etdp")
+    assert read_etdump((tmp_path / "a.etdp").read_bytes()).run_data == ()
+    with pytest.raises(FlambeauError, match="No such file or directory"):
+        program.write_etdump_result_to_file(tmp_path / "absent" / "a.etdp")
+    without = Runtime.get().load_program(stock("map"))
+    assert not without.has_etdump()
+    with pytest.raises(FlambeauError, match="load the program with enable_etdump=True"):
+        without.write_etdump_result_to_file(tmp_path / "a.etdp")
 
 
 def test_damaged_files_are_refused_in_one_line(theirs: bytes) -> None:

@@ -19,7 +19,8 @@ from flambeau.compiler.program_profile import BY, By, profile_program
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import FlambeauError
-from flambeau.runtime.etdump import to_etdump, write_etdump
+from flambeau.runtime.binding.recorded_runs import to_etdump
+from flambeau.runtime.etdump import write_etdump
 from flambeau.runtime.interpreter.inputs import generate_inputs
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working

@@ -97,12 +97,10 @@ INSTEAD = {
     "Partitioner.transform_for_pre_decomposition": "EdgeProgramManager.transform runs passes before to_backend",
     "Program.forward": "load_method(name).execute(inputs)",
     "Program.get_method_name": "method_names",
-    "Program.has_etdump": "flambeau profile shows the time of each instruction; --etdump writes it",
     "Program.method_meta": "metadata(name)",
     "Program.num_methods": "len(program.method_names)",
     "Program.plan_execute": "load_method(name) makes everything ready",
     "Program.run_method": "load_method(name).execute(inputs)",
-    "Program.write_etdump_result_to_file": "flambeau profile shows the time of each instruction; --etdump writes it",
     # Arguments.
     "to_edge(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "to_edge_transform_and_lower(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
@@ -139,7 +137,6 @@ INSTEAD = {
     "MemoryPlanningPass(allow_lifetime_and_storage_overlap)": "leave it out, the pass reuse-storage lets tensors overlap",
     "MemoryPlanningPass(share_mutable_buffers)": "leave it out, methods share the state of one buffer always",
     "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
-    "Runtime.load_program(enable_etdump)": "leave it out, flambeau profile shows the time of each instruction; --etdump writes it",
 }
 """What to use instead, by `name`, `Class.member`, or `function(argument)`."""
 
@@ -153,6 +150,7 @@ ALWAYS: dict[str, object] = {
     "ExecutorchBackendConfig(segment_alignment)": 128,
     "MemoryPlanningPass(alloc_mutable_buffers)": True,
     "MemoryPlanningPass(share_mutable_buffers)": True,
+    "Runtime.load_program(debug_buffer_size)": 0,
 }
 """Arguments of ExecuTorch that may have one value, which says what is done anyway."""
 

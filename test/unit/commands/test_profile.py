@@ -14,7 +14,8 @@ from torch import nn
 
 from flambeau import to_edge, to_edge_transform_and_lower
 from flambeau.compiler.program_profile import profile_program
-from flambeau.runtime.etdump import event_name, read_etdump, to_etdump, write_etdump
+from flambeau.runtime.binding.recorded_runs import event_name, to_etdump
+from flambeau.runtime.etdump import read_etdump, write_etdump
 from flambeau.tools.main import main
 
 

@@ -1,10 +1,10 @@
-"""What the C runtime recorded, as an ETDump."""
+"""Recorded executions as an ETDump."""
 
 from collections.abc import Iterable
 
 from flambeau.runtime.binding.recording import Event, EventKind
-from flambeau.runtime.etdump.etdump_records import ETDump, ProfileEvent, RunData
-from flambeau.runtime.etdump.etdump_records import Event as ETDumpEvent
+from flambeau.runtime.etdump import ETDump, ProfileEvent, RunData
+from flambeau.runtime.etdump import Event as ETDumpEvent
 
 _NAMES = {
     EventKind.EXECUTE: "Method::execute",
