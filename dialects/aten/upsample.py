@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i8, i64
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import number_for, to_element
@@ -134,7 +134,8 @@ class UpsampleOp(SchemaOp):
         shape = shape_of(x)
         element = element_of(x)
         kinds = (f32, f64) if cls.mode in ("linear-antialias", "cubic-antialias") else (f32, f64, f16, bf16)
-        if element not in kinds and not (element == ui8 and cls.mode in ("nearest", "nearest-exact")):
+        # PyTorch has no kernel for int8, which quantized images are of.
+        if element not in kinds and not (element in (ui8, i8) and cls.mode in ("nearest", "nearest-exact")):
             raise TypeError(f"resampling of the mode {cls.mode} is not defined for {dtype_of(element).torch} tensors")
         return tensor(element, (*shape[:2], *cls.plan(placed(shape, cls.rank), *args)[0]))
 
@@ -212,6 +213,7 @@ class UpsampleNearest2dVecOp(UpsampleOp):
     """Each new element is the nearest old one, over two dimensions."""
 
     rank, mode = 2, "nearest"
+    dim_order = "kept"
 
 
 @aten("upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", core=True)

@@ -32,7 +32,7 @@ AVERAGES = ("mean.dim", "adaptive_avg_pool2d", "avg_pool2d")
 JOIN = "cat"
 CLAMPS = ("relu", "relu6", "hardtanh", "clamp")
 """What a layer or a sum of integers does at its end, or integers of their own."""
-_KEEPING = (*CLAMPS, "max_pool2d", "clone", "dropout")
+_KEEPING = (*CLAMPS, "max_pool2d", "upsample_nearest2d.vec", "clone", "dropout")
 
 
 def overload_of(node: fx.Node) -> Overload | None:

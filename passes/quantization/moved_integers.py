@@ -10,6 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.comparison import ClampOp
 from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
+from flambeau.dialects.aten.upsample import UpsampleNearest2dVecOp
 from flambeau.dialects.fused.quantized import RANGES
 from flambeau.dialects.fused.quantized_elementwise import QuantizedTableOp
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, numel, shape_of, tensor, tensor_type
@@ -94,7 +95,7 @@ def _moves(op: SchemaOp) -> bool:
     if isinstance(op, MaxPool2dWithIndicesOp):
         return all(not result.uses for result in op.results[1:])
     row = op.siblings["row"]
-    return len(op.results) == 1 and (row.moves or row.schema.is_view)
+    return len(op.results) == 1 and (row.moves or row.schema.is_view or isinstance(op, UpsampleNearest2dVecOp))
 
 
 @dataclass(frozen=True)

@@ -63,14 +63,16 @@ fl_status fl_upsample_nearest2d_out(fl_context *context, fl_value *const *args, 
   FL_TRY(read_sizes(context, input, args[1], args[2], size, scale));
   FL_TRY(prepare(context, input, out, size));
   const size_t element = fl_dtype_size(input->dtype);
+  /* Channels that lie together are copied together. */
+  const size_t channels = (size_t)input->sizes[1], together = input->strides[1] == 1 && out->strides[1] == 1 ? channels : 1;
   for (size_t n = 0; n < (size_t)input->sizes[0]; ++n) {
     for (int64_t y = 0; y < size[0]; ++y) {
       const size_t from_y = nearest(y, input->sizes[2], size[0], scale[0]);
       for (int64_t x = 0; x < size[1]; ++x) {
         const size_t from_x = nearest(x, input->sizes[3], size[1], scale[1]);
-        for (size_t c = 0; c < (size_t)input->sizes[1]; ++c) {
+        for (size_t c = 0; c < channels; c += together) {
           memcpy((char *)out->data + offset(out, n, c, (size_t)y, (size_t)x) * element,
-                 (const char *)input->data + offset(input, n, c, from_y, from_x) * element, element);
+                 (const char *)input->data + offset(input, n, c, from_y, from_x) * element, together * element);
         }
       }
     }

@@ -141,7 +141,7 @@ class Mobile(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.hardswish(self.stem(x))
         x = x * torch.sigmoid(self.gate(F.adaptive_avg_pool2d(x, 1)))
-        x = F.avg_pool2d(torch.cat((x, F.silu(self.mix(x))), 1), 2)
+        x = F.avg_pool2d(F.interpolate(torch.cat((x, F.silu(self.mix(x))), 1), scale_factor=1.5), 2)
         return self.head(x.mean((2, 3)) * 2)
 
 
