@@ -25,6 +25,7 @@ from flambeau.runtime.binding.library import (
 from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
 from flambeau.runtime.binding.method_state import State
 from flambeau.runtime.binding.nesting import Nesting, parse_nesting
+from flambeau.runtime.binding.observation import Observation
 from flambeau.runtime.binding.recording import Recording
 from flambeau.support.executorch_names import ExplainsMembers
 from flambeau.support.shared_memory import shared_with_written
@@ -51,7 +52,7 @@ class Method(ExplainsMembers):
     def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
         limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
         self._handle = None
-        self._recording: Recording | None = None
+        self._recording: Recording | Observation | None = None
         self._room = _ROOM
         self._program = program
         self._lock = Lock()
@@ -200,6 +201,24 @@ class Method(ExplainsMembers):
         self._recording = recording
         try:
             yield recording
+        finally:
+            self._set_hook(None, None)
+            self._recording = None
+
+    @contextmanager
+    def observe_values(self) -> Generator[Observation]:
+        """Copies, while its block runs, what each kernel and each delegate is given and computes.
+
+        Raises:
+            FlambeauError: events of this method are being recorded, or the runtime was built without its hook.
+        """
+        if self._recording is not None:
+            raise FlambeauError(Status.INVALID_STATE, f"{self._where}: its events are being recorded already")
+        observation = Observation()
+        self._set_hook(ctypes.cast(observation.hook, ctypes.c_void_p), None)
+        self._recording = observation
+        try:
+            yield observation
         finally:
             self._set_hook(None, None)
             self._recording = None

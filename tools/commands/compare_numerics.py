@@ -22,12 +22,14 @@ from flambeau.tools.commands.console import print_json, stderr_console, width_of
 from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.semantics.numeric_errors import (
+    DEVICE,
     EAGER,
     Numerics,
     OperatorError,
     compare_values,
     method_of,
     rounding_noise,
+    run_device,
     run_eager,
     run_stage,
 )
@@ -40,7 +42,9 @@ def numerics_command(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, package.module:name or file.py:name")
     ],
-    stage: Annotated[str, typer.Option(metavar="STAGE", help=f"the stage whose values are judged: {', '.join(STAGES)}")] = STAGES[-1],
+    stage: Annotated[str, typer.Option(metavar="STAGE", help=f"what is judged: {', '.join(STAGES)}, or device, the C runtime")] = STAGES[
+        -1
+    ],
     against: Annotated[
         str | None,
         typer.Option(metavar="STAGE", help="what is right: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL"),
@@ -76,7 +80,8 @@ def numerics_command(
         leaves = inputs_for(method_of(reference, method), context, options)
         run = run_eager if chosen == EAGER else run_stage
         expected = run(reference, context, method, leaves)
-        found = run_stage(_at(module, context, stage, road), context, method, leaves)
+        judge = run_device if stage == DEVICE else run_stage
+        found = judge(_at(module, context, STAGES[-1] if stage == DEVICE else stage, road), context, method, leaves)
         numerics = compare_values(expected, found, options, rounding_noise(reference, context, method, leaves))
     if json:
         print_json(_as_json(numerics, stage, chosen))
@@ -87,9 +92,9 @@ def numerics_command(
 
 
 def _check(stage: str, against: str, source: str) -> None:
-    for option, name in (("--stage", stage), ("--against", against)):
-        if name not in STAGES and not (name == EAGER and option == "--against"):
-            raise StageError(f"{option} {name}: there are the stages {', '.join(STAGES)}{', and eager' if option == '--against' else ''}")
+    for option, name, other in (("--stage", stage, DEVICE), ("--against", against, EAGER)):
+        if name not in (*STAGES, other):
+            raise StageError(f"{option} {name}: there are the stages {', '.join(STAGES)}, and {other}")
         if name in STAGES and STAGES.index(name) < STAGES.index(source):
             raise StageError(f"{option} {name}: the program is at stage {source!r} already, which comes after")
     if against == EAGER and source not in ("aten", "core"):

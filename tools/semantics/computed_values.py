@@ -42,7 +42,7 @@ class ValueRecorder:
 
     def observe(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
         """Keeps the results of an operation, and gives those that the run goes on with."""
-        values = _results(op)
+        values = results_of(op)
         arrays = arrays if self._rounding is None else self._rounding.observe(op, arrays)
         # Weights are there anyway.
         self._left -= sum(array.nbytes for array in arrays) if op.operands else 0
@@ -55,7 +55,7 @@ class ValueRecorder:
         return arrays
 
 
-def _results(op: Operation) -> Sequence[SSAValue]:
+def results_of(op: Operation) -> Sequence[SSAValue]:
     """The values that `op` writes: its results, or the slots that an instruction names."""
     if not isinstance(op, CallOp | DelegateCallOp):
         return op.results

@@ -7,21 +7,27 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.interface import run_payload
 from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
+from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import InterpreterError, Leaf, interpret
 from flambeau.support.lazy import Array, np
-from flambeau.tools.semantics.computed_values import Computed, ValueRecorder, counterparts
+from flambeau.tools.semantics.computed_values import Computed, ValueRecorder, counterparts, results_of
 from flambeau.tools.semantics.reference_results import NOISY_RUNS, SemanticsError, operator_name
 from flambeau.tools.semantics.result_comparison import Rounding, SemanticsOptions, difference_of, noise_of
 
 EAGER = "eager"
 """The name of what PyTorch computes, operator by operator."""
+
+DEVICE = "device"
+"""The name of what the C runtime computes on this machine."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,33 @@ def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: S
         recorder.observe(op, [to_array(tensor, op.name) for tensor in tensors])
 
     run_leaves(module, context, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in inputs], method, observe)
+    return recorder.values
+
+
+def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
+    """Every value that the kernels and delegates of the C runtime compute for a method at the planned stage. Raises FlambeauError."""
+    from flambeau.runtime import Runtime
+
+    # Emitting may note memory in the module, whose operations are those of the result.
+    loaded = Runtime.get().load_program(b"".join(emit_pte(module, context))).load_method(method)
+    with loaded.observe_values() as observation:
+        loaded.execute([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in inputs])
+    if observation.error is not None:
+        raise SemanticsError(f"@{method}: what it computes cannot be read: {observation.error}") from observation.error
+    found = method_of(module, method)
+    assert isinstance(found, MethodOp)
+    steps = [op for op in found.instructions if not isinstance(op, LabelOp)]
+    recorder = ValueRecorder()
+    for call in observation.calls:
+        op = steps[call.position]
+        assert isinstance(op, CallOp | DelegateCallOp)
+        arguments = op.arguments if isinstance(op, CallOp) else (*op.ins, *op.outs)
+        values: dict[SSAValue, Array] = {}
+        for slot, argument in zip(arguments, call.arguments, strict=True):
+            slots = slot.owner.items if isinstance(slot.owner, TensorListOp) else (slot,)
+            items = argument if isinstance(argument, list) else (argument,)
+            values |= {slot: item for slot, item in zip(slots, items, strict=False) if item is not None}
+        recorder.observe(op, [values[slot] for slot in results_of(op) if slot in values])
     return recorder.values
 
 

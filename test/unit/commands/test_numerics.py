@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops import map as untyped_map
 
 from flambeau import to_edge
 from flambeau.dialects.schema.operators import find_op
 from flambeau.support.lazy import Array
 from flambeau.tools.main import main
+
+higher_order_map: Any = untyped_map
 
 MODEL = """
 import torch
@@ -76,7 +79,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, operator: str, wrong: Callable[[Array
 
 
 @pytest.mark.parametrize("target", ["executorch", "flambeau"])
-@pytest.mark.parametrize("stage", ["core", "edge", "exec", "planned"])
+@pytest.mark.parametrize("stage", ["core", "edge", "exec", "planned", "device"])
 def test_every_operator_of_a_stage_is_compared_with_pytorch(stage: str, target: str, capsys: pytest.CaptureFixture[str]):
     report = numerics(capsys, "--stage", stage, "--target", target)
     assert (report["stage"], report["against"], report["first_bad"]) == (stage, "eager", None)
@@ -112,6 +115,32 @@ def test_stages_that_share_a_bug_do_not_differ(monkeypatch: pytest.MonkeyPatch, 
     assert report["against"] == "aten" and report["first_bad"] is None
 
 
+def test_what_the_device_computes_is_told_from_what_numpy_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    plant(monkeypatch, "aten.gelu", lambda array: array + np.float32(1e-2))
+    assert numerics(capsys, "--stage", "device")["first_bad"] is None
+    first = numerics(capsys, "--stage", "device", "--against", "planned", status=1)["first_bad"]
+    assert (first["operator"], first["module"]) == ("aten::gelu.out", "layers.0")
+    assert first["difference"] == pytest.approx(1e-2, rel=1e-3)
+
+
+def test_the_device_is_seen_in_calls_with_lists_and_in_loops(capsys: pytest.CaptureFixture[str]):
+    class Lists(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            left, right = torch.split(x * 2, [3, 5], 1)
+            values, _ = torch.cat([right, left.relu()], 1).max(1)
+
+            def add(row: Tensor, other: Tensor) -> Tensor:
+                return row.sin() + other
+
+            return higher_order_map(add, x, values.sum())
+
+    torch.export.save(torch.export.export(Lists(), (torch.linspace(-1, 1, 32).view(4, 8),)), "lists.pt2")
+    assert main(["numerics", "lists.pt2", "--stage", "device", "--against", "aten", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    operators = [value["operator"] for value in report["values"]]
+    assert {"aten::cat.out", "aten::max.dim_max"} <= set(operators) and operators.count("aten::sin.out") == 4
+
+
 def test_rounding_where_numbers_cancel_out_is_no_bug(capsys: pytest.CaptureFixture[str]):
     class Cancels(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -140,7 +169,7 @@ def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["network.py:model", "--stage", "plan"], "--stage plan: there are the stages aten, core, edge, exec, planned"),
+        (["network.py:model", "--stage", "plan"], "--stage plan: there are the stages aten, core, edge, exec, planned, and device"),
         (["network.py:model", "--against", "torch"], "--against torch: there are the stages aten, core, edge, exec, planned, and eager"),
         (["network.py:model", "--method", "encode"], "there is no method 'encode'; there are forward"),
         (["edge.mlir", "--stage", "core"], "--stage core: the program is at stage 'edge' already, which comes after"),
