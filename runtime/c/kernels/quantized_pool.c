@@ -5,48 +5,68 @@
 
 #define MOST_SHIFT 61
 
+/* Bytes from a channel, a row or a column to the next. */
+typedef struct steps {
+  size_t channel, row, column;
+} steps;
+
 typedef struct pool {
-  size_t size[2], channels, out[2], kernel[2], stride[2], padding[2];
+  size_t size[2], channels, out_size[2], kernel[2], stride[2], padding[2];
+  steps in, out;
   int is_signed;
   int32_t input_zero;
 } pool;
 
-/* Adds FL_PANEL channels of a pixel, or the last ones. */
-FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const int is_signed, int32_t zero, int32_t *sums) {
+static steps steps_of(const fl_tensor *t) { return (steps){(size_t)t->strides[1], (size_t)t->strides[2], (size_t)t->strides[3]}; }
+
+/* Adds FL_PANEL channels of a pixel, `step` bytes apart, or the last ones. */
+FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, const int is_signed, int32_t zero, int32_t *sums) {
   if (count == FL_PANEL) {
     for (size_t i = 0; i < FL_PANEL; ++i) {
-      sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i] : (int32_t)pixel[i]) - zero;
+      sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i * step] : (int32_t)pixel[i * step]) - zero;
     }
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i] : (int32_t)pixel[i]) - zero;
+    sums[i] += (is_signed ? (int32_t)(int8_t)pixel[i * step] : (int32_t)pixel[i * step]) - zero;
   }
 }
 
-FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t x, size_t first, size_t count, const int is_signed, int32_t *sums) {
+FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t x, size_t first, size_t count, const size_t step, const int is_signed, int32_t *sums) {
   for (size_t i = 0; i < p->kernel[0]; ++i) {
     const size_t row = y * p->stride[0] + i - p->padding[0]; /* wraps around before the image */
     for (size_t j = 0; row < p->size[0] && j < p->kernel[1]; ++j) {
       const size_t column = x * p->stride[1] + j - p->padding[1];
       if (column < p->size[1]) {
-        add_pixel(image + (row * p->size[1] + column) * p->channels + first, count, is_signed, p->input_zero, sums);
+        add_pixel(image + row * p->in.row + column * p->in.column + first * step, count, step, is_signed, p->input_zero, sums);
       }
     }
   }
 }
 
 static void run(const pool *p, const fl_requantization *to, const uint8_t *image, uint8_t *out) {
-  for (size_t at = 0; at < p->out[0] * p->out[1]; ++at, out += p->channels) {
+  for (size_t at = 0; at < p->out_size[0] * p->out_size[1]; ++at) {
+    const size_t y = at / p->out_size[1], x = at % p->out_size[1];
+    uint8_t *const pixel = out + y * p->out.row + x * p->out.column;
     for (size_t first = 0; first < p->channels; first += FL_PANEL) {
       const size_t count = p->channels - first < FL_PANEL ? p->channels - first : FL_PANEL;
       int32_t sums[1][FL_PANEL] = {{0}};
-      if (p->is_signed) {
-        add_window(p, image, at / p->out[1], at % p->out[1], first, count, 1, sums[0]);
+      if (p->in.channel != 1) {
+        add_window(p, image, y, x, first, count, p->in.channel, p->is_signed, sums[0]);
+      } else if (p->is_signed) {
+        add_window(p, image, y, x, first, count, 1, 1, sums[0]);
       } else {
-        add_window(p, image, at / p->out[1], at % p->out[1], first, count, 0, sums[0]);
+        add_window(p, image, y, x, first, count, 1, 0, sums[0]);
       }
-      fl_requantize(to, sums, 1, 0, count, out + first, p->channels);
+      if (p->out.channel == 1) {
+        fl_requantize(to, sums, 1, 0, count, pixel + first, FL_PANEL);
+        continue;
+      }
+      uint8_t results[FL_PANEL];
+      fl_requantize(to, sums, 1, 0, count, results, FL_PANEL);
+      for (size_t i = 0; i < count; ++i) {
+        pixel[(first + i) * p->out.channel] = results[i];
+      }
     }
   }
 }
@@ -57,7 +77,7 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
   FL_TENSOR_ARGUMENT(out, 10);
   FL_CHECK(context, (input->dtype == FL_INT8 || input->dtype == FL_UINT8) && input->dtype == out->dtype,
            "the input and the result must be of int8 or uint8, both of one");
-  FL_CHECK(context, input->rank == 4 && fl_is_channels_last(input), "the input must be an image that is stored channels last");
+  FL_CHECK(context, input->rank == 4, "the input must be an image");
   pool p = {.channels = (size_t)input->sizes[1], .is_signed = input->dtype == FL_INT8};
   int64_t pairs[3][2];
   for (int i = 0; i < 3; ++i) {
@@ -73,7 +93,7 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
     p.kernel[i] = (size_t)pairs[0][i];
     p.stride[i] = (size_t)pairs[1][i];
     p.padding[i] = (size_t)pairs[2][i];
-    p.out[i] = (size_t)size;
+    p.out_size[i] = (size_t)size;
     sizes[2 + i] = (int32_t)size;
   }
   FL_CHECK(context, p.kernel[0] * p.kernel[1] <= FL_MOST_PRODUCTS, "a window can have 65536 numbers");
@@ -87,7 +107,8 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
   }
   FL_CHECK(context, numbers[2] <= numbers[3], "low must not be above high");
   FL_TRY(fl_resize(context, out, sizes, 4));
-  FL_CHECK(context, fl_is_channels_last(out), "the result must be stored channels last");
+  p.in = steps_of(input);
+  p.out = steps_of(out);
   p.input_zero = (int32_t)numbers[0];
   int32_t bias[FL_PANEL] = {0}, multipliers[FL_PANEL], shifts[FL_PANEL];
   for (size_t i = 0; i < FL_PANEL; ++i) {
@@ -95,9 +116,8 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
     shifts[i] = (int32_t)shift;
   }
   const fl_requantization to = {bias, multipliers, shifts, (int32_t)numbers[1], (int32_t)numbers[2], (int32_t)numbers[3], fl_is_narrow(shift)};
-  const size_t in_size = p.size[0] * p.size[1] * p.channels, out_size = p.out[0] * p.out[1] * p.channels;
   for (size_t n = 0; n < (size_t)sizes[0]; ++n) {
-    run(&p, &to, (const uint8_t *)input->data + n * in_size, (uint8_t *)out->data + n * out_size);
+    run(&p, &to, (const uint8_t *)input->data + n * (size_t)input->strides[0], (uint8_t *)out->data + n * (size_t)out->strides[0]);
   }
   return FL_OK;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from quantized_programs import tensor_of
 from torch import Tensor, nn
 from torch_programs import seed
 
@@ -88,7 +90,7 @@ def test_a_decoder_of_8_bit_weights_is_as_sure_of_what_follows():
     # It has learnt: letters drawn at random would be 1 of 128.
     assert expected < 8
     method = method_of(flambeau.quantize((model, (cut[:1, :-1],)), None, "w8").program)
-    losses = [F.cross_entropy(torch.from_numpy(np.array(method.execute([row[None, :-1].numpy()])[0]))[0], row[1:]).item() for row in cut]
+    losses = [F.cross_entropy(tensor_of(np.array(method.execute([row[None, :-1].numpy()])[0]))[0], row[1:]).item() for row in cut]
     assert abs(np.exp(np.mean(losses)) / expected - 1) < 0.01
 
 
@@ -100,8 +102,7 @@ def test_sentences_are_as_near_to_each_other_as_in_floats(monkeypatch: Any):
     """Of all pairs of the demo's sentences, with the trained weights of all-MiniLM-L6-v2."""
     monkeypatch.syspath_prepend(str(CORPUS.parent))
     sys.modules.pop("encoder", None)
-    import encoder
-
+    encoder: Any = importlib.import_module("encoder")
     model, tokenizer = encoder.load_encoder(), encoder.load_tokenizer()
     sentences = [encoder.tokenize(tokenizer, line) for line in CORPUS.read_text().splitlines() if line]
     with torch.no_grad():
@@ -109,5 +110,6 @@ def test_sentences_are_as_near_to_each_other_as_in_floats(monkeypatch: Any):
     method = method_of(flambeau.quantize((model, sentences[0]), None, "int8-dynamic").program)
     integers = np.concatenate([np.array(method.execute([item.numpy() for item in tokens])[0]) for tokens in sentences])
     pairs = np.triu_indices(len(sentences), 1)
-    orders = [ranks((vectors @ vectors.T)[pairs]) for vectors in (floats, integers)]
+    vectors: list[np.ndarray] = [floats, integers]
+    orders = [ranks((item @ item.T)[pairs]) for item in vectors]
     assert np.corrcoef(orders)[0, 1] >= 0.99

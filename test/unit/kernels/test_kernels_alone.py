@@ -55,7 +55,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "flambeau::layer_norm.out": (CONTIGUOUS,),
     "flambeau::linear.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::quantized_add.out": ("the operands and the result must be laid out alike",),
-    "flambeau::quantized_avg_pool2d.out": ("stored channels last",),
     "flambeau::quantized_mul.out": ("the operands and the result must be laid out alike",),
     "flambeau::quantized_table.out": ("the input and the result must be laid out alike",),
     "flambeau::quantized_conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
