@@ -218,7 +218,7 @@ static fl_matrix part_in_float(const fl_any_matrix *m, size_t row, size_t rows, 
   return by_rows ? (fl_matrix){to, rows, columns, length, 1} : (fl_matrix){to, rows, columns, 1, length};
 }
 
-static void multiply_half(const fl_any_matrix *c, const fl_any_matrix *a, const fl_any_matrix *b, float *scratch) {
+static __attribute__((noinline)) void multiply_half(const fl_any_matrix *c, const fl_any_matrix *a, const fl_any_matrix *b, float *scratch) {
   const size_t k = a->columns;
   float *const left = scratch, *const right = left + HALF_TILE * k, *const product = right + HALF_TILE * k;
   const fl_convert_fn narrow = fl_narrow(FL_COMPUTE_F32, c->dtype);

@@ -44,7 +44,7 @@ FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t 
   }
 }
 
-static void run(const pool *p, const fl_requantization *to, const uint8_t *image, uint8_t *out) {
+static __attribute__((noinline)) void run(const pool *p, const fl_requantization *to, const uint8_t *image, uint8_t *out) {
   for (size_t at = 0; at < p->out_size[0] * p->out_size[1]; ++at) {
     const size_t y = at / p->out_size[1], x = at % p->out_size[1];
     uint8_t *const pixel = out + y * p->out.row + x * p->out.column;
