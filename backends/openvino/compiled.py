@@ -36,7 +36,10 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
     try:
         core = openvino.Core()
         read = core.read_model(bytes(model.text), bytes(model.constants))
-        compiled = core.compile_model(read, options.device, {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"})
+        settings = {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"}
+        if (options.device, options.precision) == ("CPU", "f32"):
+            settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "0"  # what integer weights are multiplied with stays in floats
+        compiled = core.compile_model(read, options.device, settings)
         compiled.export_model(export)
     except RuntimeError as error:
         lines = [line for line in str(error).splitlines() if line and not line.startswith("Exception from")]

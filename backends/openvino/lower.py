@@ -11,19 +11,27 @@ from xdsl.ir import SSAValue
 from flambeau.backends.openvino.dialect import elementwise as e
 from flambeau.backends.openvino.dialect import movement, pooling, products, reductions
 from flambeau.backends.openvino.dialect import quantization as q
+from flambeau.backends.openvino.dialect.layers import LayerOp
 from flambeau.backends.openvino.legality import reshape_pattern
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
+from flambeau.passes.analysis.quantized_types import Quantized, dequantized, quantized_type
 from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
+_PRODUCTS = (
+    products.ConvolutionLayerOp,
+    products.GroupConvolutionLayerOp,
+    products.ConvolutionBackpropDataLayerOp,
+    products.GroupConvolutionBackpropDataLayerOp,
+    products.MatMulLayerOp,
+)
 DESTINATIONS = {element: name for name, element in q.DESTINATIONS.items()}
 CONVERTERS = Converters("openvino")
 """One for each operator of the legality table."""
@@ -144,12 +152,45 @@ def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return q.ConvertLayerOp(rounded.result, destination_type=DESTINATIONS[kind.storage]).result
 
 
+def _is_joined(value: SSAValue) -> bool:
+    """Whether a value follows from joined tensors without a product between."""
+    waiting, seen = [value], {value}
+    while waiting:
+        layer = waiting.pop().owner
+        if isinstance(layer, movement.ConcatLayerOp):
+            return True
+        if isinstance(layer, LayerOp) and not isinstance(layer, _PRODUCTS):
+            new = set(layer.operands) - seen
+            seen |= new
+            waiting += new
+    return False
+
+
+def _rounded(integers: Quantized) -> SSAValue | None:
+    """The floats that integers stand for which joined floats were rounded to, in one layer.
+
+    Of two layers, with integers between, OpenVINO 2026.4 computes other numbers after `Concat`; elsewhere they are nearer to PyTorch's.
+    """
+    convert = integers.value.owner
+    rounding = convert.operands[0].owner if isinstance(convert, q.ConvertLayerOp) else None
+    if not isinstance(rounding, q.FakeQuantizeLayerOp) or integers.type.axis is not None:
+        return None
+    x, *limits = rounding.arguments()[:5]
+    if not _is_joined(x):
+        return None
+    ends = [(item - integers.type.zero_point) * integers.type.scale for item in limits[2:]]
+    return q.FakeQuantizeLayerOp(x, *limits[:2], *ends, levels=rounding.argument("levels")).result
+
+
 @CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")
 def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     found = dequantized(op.result, constants)
     if found is None:
         raise BackendError("openvino: a scale or a zero point has no value")
-    kind, result = found.type, q.ConvertLayerOp(found.value, destination_type="f32").result
+    kind = found.type
+    if (rounded := _rounded(found)) is not None:
+        return rounded
+    result = q.ConvertLayerOp(found.value, destination_type="f32").result
     shape = () if kind.axis is None else [-1 if dim == kind.axis else 1 for dim in range(len(shape_of(found.value)))]
     if any(kind.zero_points):
         result = e.SubtractLayerOp(result, _constant(constants, "zero_point", np.reshape(kind.zero_points, shape))).result

@@ -57,6 +57,10 @@ def quantize(
         RecipeError: there is no such recipe, an override fits no operator, nothing of the program can be quantized by it, or it trains.
         SamplesError: the samples are missing, or do not fit the program.
     """
+    if isinstance(samples, str | Recipe):
+        raise SamplesError(f"the second argument holds the samples; name the recipe: recipe={samples!r}")
+    if isinstance(model, torch.nn.Module):
+        raise SamplesError(f"a module needs example inputs to be exported with: give ({type(model).__name__}(…), (inputs, …))")
     recipe = recipe if isinstance(recipe, Recipe) else Recipe(recipe)
     program = model if isinstance(model, ExportedProgram) else capture(*model)
     check_trains_not(program.graph)

@@ -2,13 +2,14 @@
 
 Each operation has a level: one of the backend's is on the highest level among its operands; any other is one above its operands that
 the backend takes. Levels never fall along a path, and a path that leaves the backend's operations comes back on a higher level. So
-connected operations of one level can be one call, however many branches there are; the cost is linear.
+connected operations of one level can be one call, however many branches there are; the cost is linear. An operation of constants alone that
+only the backend's operations read is on the lowest level of these: it waits for nothing.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -44,21 +45,40 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
             op = parents[op]
         return op
 
+    sources: dict[Operation, None] = {}
     for op, before in dependencies(block).items():
         if takes(op):
             parents[op] = op
+            if _is_of_constants(op, parents):
+                sources[op] = None
+                levels[op] = 0
+                continue
             levels[op] = max((levels[item] for item in before), default=0)
             for item in before:
-                if item in parents and levels[item] == levels[op]:
+                if item in parents and levels[item] == levels[op] and item not in sources:
                     parents[root(item)] = root(op)
         else:
             levels[op] = max((levels[item] + (item in parents) for item in before), default=0)
+    for op in sources:
+        readers = list(dict.fromkeys(use.operation for result in op.results for use in result.uses))
+        if not readers or not all(reader in parents for reader in readers):
+            continue
+        levels[op] = min(levels[reader] for reader in readers)
+        for reader in readers:
+            if levels[reader] == levels[op]:
+                parents[root(op)] = root(reader)
     connected: dict[Operation, list[Operation]] = {}
     for op in parents:
         connected.setdefault(root(op), []).append(op)
     # Pieces of one group only ever wait for earlier pieces, since operations stand after their operands.
     pieces = [items[start : start + most] for items in connected.values() for start in range(0, len(items), most)]
     return [piece for piece in pieces if len(piece) >= least]
+
+
+def _is_of_constants(op: Operation, taken: Container[Operation]) -> bool:
+    """Whether all that an operation reads are results of operations which read nothing, and which the backend does not take."""
+    sources = [value.op for value in op.operands if isinstance(value, OpResult)]
+    return 0 < len(op.operands) == len(sources) and not any(source.operands or source in taken for source in sources)
 
 
 def contracted_order(block: Block, groups: Sequence[Sequence[Operation]]) -> list[Operation | int]:

@@ -16,6 +16,7 @@ from flambeau.dialects.ir.diagnostics import is_listening, remark
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import is_dequantized_constant
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.options import BackendName, Choice, check_distinct, find_choice
@@ -25,6 +26,17 @@ from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
+
+
+def _give_each_reader_its_own(block: Block) -> None:
+    """Copies what constants are dequantized to for each operation that reads it, so that no partition has to get it from another."""
+    for op in list(block.ops):
+        if len(op.results) == 1 and is_dequantized_constant(op.results[0]):
+            for user in list(dict.fromkeys(use.operation for use in op.results[0].uses))[1:]:
+                copy = op.clone()
+                copy.location = op.location
+                block.insert_op_after(copy, op)
+                replace_uses(op.results[0], copy.results[0], lambda use, user=user: use.operation is user)
 
 
 class _Outliner:
@@ -41,6 +53,7 @@ class _Outliner:
 
     def outline(self, block: Block) -> None:
         """Replaces the groups of a block by calls."""
+        _give_each_reader_its_own(block)
         with analysis("partitions", self.function):
             groups = groups_for(block, self.choice, self.veto)
         if is_listening():

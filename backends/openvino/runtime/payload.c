@@ -156,6 +156,9 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
   }
   add_property(found, "INFERENCE_PRECISION_HINT", found->precision);
   add_property(found, "PERFORMANCE_HINT", "LATENCY");
+  if (strcmp(found->device, "CPU") == 0 && strcmp(found->precision, "f32") == 0) {
+    add_property(found, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0"); /* what integer weights are multiplied with stays in floats */
+  }
   if (threads != NULL || strcmp(found->device, "CPU") == 0) {
     add_property(found, "INFERENCE_NUM_THREADS", threads == NULL ? "1" : threads);
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,41 @@ def test_a_network_is_one_call_with_integers_for_weights(recipe: Any, weights: i
         lambda: Runtime.get().load_program(data).load_method("forward").execute([x.numpy()])[0],
     ):
         assert np.abs(np.asarray(run()) - expected).max() / np.abs(expected).max() < 0.03
+
+
+class Joined(nn.Module):
+    """Images that are joined, a function, and a layer, between which there are only roundings."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.left, self.right, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(16, 4, 3)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.function(torch.cat((self.left(x), self.right(x)), 1)))
+
+
+@pytest.mark.parametrize("function", [Tensor.contiguous, torch.relu, F.hardswish], ids=["nothing", "relu", "hardswish"])
+@pytest.mark.usefixtures("openvino_library")
+def test_joined_images_are_right(function: Callable[[Tensor], Tensor]):
+    seed()
+    samples = [(torch.randn(1, 3, 10, 10),) for _ in range(6)]
+    program = flambeau.quantize((Joined(function).eval(), samples[0]), samples).program
+    method = Runtime.get().load_program(bytes(to_edge(program).to_backend("openvino").to_executorch().buffer)).load_method("forward")
+    expected = program.module()(*samples[2]).detach().numpy()
+    found = np.asarray(method.execute([samples[2][0].numpy()])[0])
+    assert np.abs(found - expected).max() / np.abs(expected).max() < 0.05
+
+
+@pytest.mark.usefixtures("openvino_library")
+def test_floats_stay_floats_where_weights_are_integers():
+    """OpenVINO would quantize what it multiplies them with in each run."""
+    seed()
+    program = flambeau.quantize((nn.Linear(64, 64).eval(), (torch.randn(4, 64),)), None, "w8").program
+    x = torch.randn(4, 64)
+    method = Runtime.get().load_program(bytes(to_edge(program).to_backend("openvino").to_executorch().buffer)).load_method("forward")
+    found = np.asarray(method.execute([x.numpy()])[0])
+    np.testing.assert_allclose(found, program.module()(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def delegate_of(data: bytes) -> bytes:

@@ -191,6 +191,20 @@ def test_the_c_runtime_runs_the_payloads(case: Case, whose: str):
     assert_one_step_at_most(case, found, stock_results(program, case.inputs))
 
 
+def test_a_network_whose_ranges_each_run_finds_compiles():
+    """What is between two partitions is not what the second one's weights are made of."""
+    seed()
+    inputs = (torch.randn(1, 3, 8, 8),)
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True))
+    prepared = prepare_pt2e(torch.export.export(Cnn().eval(), inputs).module(), quantizer)
+    prepared(*inputs)
+    program = torch.export.export(convert_pt2e(prepared), inputs)
+    data = bytes(to_edge(program).to_backend("xnnpack").to_executorch().buffer)
+    (found,) = Runtime.get().load_program(data).load_method("forward").execute([inputs[0].numpy()])
+    expected = program.module()(*inputs).detach().numpy()
+    assert np.abs(np.asarray(found) - expected).max() <= 0.02 * np.abs(expected).max()
+
+
 def changed(number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any]) -> bytes:
     """The program of ExecuTorch for the perceptron, in whose payload a value has other fields, or stands for other numbers."""
     program = read_program(case_of("mlp", True).theirs)

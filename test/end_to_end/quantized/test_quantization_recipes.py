@@ -201,6 +201,16 @@ def test_dynamic_sizes_stay_dynamic(recipe: Scheme):
         assert decibels([model(*sample).detach().numpy()], [found]) > 25
 
 
+def test_arguments_in_each_others_place_are_refused():
+    example = (torch.zeros(1, 4),)
+    swapped: Any = "w8"
+    with pytest.raises(SamplesError, match=r"the second argument holds the samples; name the recipe: recipe='w8'$"):
+        flambeau.quantize((nn.Linear(4, 4), example), swapped)
+    alone: Any = nn.Linear(4, 4)
+    with pytest.raises(SamplesError, match=r"give \(Linear\(…\), \(inputs, …\)\)$"):
+        flambeau.quantize(alone, [example])
+
+
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
