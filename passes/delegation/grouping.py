@@ -9,10 +9,12 @@ only the backend's operations read is on the lowest level of these: it waits for
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
+
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
@@ -49,7 +51,7 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
     for op, before in dependencies(block).items():
         if takes(op):
             parents[op] = op
-            if _is_of_constants(op, parents):
+            if _is_of_constants(op):
                 sources[op] = None
                 levels[op] = 0
                 continue
@@ -75,10 +77,9 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
     return [piece for piece in pieces if len(piece) >= least]
 
 
-def _is_of_constants(op: Operation, taken: Container[Operation]) -> bool:
-    """Whether all that an operation reads are results of operations which read nothing, and which the backend does not take."""
-    sources = [value.op for value in op.operands if isinstance(value, OpResult)]
-    return 0 < len(op.operands) == len(sources) and not any(source.operands or source in taken for source in sources)
+def _is_of_constants(op: Operation) -> bool:
+    """Whether an operation reads constants, and nothing else."""
+    return len(op.operands) > 0 and all(isinstance(value.owner, GlobalLoadConstantOp) for value in op.operands)
 
 
 def contracted_order(block: Block, groups: Sequence[Sequence[Operation]]) -> list[Operation | int]:
