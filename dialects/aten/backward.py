@@ -17,7 +17,7 @@ from flambeau.dialects.aten.numerics import widened
 from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp, AvgPool2dOp, MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.windows import adaptive_windows, spread, window_divisors
 from flambeau.dialects.ir.extents import provably_equal
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_float, may_equal, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, holds_complex, is_float, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import FLOATS, FLOATS_AND_LONG, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -79,7 +79,8 @@ class EmbeddingDenseBackwardOp(SchemaOp):
     @staticmethod
     def decompose(grad: SSAValue, /, indices: SSAValue, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> SSAValue:
         flat = aten.view(to_element(indices, i64), (-1,))
-        wide = f64 if scale_grad_by_freq and not is_float(element_of(grad)) else wide_element(grad)
+        is_divided = scale_grad_by_freq and not is_float(element_of(grad)) and not holds_complex(grad)
+        wide = f64 if is_divided else wide_element(grad)
         size = (shape_of(flat)[0], shape_of(grad)[-1])
         rows = aten.view(to_element(grad, wide), size)
         if scale_grad_by_freq:

@@ -134,8 +134,8 @@ class UpsampleOp(SchemaOp):
         shape = shape_of(x)
         element = element_of(x)
         kinds = (f32, f64) if cls.mode in ("linear-antialias", "cubic-antialias") else (f32, f64, f16, bf16)
-        # PyTorch has no kernel for int8, which quantized images are of.
-        if element not in kinds and not (element in (ui8, i8) and cls.mode in ("nearest", "nearest-exact")):
+        bytes_of = (ui8, i8) if cls.rank < 3 else (ui8,)
+        if element not in kinds and not (element in bytes_of and cls.mode in ("nearest", "nearest-exact")):
             raise TypeError(f"resampling of the mode {cls.mode} is not defined for {dtype_of(element).torch} tensors")
         return tensor(element, (*shape[:2], *cls.plan(placed(shape, cls.rank), *args)[0]))
 
@@ -200,6 +200,8 @@ class PlainUpsampleOp(UpsampleOp):
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         corners = () if cls.mode in ("nearest", "nearest-exact") else (align_corners,)
+        # PyTorch reads no factor where corners align, and none that is not positive.
+        factors = [None if align_corners or factor is None or factor <= 0 else factor for factor in factors]
         if all(factor is None for factor in factors):
             return cls.image(x, sizes, *corners, None).result
         given = [factor for factor in factors if factor is not None]

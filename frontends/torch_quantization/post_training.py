@@ -36,9 +36,13 @@ class QuantizedProgram:
     _integers: fx.GraphModule
     _samples: Sequence[Sequence[Any]]
 
-    def report(self) -> QuantizationReport:
-        """Runs the samples through both programs, and compares what each operator computes."""
-        return compare(self._floats, self._integers, self._samples, self.choices)
+    def report(self, samples: Samples | None = None) -> QuantizationReport:
+        """Runs samples through both programs, and compares what each operator computes.
+
+        Those that gave the ranges, unless others are given, which tell more. Raises SamplesError.
+        """
+        leaves = self._samples if samples is None else arguments_of(self.program, samples)
+        return compare(self._floats, self._integers, leaves, self.choices)
 
 
 def quantize(

@@ -294,7 +294,7 @@ PROGRAMS: dict[str, Program] = {
         ({0: Dim("a", min=2, max=9)}, {0: 4 * Dim("k", min=2, max=5)}),
         [(_rand(8), _rand(8)), (_rand(9), _rand(12))],
         [
-            ((_rand(9), _rand(8)), " * 4 must hold, where a is dimension 0 of input 'inputs_0' and s6 * 4 is dimension 0 of input"),
+            ((_rand(9), _rand(8)), " * 4 must hold, where a is dimension 0 of input 'inputs_0' and k * 4 is dimension 0 of input"),
             ((_rand(2), _rand(16)), " * 4 == 8 or "),
         ],
     ),

@@ -20,8 +20,8 @@ from flambeau.tools.language_server.text_around import definitions, in_comment, 
 TRIGGERS = (".", "%", "@", "^", "{")
 """The characters behind which an editor asks."""
 
-MOST = 500
-"""So many proposals are enough to choose from: typing on narrows them down."""
+MOST = 1000
+"""So many proposals are enough to choose from, and hold every operator of `aten`: typing on narrows them down."""
 
 _BEGUN = re.compile(r'\s*(?:%[^=]*=\s*)?"?')
 """The text that may precede the name of an operation on its line."""

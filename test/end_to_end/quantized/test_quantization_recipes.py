@@ -161,6 +161,15 @@ def test_a_mobile_network_is_computed_in_integers():
     assert decibels(expected, run(quantized.program, samples)) > 20
 
 
+def test_other_samples_tell_what_ranges_miss():
+    seed()
+    model, small, large = Mobile().eval(), [(torch.zeros(1, 3, 10, 10),)], [(torch.randn(1, 3, 10, 10),) for _ in range(3)]
+    quantized = flambeau.quantize((model, small[0]), small)
+    assert quantized.report().snr > 25 > quantized.report(large).snr
+    with pytest.raises(SamplesError, match="the input takes"):
+        quantized.report([(torch.zeros(1, 3, 10, 9),)])
+
+
 def test_parts_have_schemes_of_their_own():
     seed()
     model = Words().eval()
