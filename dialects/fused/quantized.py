@@ -50,6 +50,13 @@ def requantize(sums: Array, parameters: Array, zero_point: int, low: int, high: 
     return np.clip((whole * multiplier + (np.int64(1) << (shift - 1)) >> shift) + zero_point, low, high)
 
 
+def check_numbers(x: Tensor, low: int, high: int, *zero_points: int) -> None:
+    """Raises ValueError for numbers that the element type of `x` lacks, or a `low` above `high`."""
+    least, most = RANGES[element_of(x)]
+    if not all(least <= item <= most for item in (*zero_points, low, high)) or low > high:
+        raise ValueError(f"zero points, low and high must be numbers of {dtype_of(element_of(x)).torch}, low at most high")
+
+
 def _check(x: Tensor, packed: Tensor, parameters: Tensor, channels: int, depth: int, zero_point: int, low: int, high: int) -> ElementType:
     element = element_of(x)
     if element not in RANGES or element_of(packed) != i8 or element_of(parameters) != i32:

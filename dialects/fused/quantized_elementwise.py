@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.fused.quantized import RANGES
+from flambeau.dialects.fused.quantized import RANGES, check_numbers
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np
@@ -19,12 +19,6 @@ def _check_operands(x: Tensor, other: Tensor) -> None:
     if element_of(x) not in RANGES or element_of(other) != element_of(x):
         given = ", ".join(dtype_of(element_of(item)).torch for item in (x, other))
         raise TypeError(f"the operands must be of int8 or uint8, both of one, got {given}")
-
-
-def _check_numbers(x: Tensor, low: int, high: int, *zero_points: int) -> None:
-    least, most = RANGES[element_of(x)]
-    if not all(least <= item <= most for item in (*zero_points, low, high)) or low > high:
-        raise ValueError(f"zero points, low and high must be numbers of {dtype_of(element_of(x)).torch}, low at most high")
 
 
 def _check_scale(shift: int, bits: int, *multipliers: int) -> None:
@@ -62,7 +56,7 @@ class QuantizedAddOp(SchemaOp):
         _check_operands(x, other)
         if shape_of(x) != shape_of(other):
             raise ValueError(f"the operands must have one shape, got {list(shape_of(x))} and {list(shape_of(other))}")
-        _check_numbers(x, low, high, input_zero_point, other_zero_point, zero_point)
+        check_numbers(x, low, high, input_zero_point, other_zero_point, zero_point)
         _check_scale(shift, SUM_BITS, input_multiplier, other_multiplier)
         return x
 
@@ -116,7 +110,7 @@ class QuantizedMulOp(SchemaOp):
         if shape_of(other) not in (shape_of(x), per_channel(shape_of(x))):
             expected = f"{list(shape_of(x))} or {list(per_channel(shape_of(x)))}"
             raise ValueError(f"other must have the shape {expected}, got {list(shape_of(other))}")
-        _check_numbers(x, low, high, input_zero_point, other_zero_point, zero_point)
+        check_numbers(x, low, high, input_zero_point, other_zero_point, zero_point)
         _check_scale(shift, PRODUCT_BITS, multiplier)
         return x
 

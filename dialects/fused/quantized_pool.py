@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flambeau.dialects.fused.conv2d import Pair, convolved_size
-from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, SHIFTS, requantize
+from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, SHIFTS, check_numbers, requantize
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp, row
 from flambeau.support.lazy import Array, np
@@ -38,9 +38,7 @@ class QuantizedAvgPool2dOp(SchemaOp):
         if len(shape) != 4:
             raise ValueError(f"input must have 4 dimensions, got {len(shape)}")
         spatial = convolved_size(shape, kernel_size, stride, padding, (1, 1), 1, 1)
-        least, most = RANGES[element]
-        if not all(least <= item <= most for item in (input_zero_point, zero_point, low, high)) or low > high:
-            raise ValueError(f"zero points, low and high must be numbers of {dtype_of(element).torch}, low at most high")
+        check_numbers(x, low, high, input_zero_point, zero_point)
         if not SHIFTS[0] <= shift <= SHIFTS[1] or not 0 <= multiplier < 2**31:
             limits = f"shift must be from {SHIFTS[0]} to {SHIFTS[1]} and multiplier an int32 not below 0"
             raise ValueError(f"{limits}, got {shift} and {multiplier}")

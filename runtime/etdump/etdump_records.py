@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-EMPTY = memoryview(b"")
+from flambeau.runtime.pte.records import Bool, Double, Int
 
 
 class ValueType(IntEnum):
@@ -37,31 +37,10 @@ class TensorList:
 
 
 @dataclass(frozen=True, slots=True)
-class Int:
-    """An integer."""
-
-    int_val: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Bool:
-    """A truth value."""
-
-    bool_val: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Float:
     """A real number of 32 bits."""
 
     float_val: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Double:
-    """A real number."""
-
-    double_val: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ typedef struct fl_requantization {
   int is_narrow; /* every shift is one of vectors */
 } fl_requantization;
 
+#define FL_MOST_SHIFT 61
 /* Whether vectors can shift by this. */
 static inline int fl_is_narrow(int64_t shift) { return shift >= 32 && shift <= 54; }
 

@@ -3,8 +3,6 @@
 #include "integer_products.h"
 #include "optional.h"
 
-#define MOST_SHIFT 61
-
 /* Checks `parameters` and the three numbers from argument `at` on. */
 static fl_status read_requantization(fl_context *context, fl_value *const *args, int at, const fl_tensor *input, size_t channels,
                                      fl_requantization *to) {
@@ -22,7 +20,7 @@ static fl_status read_requantization(fl_context *context, fl_value *const *args,
   const int32_t *const data = parameters->data;
   *to = (fl_requantization){data, data + channels, data + 2 * channels, (int32_t)numbers[0], (int32_t)numbers[1], (int32_t)numbers[2], 1};
   for (size_t c = 0; c < channels; ++c) {
-    FL_CHECK(context, to->shift[c] >= 1 && to->shift[c] <= MOST_SHIFT, "a shift must be from 1 to 61");
+    FL_CHECK(context, to->shift[c] >= 1 && to->shift[c] <= FL_MOST_SHIFT, "a shift must be from 1 to 61");
     to->is_narrow &= fl_is_narrow(to->shift[c]);
   }
   return FL_OK;

@@ -3,8 +3,6 @@
 #include "integer_products.h"
 #include "quantized_pool.def"
 
-#define MOST_SHIFT 61
-
 /* Bytes from a channel, a row or a column to the next. */
 typedef struct steps {
   size_t channel, row, column;
@@ -99,7 +97,7 @@ fl_status fl_quantized_avg_pool2d_out(fl_context *context, fl_value *const *args
   FL_CHECK(context, p.kernel[0] * p.kernel[1] <= FL_MOST_PRODUCTS, "a window can have 65536 numbers");
   int64_t multiplier, shift, numbers[4];
   const int64_t least = p.is_signed ? -128 : 0;
-  FL_CHECK(context, fl_get_int(args[4], &multiplier) && multiplier >= 0 && multiplier <= INT32_MAX && fl_get_int(args[5], &shift) && shift >= 1 && shift <= MOST_SHIFT,
+  FL_CHECK(context, fl_get_int(args[4], &multiplier) && multiplier >= 0 && multiplier <= INT32_MAX && fl_get_int(args[5], &shift) && shift >= 1 && shift <= FL_MOST_SHIFT,
            "the multiplier must be an int32 not below 0, the shift from 1 to 61");
   for (int i = 0; i < 4; ++i) {
     FL_CHECK(context, fl_get_int(args[6 + i], &numbers[i]) && numbers[i] >= least && numbers[i] <= least + 255,
