@@ -132,6 +132,13 @@ def plain(f: Function, x: Value) -> Value:
     return f.op("mul.Tensor", [b, f.op("unsqueeze", [c], "tensor<2x1xf32>", dim="1")], T)
 
 
+def counted(f: Function, x: Value) -> Value:
+    """Sizes that data decides, each bounded by the one before."""
+    first, second = (f"tensor<?x2xi64, #edge.layout<sizes = [u{f.values + index} in [0, ?], 2]>>" for index in range(2))
+    places = f.op("nonzero", [f.op("nonzero", [x], first)], second)
+    return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
+
+
 def plain_edge(f: Function, x: Value) -> Value:
     """Operators of many kinds, views and a concatenation."""
     a = f.op("relu", [x], T)
@@ -318,6 +325,7 @@ _EXEC = (plain_edge, weighted, shared)
 
 CASES: dict[str, tuple[Case, ...]] = {
     "apply-pdl-patterns": (Case("core", (doubled,), prelude=DOUBLE),),
+    "bound-symbols": (Case("aten", (counted, plain)),),
     "canonicalize": (Case("core", (identities, plain)),),
     "convert-aten-to-core": (Case("aten", (plain, weighted, shared)),),
     "convert-core-to-edge": (Case("core", (promoting, plain, weighted)),),

@@ -34,6 +34,8 @@ def _target(options: PipelineOptions) -> Target:
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
     return [
+        # What knows the greatest value of a size comes first: every operator of it then has bounded results.
+        _pass("bound-symbols", bounds=options.bounds),
         # Complex numbers in terms of real ones, while operators of all of ATen may be used for it.
         _pass("lower-complex"),
         # While attention is one operator: query heads share the heads of keys that would be repeated for them.

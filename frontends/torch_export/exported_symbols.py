@@ -19,9 +19,9 @@ from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.flambeau.symbol_operations import AssertOp
 from flambeau.dialects.ir.expressions import INFINITE, Bound, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent, extent, free_symbols, is_unknown, largest, maximum, minimum, symbol_of
+from flambeau.dialects.ir.extents import extent, free_symbols, is_unknown, largest, maximum, minimum, symbol_of
 from flambeau.dialects.ir.quotients import Quotient
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_static, shape_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 
 _INT_OO: Any = cast(Any, numbers).int_oo
@@ -50,8 +50,6 @@ class Symbols:
         self._names = _names_of_dimensions(program)
         """What the model's author calls symbols, by PyTorch's names."""
         self._known: dict[str, Symbol] = {}
-        self.bounds: dict[str, int] = {}
-        """The greatest values of symbols that rows know, and PyTorch does not."""
         self._equal: dict[str, int] = {}
         """What symbols are, of which PyTorch does not know it."""
         self._met: dict[str, int] = {}
@@ -126,20 +124,8 @@ class Symbols:
         self._own.add(found)
         return extent(of_symbol(Symbol(found, low, high)))
 
-    def bound_results(self, op: SchemaOp) -> SchemaOp:
-        """Gives the sizes of results that data decides the bounds that the operator's row knows, where PyTorch knows none."""
-        if not is_static(*op.results):
-            for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
-                Rewriter.replace_value_with_new_type(result, self.bounded(tensor_type(result), sizes))
-        return op
-
-    def bounded(self, kind: Tensor, sizes: Sequence[int]) -> Tensor:
-        """A type with the bounds of these sizes, where PyTorch knows none. From now on, its symbols have them everywhere."""
-        for declared, found in zip(shape_of(kind), sizes, strict=False):  # verification refuses another number of sizes
-            symbol, bound = symbol_of(declared), largest(found)
-            if symbol is not None and symbol.high == INFINITE and bound is not None and bound < _LARGEST:
-                self._known[symbol.name] = Symbol(symbol.name, symbol.low, bound)
-                self.bounds[symbol.name] = bound
+    def renewed(self, kind: Tensor) -> Tensor:
+        """A type with the sizes that its symbols are known to be."""
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
     def equate(self, value: int, known: int) -> None:
@@ -149,11 +135,8 @@ class Symbols:
             self._equal.setdefault(symbol.name, known)
 
     def _renewed(self, value: int) -> int:
-        if (symbol := symbol_of(value)) is not None and symbol.name in self._equal:
-            return self._equal[symbol.name]
-        if not isinstance(value, Extent) or value.expression is None:
-            return value
-        return extent(value.expression.replaced(lambda symbol: self._known.get(symbol.name, symbol)))
+        symbol = symbol_of(value)
+        return value if symbol is None else self._equal.get(symbol.name, value)
 
     def _name(self, key: sympy.Symbol) -> str:
         return self._names.get(str(key), str(key))

@@ -58,7 +58,6 @@ from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
 from flambeau.frontends.torch_export.node_locations import input_location, location, place
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
-from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
 from flambeau.support.collector import collector_paused
 
 
@@ -89,9 +88,6 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     if problems:
         # A pass may still lower what only has a schema; where nothing is imported, all is said at once.
         raise UnsupportedProgramError([*problems, *(item for method in methods for item in method.unknown)])
-    for method, function in zip(methods, functions, strict=True):
-        # What stands before the operator that bounds a symbol does not know the bound yet.
-        BoundSymbolsPass.of(method.symbols.bounds).apply_to(context, function)
     for method, program in programs.items():
         context.examples |= {f"{method}.{key}": array for key, array in example_arrays(program).items()}
     return ModuleOp([*globals_.ops(), *functions])
@@ -471,7 +467,7 @@ class _Method:
             insert(op)
             return [self._converted(op.result, types[0], step)]
         checks = self.symbols.own_sizes(op, step.node.name)
-        self.symbols.bound_results(op).verify_()
+        op.verify_()
         for item in (op, *checks):
             insert(item)
         for result in op.results:

@@ -28,6 +28,8 @@ class PipelineOptions(ArgSpecConvertible):
     """Backends to hand parts of the program to, the first choice first, perhaps with options of their own in braces."""
     no_delegate: tuple[str, ...] = ()
     """What no backend gets: paths of modules, and names of operators."""
+    bounds: tuple[str, ...] = ()
+    """Dynamic sizes, each with the greatest value that it may have: `seq:512`."""
     planner: str = "best"
     """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""
     alloc_graph_input: bool = True

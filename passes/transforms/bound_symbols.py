@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Annotated, Any, cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.ir.expressions import INFINITE, Symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
-from flambeau.dialects.ir.extents import Extent, extent, largest, symbol_of
+from flambeau.dialects.ir.extents import Extent, extent, largest, maximum, symbol_of
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import OperationPass
@@ -30,10 +32,53 @@ def check_bound(text: str) -> tuple[str, int]:
 
 @dataclass
 class _Bounds:
-    """What becomes of symbols, and the symbols met."""
+    """The bounds of symbols, which grow as operations are met."""
 
     bounds: dict[str, int]
-    met: dict[str, Symbol]
+    met: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+    joined: set[str] = field(default_factory=set[str])
+    """The symbols of results of branches and loops."""
+
+    def walk(self, op: Operation) -> bool:
+        """Gives symbols their bounds within an operation. Returns whether further bounds were found, which operations before may lack."""
+        known = len(self.bounds)
+        for item in op.walk():
+            item.properties = {key: self.attribute(value) for key, value in item.properties.items()}
+            item.attributes = {key: self.attribute(value) for key, value in item.attributes.items()}
+            for region in item.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        self.value(argument)
+            for result in item.results:
+                self.value(result)
+            self.learn(item)
+            for result in item.results:
+                self.value(result)
+        return len(self.bounds) > known
+
+    def learn(self, op: Operation) -> None:
+        """Bounds the symbols that an operation gives a value, by the sizes that follow from its operands or branches."""
+        if op.regions:
+            # What a branch gives is one of several values, and so is what a round of a loop does.
+            shapes = [shape_of(result) for result in op.results if isinstance(result.type, TensorType)]
+            self.joined.update(symbol.name for shape in shapes for size in shape if (symbol := symbol_of(size)) is not None)
+        if isinstance(op, scf.IfOp):
+            given = [region.block.last_op.operands for region in op.regions if region.blocks and region.block.last_op is not None]
+            for result, *values in zip(op.results, *given, strict=True):
+                if isinstance(result.type, TensorType) and not is_static(result):
+                    for size, *found in zip(shape_of(result), *map(_inferred, values), strict=True):
+                        self.bound(size, reduce(maximum, found))
+        elif isinstance(op, SchemaOp) and not is_static(*op.results):
+            for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
+                for size, found in zip(shape_of(result), sizes, strict=True):
+                    if (symbol := symbol_of(size)) is not None and symbol.name not in self.joined:
+                        self.bound(size, found)
+
+    def bound(self, declared: int, found: int) -> None:
+        """Bounds a size that is a symbol without a bound by what it was found to be."""
+        symbol, bound = symbol_of(declared), largest(found)
+        if symbol is not None and symbol.high == INFINITE and bound is not None and bound >= symbol.low:
+            self.bounds[symbol.name] = bound
 
     def symbol(self, symbol: Symbol) -> Symbol:
         """The symbol with its bound."""
@@ -83,47 +128,21 @@ class BoundSymbolsPass(OperationPass):
     bounds: tuple[Annotated[str, check_bound], ...] = ()
     """Names of symbols, each with the greatest value that it may have."""
 
-    @classmethod
-    def of(cls, bounds: Mapping[str, int]) -> BoundSymbolsPass:
-        """The pass that gives these symbols, by name, these greatest values."""
-        return cls(tuple(f"{name}:{most}" for name, most in bounds.items()))
-
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites types and attributes in place. Raises ValueError for a symbol that is not there."""
         given = dict(map(check_bound, self.bounds))
-        met = self._apply(op, given)
+        found = _Bounds(dict(given))
+        # An operation may stand before, or around, the one from which the bound of its sizes follows.
+        while found.walk(op):
+            pass
         for name in given:
-            if name not in met:
-                there = f"; there are {', '.join(met) or 'none'}"
-                raise ValueError(f"no dynamic size is named {name!r}{did_you_mean(name, met)}{there}")
-        while following := _following(op):
-            self._apply(op, following)
-
-    @staticmethod
-    def _apply(op: Operation, given: dict[str, int]) -> dict[str, Symbol]:
-        """Gives symbols bounds; gives the symbols that are there."""
-        found = _Bounds(given, {})
-        for item in op.walk():
-            item.properties = {key: found.attribute(value) for key, value in item.properties.items()}
-            item.attributes = {key: found.attribute(value) for key, value in item.attributes.items()}
-            for region in item.regions:
-                for block in region.blocks:
-                    for argument in block.args:
-                        found.value(argument)
-            for result in item.results:
-                found.value(result)
-        return found.met
+            if name not in found.met:
+                there = f"; there are {', '.join(found.met) or 'none'}"
+                raise ValueError(f"no dynamic size is named {name!r}{did_you_mean(name, found.met)}{there}")
 
 
-def _following(op: Operation) -> dict[str, int]:
-    """The greatest values of unbounded sizes that data decides, as the rows of the operators that give them know."""
-    bounds: dict[str, int] = {}
-    for item in op.walk():
-        if not isinstance(item, SchemaOp) or is_static(*item.results):
-            continue
-        for result, sizes in zip(item.results, item.inferred_shapes(), strict=True):
-            for declared, size in zip(shape_of(result), sizes, strict=True):
-                symbol, bound = symbol_of(declared), largest(size)
-                if symbol is not None and symbol.high == INFINITE and bound is not None:
-                    bounds[symbol.name] = bound
-    return bounds
+def _inferred(value: SSAValue) -> Sequence[int]:
+    """The sizes of a value as they follow from the operands of its operation, which may know more than its type declares."""
+    if isinstance(value, OpResult) and isinstance(value.op, SchemaOp):
+        return value.op.inferred_shapes()[value.index]
+    return shape_of(value)

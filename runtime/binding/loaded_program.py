@@ -204,7 +204,7 @@ class Runtime:
     @explains_arguments
     def load_program(
         self,
-        data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",
+        data: "str | PathLike[str] | bytes | bytearray | memoryview | mmap.mmap | BinaryIO",
         *,
         verification: Verification = Verification.InternalConsistency,
         backend_options: Mapping[str, Mapping[str, object]] | None = None,
@@ -214,7 +214,7 @@ class Runtime:
         """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
         Args:
-            data: a path, the program's bytes, or an open file.
+            data: a path, the program's bytes, where they lie if they are `bytes` or mapped, or an open file.
             verification: for ExecuTorch's sake; everything is checked always.
             backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
                 know when a method is loaded.
@@ -231,7 +231,7 @@ class Runtime:
 
 
 def _load(
-    data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO",
+    data: "str | PathLike[str] | bytes | bytearray | memoryview | mmap.mmap | BinaryIO",
     options: Options,
     data_path: "DataPath | Sequence[DataPath] | None",
 ) -> Program:
@@ -239,7 +239,7 @@ def _load(
         return Program(_linked(data, data_path), options=options)
     if isinstance(data, str | PathLike):
         return _load_file(Path(fspath(data)), options)
-    if isinstance(data, bytes | bytearray | memoryview):
+    if isinstance(data, bytes | bytearray | memoryview | mmap.mmap):
         return Program(data, options=options)
     if not hasattr(data, "read"):
         kind = type(data).__name__
@@ -258,7 +258,9 @@ def _load_file(path: Path, options: Options) -> Program:
         raise FlambeauError(Status.INVALID_PROGRAM, f"{path}: the file is empty, so it is not a program") from None
 
 
-def _linked(data: "str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO", data_path: "DataPath | Sequence[DataPath]") -> bytes:
+def _linked(
+    data: "str | PathLike[str] | bytes | bytearray | memoryview | mmap.mmap | BinaryIO", data_path: "DataPath | Sequence[DataPath]"
+) -> bytes:
     """The bytes of a program that holds the weights of its `.ptd` files."""
     from flambeau.runtime.flat_tensor import FlatTensorError, link_files
     from flambeau.runtime.pte import PteError

@@ -164,8 +164,7 @@ def compile_command(
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
-    bounds = ",".join(map(_bound, options.bounds or ()))
-    extra = extra_passes([*([f"aten:bound-symbols{{bounds={bounds}}}"] if bounds else []), *(options.passes or ())])
+    extra = extra_passes(options.passes or ())
     partitions = PartitionReport()
     watchers += [partitions] if options.explain_partitions else []
     console = stderr_console()
@@ -176,6 +175,8 @@ def compile_command(
     imported = time.perf_counter() - start
     if (stage := stage_of(module)) != "aten" and (options.target != CompileOptions.target or options.preserve):
         console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
+    if options.bounds and stage != "aten":
+        raise StageError(f"--bound: {model} is at stage {stage} already, and sizes get their bounds on the way from aten")
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
@@ -184,6 +185,7 @@ def compile_command(
         tuple(options.preserve or ()),
         split_choices(*(options.backends or ())),
         tuple(options.no_delegate or ()),
+        tuple(map(_bound, options.bounds or ())),
         options.planner,
     )
     with working(console, f"compiling {model}") as status:
@@ -197,9 +199,9 @@ def compile_command(
             write_module(compilation.module, context, path)
         else:
             compilation.external = external_files(options.external_constants or ())
-            data = compilation.emit()
+            parts = compilation.emit_parts()
             with replacing(path) as file:
-                file.write(data)
+                file.writelines(parts)
             for name, weights in compilation.external.encoded().items() if compilation.external is not None else ():
                 with replacing(path.parent / f"{name}.ptd") as file:
                     file.write(weights)

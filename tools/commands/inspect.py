@@ -42,7 +42,7 @@ def inspect_command(
 def _measure(module: ModuleOp, context: FlambeauContext, program: bytes) -> str | None:
     """Notes the memory of kernels and delegates, which our runtime tells of a `.pte`. Returns why it does not tell all of it."""
     try:
-        return measure_scratch(module, context, program)[1]
+        return measure_scratch(module, context, program)
     except EmitError as error:
         return str(error)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Protocol, TypeGuard, cast
 
 import torch
@@ -18,7 +17,7 @@ from xdsl.dialects.utils.dynamic_index_list import split_dynamic_index_list
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import ValueOp
-from flambeau.dialects.ir.extents import is_known, maximum, provably_equal
+from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, may_equal, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
 from flambeau.dialects.schema.operators import find_op
@@ -179,19 +178,19 @@ class _Importer:
         condition = self.condition(predicate)
         branches = [self.branch(module, operands) for module in (on_true, on_false)]
         given = zip(*(values for _, values in branches), strict=True)
-        self.types = [self._bounded(kind, values) for kind, values in zip(self.types, given, strict=True)]
+        self.types = [self._common(kind, values) for kind, values in zip(self.types, given, strict=True)]
         on_true_block, on_false_block = (self.end(*branch) for branch in branches)
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
-    def _bounded(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """The type of what one of several values is: a size of all of them is its size, and it is at most as large as the largest."""
+    def _common(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
+        """The type of a value that is one of several: a size of all of them is its size."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
         for declared, first, *others in zip(shape_of(kind), *shapes, strict=True):
             if all(provably_equal(first, other) for other in others):
                 self.builder.symbols.equate(declared, first)
-        return self.builder.symbols.bounded(cast(Tensor, kind), [reduce(maximum, sizes) for sizes in zip(*shapes, strict=True)])
+        return self.builder.symbols.renewed(cast(Tensor, kind))
 
     def while_loop(self, test: fx.GraphModule, body: fx.GraphModule, carried: Sequence[Any], extra: Sequence[Any]) -> Operation:
         """`while_loop`."""

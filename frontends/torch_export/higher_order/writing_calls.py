@@ -93,7 +93,7 @@ class WritingCall:
         op = build(cls, given, [*types, *(tensor(element_of(value), shape_of(value)) for value in written)], self.insert)
         for result, value in zip(op.results[computed:], written, strict=True):
             result.name_hint = value.name_hint
-        self.symbols.bound_results(op).verify_()
+        op.verify_()
         self.insert(op)
         return list(op.results)
 
@@ -141,7 +141,7 @@ class WritingCall:
     def _emit(self, name: str, *args: Any) -> SSAValue:
         cls = find_op(name)
         assert cls is not None
-        op = self.symbols.bound_results(cls(*args))
+        op = cls(*args)
         self.insert(op)
         return op.result
 

@@ -79,17 +79,19 @@ class Compilation:
         for following in ROAD[here + 1 : there + 1]:
             self._reach(following.name, following.passes(self.options))
 
-    @collector_paused()
     def emit(self) -> bytes:
         """The program as the bytes of a .pte file. Runs what passes are left."""
+        return b"".join(self.emit_parts())
+
+    @collector_paused()
+    def emit_parts(self) -> list[bytes | memoryview]:
+        """The parts of a .pte file, without copies of weights; their concatenation is the file. Runs what passes are left."""
         self.to(STAGES[-1])
         start = time.perf_counter()
-        data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug))
-        measured, self.unmeasured = measure_scratch(self.module, self.context, data)
-        if measured or self.external is not None:
-            data = b"".join(emit_pte(self.module, self.context, strip_debug=self.strip_debug, external=self.external))
+        self.unmeasured = measure_scratch(self.module, self.context)
+        parts = emit_pte(self.module, self.context, strip_debug=self.strip_debug, external=self.external)
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
-        return data
+        return parts
 
     def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
         start = time.perf_counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -29,7 +30,6 @@ from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, planner_pass
-from flambeau.passes.transforms.bound_symbols import BoundSymbolsPass
 from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 
@@ -101,13 +101,23 @@ class ExecutorchProgramManager(ExplainsMembers):
     """A finished program: the bytes of a `.pte`, and the planned IR that they are.
 
     Attributes:
+        parts: the parts of the `.pte`, without copies of weights.
         tensor_data: the bytes of the `.ptd` files with its external constants, by their names without `.ptd`.
     """
 
-    buffer: bytes
+    parts: Sequence[bytes | memoryview]
     module: ModuleOp
     context: FlambeauContext
     tensor_data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the `.pte`."""
+        return self._buffer
+
+    @cached_property
+    def _buffer(self) -> bytes:
+        return b"".join(self.parts)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -121,11 +131,12 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the `.pte` file."""
-        Path(path).write_bytes(self.buffer)
+        with Path(path).open("wb") as file:
+            self.write_to_file(file)
 
     def write_to_file(self, file: IO[bytes]) -> None:
         """Writes the `.pte` to an open binary file."""
-        file.write(self.buffer)
+        file.writelines(self.parts)
 
     def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
         """Writes the `.ptd` files into a folder."""
@@ -136,7 +147,7 @@ class ExecutorchProgramManager(ExplainsMembers):
         return print_module(self.module)
 
     def __repr__(self) -> str:
-        return f"<program of {', '.join(self.methods)}: {len(self.buffer)} bytes>"
+        return f"<program of {', '.join(self.methods)}: {sum(map(len, self.parts))} bytes>"
 
 
 _NONE_YET: Mapping[str, Counter[str]] = {}
@@ -201,9 +212,9 @@ class EdgeProgramManager(ExplainsMembers):
         options = self.options if config is None else _planned(config, self.options)
         compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
         compilation.external = _external(config)
-        buffer = compilation.emit()
+        parts = compilation.emit_parts()
         tensor_data = {} if compilation.external is None else compilation.external.encoded()
-        return ExecutorchProgramManager(buffer, compilation.module, self.context, tensor_data)
+        return ExecutorchProgramManager(parts, compilation.module, self.context, tensor_data)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""
@@ -266,8 +277,8 @@ def _to_edge(
     context = FlambeauContext()
     module = import_program(named | export_constants(constant_methods or {}), context)
     options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
-    bounding = {"aten": Pipeline.of([BoundSymbolsPass.of(config.bounds)])} if config.bounds else {}
-    compilation = Compilation(module, context, replace(options, backends=backends), extra=bounding)
+    bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
+    compilation = Compilation(module, context, replace(options, backends=backends, bounds=bounds))
     compilation.to("core")
     compilation.options = options
     compilation.to("edge")

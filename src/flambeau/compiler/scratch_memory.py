@@ -1,42 +1,73 @@
-"""Measures the memory that kernels and delegates of a planned program need, by loading the program in our runtime."""
+"""Measures the memory that kernels and delegates of a planned program need, by asking our runtime."""
 
 from __future__ import annotations
+
+import mmap
+import os
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from flambeau.compiler.memory_report import DELEGATE_MEMORY, memory_reports, methods_of
 from flambeau.dialects.exec.instructions import DelegateCallOp
+from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.runtime import FlambeauError, Runtime, Status
-from flambeau.runtime.emit.pte_writer import EmitError
+from flambeau.runtime import FlambeauError, Runtime, Status, pte
+from flambeau.runtime.emit.pte_writer import EmitError, to_program
 
 
-def measure_scratch(module: ModuleOp, context: FlambeauContext, program: bytes) -> tuple[bool, str | None]:
-    """Notes on each method how much memory our runtime's kernels and delegates need; returns whether anything was noted.
+def measure_scratch(module: ModuleOp, context: FlambeauContext, file: bytes | mmap.mmap | None = None) -> str | None:
+    """Notes on each method how much memory our runtime's kernels and delegates need; returns why some method has no such figure.
 
-    A method has no such figure if our runtime lacks a kernel or a backend that it needs, or a backend refuses its part; why comes second.
+    A method has none if our runtime lacks a kernel or a backend that it needs, or a backend refuses its part.
 
-    Raises EmitError if the runtime refuses the program for another reason.
+    Args:
+        module: the planned program.
+        context: owns its weights.
+        file: the bytes of the program, if they are at hand.
+
+    Raises:
+        EmitError: the runtime refuses the program for another reason.
     """
-    changed, why = False, None
+    unmeasured = {name: method for name, method in methods_of(module).items() if not _is_measured(method)}
+    if not unmeasured:
+        return None
+    why = None
     try:
-        loaded = Runtime.get().load_program(program)
+        loaded = Runtime.get().load_program(_without_weights(module, context) if file is None else file)
     except FlambeauError as error:
         raise EmitError(f"the runtime refuses the program: {error}") from error
-    for method in methods_of(module).values():
-        delegates = any(isinstance(op, DelegateCallOp) for op in method.instructions)
-        if method.scratch is not None and not (delegates and DELEGATE_MEMORY not in method.attributes):
-            continue
+    for name, method in unmeasured.items():
         try:
-            memory = loaded.metadata(method.sym_name.data).memory
+            memory = loaded.metadata(name).memory
         except FlambeauError as error:
-            if error.status not in (Status.OPERATOR_MISSING, Status.NOT_FOUND) and not delegates:
+            if error.status not in (Status.OPERATOR_MISSING, Status.NOT_FOUND) and not _has_delegates(method):
                 raise EmitError(f"the runtime refuses the program: {error}") from error
             why = str(error)
             continue
         method.scratch = IntegerAttr(memory.scratch, i64)
-        if delegates:
-            own = memory_reports(module, context)[method.sym_name.data].method
+        if _has_delegates(method):
+            own = memory_reports(module, context)[name].method
             method.attributes[DELEGATE_MEMORY] = IntegerAttr(memory.method - own, i64)
-        changed = True
-    return changed, why
+    return why
+
+
+def _has_delegates(method: MethodOp) -> bool:
+    return any(isinstance(op, DelegateCallOp) for op in method.instructions)
+
+
+def _is_measured(method: MethodOp) -> bool:
+    return method.scratch is not None and (DELEGATE_MEMORY in method.attributes or not _has_delegates(method))
+
+
+def _without_weights(module: ModuleOp, context: FlambeauContext) -> mmap.mmap:
+    """The program as a file in memory with holes where its constants are: pages that nothing writes take no memory."""
+    program = to_program(module, context, strip_debug=True)
+    constants = set(map(id, program.constants))
+    parts = pte.write_program(program)
+    file = mmap.mmap(-1, sum(map(len, parts)))
+    for part in parts:
+        if id(part) in constants:
+            file.seek(len(part), os.SEEK_CUR)
+        else:
+            file.write(part)
+    return file

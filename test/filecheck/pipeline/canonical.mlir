@@ -11,7 +11,7 @@
 // FLAT:    {{^}}builtin.module(cse,canonicalize){{$}}
 // NESTED:  {{^}}builtin.module(func.func(cse,canonicalize),plan-memory,verify-plan){{$}}
 // OPTIONS: {{^}}builtin.module(plan-memory{alignment=64 arena=2}){{$}}
-// NAMED:   {{^}}builtin.module(lower-complex,group-attention,decompose-aten{preserve=silu,gelu},convert-aten-to-core{target=executorch preserve=silu,gelu}){{$}}
+// NAMED:   {{^}}builtin.module(bound-symbols,lower-complex,group-attention,decompose-aten{preserve=silu,gelu},convert-aten-to-core{target=executorch preserve=silu,gelu}){{$}}
 // EMPTY:   {{^}}builtin.module(func.func(func.func())){{$}}
 
 // CHECK-NOT:   builtin.module(

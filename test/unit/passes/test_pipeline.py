@@ -91,7 +91,7 @@ def canonical(text: str) -> str:
         ("plan", "builtin.module(plan-memory,verify-plan)"),
         (
             "aten-to-core{preserve=gelu,silu}",
-            "builtin.module(lower-complex,group-attention,decompose-aten{preserve=gelu,silu},"
+            "builtin.module(bound-symbols,lower-complex,group-attention,decompose-aten{preserve=gelu,silu},"
             "convert-aten-to-core{target=executorch preserve=gelu,silu})",
         ),
         (
@@ -180,7 +180,7 @@ def test_canonical_form(text: str, expected: str):
         (
             "compile{tarket=x}",
             9,
-            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, planner, "
+            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, bounds, planner, "
             "alloc-graph-input, alloc-graph-output; did you mean 'target'?",
         ),
     ],

@@ -25,3 +25,18 @@ func.func @g(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, ?], 4]>>) -> te
   %1 = aten.nonzero(%0) : (tensor<?x2xi64, #edge.layout<sizes = [u1, 2]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u2 in [0, ?], 2]>>
   func.return %1 : tensor<?x2xi64, #edge.layout<sizes = [u2, 2]>>
 }
+
+// The result of a branch is at most as large as what either gives.
+// CHECK: func.func @h{{.*}}sizes = [u4 in [0, 256], 2]>>
+// CHECK: aten.nonzero({{.*}} -> tensor<?x2xi64, #edge.layout<sizes = [u3 in [0, 256], 2]>>
+func.func @h(%x: tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, ?], 4]>>, %y: tensor<3x2xi64>, %c: i1) -> tensor<?x2xi64, #edge.layout<sizes = [u4 in [0, ?], 2]>> {
+  %0 = scf.if %c -> (tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>) {
+    %1 = aten.clone(%y) : (tensor<3x2xi64>) -> tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>
+    scf.yield %1 : tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>
+  } else {
+    %2 = aten.nonzero(%x) : (tensor<?x4xf32, #edge.layout<sizes = [s0, 4]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u3 in [0, ?], 2]>>
+    %3 = aten.clone(%2) : (tensor<?x2xi64, #edge.layout<sizes = [u3, 2]>>) -> tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>
+    scf.yield %3 : tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>
+  }
+  func.return %0 : tensor<?x2xi64, #edge.layout<sizes = [u4, 2]>>
+}
