@@ -139,6 +139,30 @@ def counted(f: Function, x: Value) -> Value:
     return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
 
 
+def branching(f: Function, x: Value) -> Value:
+    """A branch in a branch."""
+    condition, _ = f.op("any", [x], "tensor<i1>")
+    holds, first, second, third, inner, result = (f"%v{f.values + index}" for index in range(6))
+    f.values += 6
+    f.lines += [
+        f"  {holds} = tensor.extract {condition}[] : tensor<i1>",
+        f"  {result} = scf.if {holds} -> ({T}) {{",
+        f"    {inner} = scf.if {holds} -> ({T}) {{",
+        f"      {first} = {f.level}.neg({x[0]}) : ({T}) -> {T}",
+        f"      scf.yield {first} : {T}",
+        "    } else {",
+        f"      {second} = {f.level}.abs({x[0]}) : ({T}) -> {T}",
+        f"      scf.yield {second} : {T}",
+        "    }",
+        f"    scf.yield {inner} : {T}",
+        "  } else {",
+        f"    {third} = {f.level}.sin({x[0]}) : ({T}) -> {T}",
+        f"    scf.yield {third} : {T}",
+        "  }",
+    ]
+    return result, T
+
+
 def plain_edge(f: Function, x: Value) -> Value:
     """Operators of many kinds, views and a concatenation."""
     a = f.op("relu", [x], T)
@@ -327,6 +351,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "apply-pdl-patterns": (Case("core", (doubled,), prelude=DOUBLE),),
     "bound-symbols": (Case("aten", (counted, plain)),),
     "canonicalize": (Case("core", (identities, plain)),),
+    "coalesce-slots": (Case("edge", (branching, plain_edge), before="lower-scf,convert-edge-to-exec"),),
     "convert-aten-to-core": (Case("aten", (plain, weighted, shared)),),
     "convert-core-to-edge": (Case("core", (promoting, plain, weighted)),),
     "convert-edge-to-exec": (Case("edge", _EXEC),),
@@ -343,6 +368,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "group-attention": (Case("aten", (attentions,), IMAGE),),
     "lower-complex": (Case("aten", (complex_square, composite)),),
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
+    "lower-scf": (Case("edge", (branching, plain_edge)),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),
     "place-concat": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views"),),
     "plan-memory": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
@@ -350,6 +376,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
+    "simplify-jumps": (Case("edge", (branching, plain_edge), before="lower-scf,convert-edge-to-exec,coalesce-slots"),),
     "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
 }
 """The modules of each pass."""

@@ -128,12 +128,18 @@ def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
+        # Blocks and branches, so that whatever follows sees one form of control flow.
+        _pass("lower-scf"),
         _pass(
             "convert-edge-to-exec",
             target=options.target,
             alloc_graph_input=options.alloc_graph_input,
             alloc_graph_output=options.alloc_graph_output,
         ),
+        # Branches compute into the slots of their results, and loops write over what they carry, while these are nothing else's.
+        _pass("coalesce-slots"),
+        # Where nothing is left to copy, a jump leads to a jump.
+        _pass("simplify-jumps"),
         # Operators that only rename bytes become views, which cost nothing.
         _pass("elide-views", target=options.target),
         # Parts are written where the whole lies; fewer of them are views of something else now.

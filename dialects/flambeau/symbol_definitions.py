@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from flambeau.dialects.flambeau.symbol_operations import DefineSymbolOp
+from flambeau.dialects.ir.dominance import dominator_tree
 from flambeau.dialects.ir.expressions import Expression, Symbol, add, apply, constant, of_symbol
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import Extent, free_symbols
@@ -42,7 +43,7 @@ class Definition:
 def definitions_of(region: Region) -> dict[SSAValue | Operation, tuple[Definition, ...]]:
     """The definitions of the symbols in a region, by the value or the operation that gives them.
 
-    A symbol that is defined in a branch or a round of a loop has its value there alone.
+    A symbol that is defined in a branch or a round of a loop has its value there alone, and one that a block defines in those it dominates.
     """
     found: dict[SSAValue | Operation, tuple[Definition, ...]] = {}
     _collect(region, set(), found)
@@ -50,12 +51,14 @@ def definitions_of(region: Region) -> dict[SSAValue | Operation, tuple[Definitio
 
 
 def _collect(region: Region, known: set[str], found: dict[SSAValue | Operation, tuple[Definition, ...]]) -> None:
-    for block in region.blocks:
-        _define(block.args, known, found)
+    ends: dict[Block | None, set[str]] = {None: known}
+    for block, dominator in dominator_tree(region).items():
+        here = ends[block] = set(ends[dominator])
+        _define(block.args, here, found)
         for op in block.ops:
             for inner in op.regions:
-                _collect(inner, set(known), found)
-            _define((op,) if isinstance(op, DefineSymbolOp) else op.results, known, found)
+                _collect(inner, here, found)
+            _define((op,) if isinstance(op, DefineSymbolOp) else op.results, here, found)
 
 
 def _define(givers: Sequence[SSAValue | Operation], known: set[str], found: dict[SSAValue | Operation, tuple[Definition, ...]]) -> None:

@@ -20,7 +20,7 @@ from flambeau.dialects.exec.instructions import (
     reads_and_writes,
     written_literals,
 )
-from flambeau.dialects.exec.literals import BoolOp, IntListOp, OptionalTensorListOp, TensorListOp
+from flambeau.dialects.exec.literals import IntListOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
@@ -28,6 +28,7 @@ from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, StateO
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.live_bytes import LiveProfile
+from flambeau.passes.storage.jumps import always_jumps
 from flambeau.runtime.interpreter.kernels import row_kernels
 
 
@@ -158,6 +159,10 @@ class MethodStorage:
         return list(dict.fromkeys(self._classes.values()))
 
     @cached_property
+    def _always(self) -> set[Operation]:
+        return always_jumps(self.method)
+
+    @cached_property
     def _computed(self) -> set[SSAValue]:
         return written_literals((*self.instructions, self.method.terminator))
 
@@ -169,18 +174,15 @@ class MethodStorage:
                 return True
         return False
 
-    def _always_jumps(self, op: JumpFalseOp) -> bool:
-        return isinstance(op.condition.owner, BoolOp) and not op.condition.owner.truth and op.condition not in self._computed
-
     @property
     def _failures_start(self) -> int:
         """The time from which on instructions only fail: what checks jump to, at the end, from where no path goes on."""
         *rest, last = self.instructions or [None]
         again = rest[-1] if rest else None
-        if not isinstance(last, LabelOp) or not isinstance(again, JumpFalseOp) or not self._always_jumps(again):
+        if not isinstance(last, LabelOp) or not isinstance(again, JumpFalseOp) or again not in self._always:
             return self.end
         labels = {op.label.data: self.time[op] for op in rest if isinstance(op, LabelOp)}
-        leaves = (op for op in rest if isinstance(op, JumpFalseOp) and op.label.data == last.label.data and self._always_jumps(op))
+        leaves = (op for op in rest if isinstance(op, JumpFalseOp) and op.label.data == last.label.data and op in self._always)
         start = next((self.time[op] for op in leaves), self.end)
         return start if labels.get(again.label.data, 0) > start else self.end
 

@@ -82,15 +82,16 @@ def number_slot(op: Operation, given: Sequence[SSAValue], numbers: NumberSlots) 
         case arith.CmpiOp() | arith.CmpfOp():
             predicate = op.predicate.value.data
             relation, exchanged = _INTEGERS[predicate] if isinstance(op, arith.CmpiOp) else _FLOATS[predicate]
-            return numbers.compare(relation, *(reversed(given) if exchanged else given))
+            left, right = reversed(given) if exchanged else given
+            return numbers.compare(relation, left, right, before=False)
         case arith.XOrIOp():
-            opposite = numbers.slot(BoolOp(True))
-            numbers.emit(CallOp("executorch_prim::sym_not.Scalar", [given[1]], (), [opposite]))
+            opposite = numbers.builder.slot(BoolOp(True))
+            numbers.builder.emit(CallOp("executorch_prim::sym_not.Scalar", [given[1]], (), [opposite]))
             name, operands = "sym_ite", (given[0], opposite, given[1])
         case _ if type(op) in _ARRANGED:
-            name, operands = "sym_ite", _ARRANGED[type(op)](given, numbers.share)
+            name, operands = "sym_ite", _ARRANGED[type(op)](given, numbers.builder.integer)
         case _:
             name, operands = _PRIMITIVES[type(op)], given
-    result = numbers.slot(slot_of(op.results[0].type))
-    numbers.emit(CallOp(f"executorch_prim::{name}.Scalar", operands, (), [result]))
+    result = numbers.builder.slot(slot_of(op.results[0].type))
+    numbers.builder.emit(CallOp(f"executorch_prim::{name}.Scalar", operands, (), [result]))
     return result

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import nan
 
 from xdsl.dialects.builtin import LocationAttr, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import FAILURE, CallOp, JumpFalseOp, LabelOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
@@ -22,6 +22,7 @@ from flambeau.dialects.flambeau.symbol_operations import Relation
 from flambeau.dialects.ir.expressions import INFINITE, Atom, Expression, Symbol, of_symbol
 from flambeau.dialects.ir.extents import Extent
 from flambeau.dialects.ir.tensor_types import shape_of, tensor
+from flambeau.passes.storage.slot_builder import SlotBuilder
 
 _PRIMITIVES = {"floordiv": "floordiv.Scalar", "mod": "mod.Scalar", "min": "sym_min.Scalar", "max": "sym_max.Scalar"}
 _COMPARISONS: dict[Relation, str] = {"eq": "eq.Scalar", "ne": "eq.Scalar", "lt": "lt.Scalar", "le": "le.Scalar"}
@@ -35,15 +36,10 @@ class UndefinedSymbolError(ValueError):
 class NumberSlots:
     """The slots of a method's numbers, and the instructions that compute them."""
 
-    slot: Callable[[Operation], SSAValue]
-    """Declares a slot."""
-    share: Callable[[int], SSAValue]
-    """The slot of an int that never changes."""
-    emit: Callable[[Operation], None]
-    """Adds an instruction."""
-    location: Callable[[], LocationAttr]
-    """Where the operation comes from that is converted."""
+    builder: SlotBuilder
     _known: dict[Expression, SSAValue] = field(default_factory=dict[Expression, SSAValue])
+    _ends: dict[Block, dict[Expression, SSAValue]] = field(default_factory=dict[Block, "dict[Expression, SSAValue]"])
+    """The numbers known at the end of each block."""
     _origins: dict[Symbol, str] = field(default_factory=dict[Symbol, str])
     """In words, what a symbol's value follows from, where that says more than its name."""
     _failures: dict[tuple[str, LocationAttr, SSAValue | None], str] = field(
@@ -52,22 +48,22 @@ class NumberSlots:
     """The label to jump to, by message, location, and the slot of the number that the message is about."""
 
     @contextmanager
-    def inside(self) -> Generator[None]:
-        """Within a block of instructions that may not run: what it computes is not known after it."""
-        before = dict(self._known)
+    def within(self, block: Block, dominator: Block | None) -> Generator[None]:
+        """Within a block, whose numbers are known in those that it dominates alone."""
+        self._known = dict(self._ends[dominator]) if dominator is not None else self._known
         yield
-        self._known = before
+        self._ends[block] = self._known
 
     def of(self, value: int) -> SSAValue:
         """The slot of a number or an extent, which holds its value from here on. Raises UndefinedSymbolError."""
         if not isinstance(value, Extent):
-            return self.share(value)
+            return self.builder.integer(value)
         assert value.expression is not None, "an argument can be written down"
         return self._of(value.expression)
 
     def _of(self, expression: Expression) -> SSAValue:
         if (known := expression.constant) is not None:
-            return self.share(known)
+            return self.builder.integer(known)
         if expression not in self._known:
             self._known[expression] = self._compute(expression)
         return self._known[expression]
@@ -80,9 +76,9 @@ class NumberSlots:
                 found = self._atom(atom)
                 term = found if term is None else self._primitive("mul.Scalar", term, found)
             if term is None:
-                term = self.share(abs(factor) if total is not None else factor)
+                term = self.builder.integer(abs(factor) if total is not None else factor)
             elif (times := abs(factor) if total is not None else factor) != 1:
-                term = self._primitive("mul.Scalar", term, self.share(times))
+                term = self._primitive("mul.Scalar", term, self.builder.integer(times))
             total = term if total is None else self._primitive("sub.Scalar" if factor < 0 else "add.Scalar", total, term)
         assert total is not None, "it is not constant"
         return total
@@ -96,22 +92,22 @@ class NumberSlots:
         return self._primitive(_PRIMITIVES[atom.function], self._of(atom.left), self._of(atom.right))
 
     def _primitive(self, name: str, *operands: SSAValue) -> SSAValue:
-        result = self.slot(IntOp(0))
-        self.emit(CallOp(f"executorch_prim::{name}", operands, (), [result]))
+        result = self.builder.slot(IntOp(0))
+        self.builder.emit(CallOp(f"executorch_prim::{name}", operands, (), [result]))
         return result
 
     # Where symbols come from
 
     def size(self, tensor_slot: SSAValue, dim: int) -> SSAValue:
         """The slot of an extent of a tensor."""
-        result = self.slot(IntOp(0))
-        self.emit(CallOp("aten::sym_size.int", [tensor_slot, self.share(dim)], (), [result]))
+        result = self.builder.slot(IntOp(0))
+        self.builder.emit(CallOp("aten::sym_size.int", [tensor_slot, self.builder.integer(dim)], (), [result]))
         return result
 
     def item(self, tensor_slot: SSAValue, kind: Operation | None = None) -> SSAValue:
         """The slot of the number in a tensor: `kind`, or that of an integer."""
-        result = self.slot(kind or IntOp(0))
-        self.emit(CallOp("aten::_local_scalar_dense", [tensor_slot], (), [result]))
+        result = self.builder.slot(kind or IntOp(0))
+        self.builder.emit(CallOp("aten::_local_scalar_dense", [tensor_slot], (), [result]))
         return result
 
     def define(self, definition: Definition, found: SSAValue, what: str) -> None:
@@ -122,8 +118,8 @@ class NumberSlots:
         if definition.expression.symbol is not None:
             self._known[name] = found
         else:
-            shifted = found if definition.offset == 0 else self._primitive("sub.Scalar", found, self.share(definition.offset))
-            self._known[name] = self._primitive("floordiv.Scalar", shifted, self.share(definition.factor))
+            shifted = found if definition.offset == 0 else self._primitive("sub.Scalar", found, self.builder.integer(definition.offset))
+            self._known[name] = self._primitive("floordiv.Scalar", shifted, self.builder.integer(definition.factor))
             self.check(
                 "eq",
                 self._of(definition.expression),
@@ -157,7 +153,7 @@ class NumberSlots:
                 continue
             extent, found = shape_of(value)[dim], self.size(slot, dim)
             if not isinstance(extent, Extent):
-                self.check("eq", found, self.share(extent), f"{what(dim)} must be {extent}", found)
+                self.check("eq", found, self.builder.integer(extent), f"{what(dim)} must be {extent}", found)
             elif extent.expression is None or any(of_symbol(symbol) not in self._known for symbol in extent.expression.symbols):
                 self.check_range(found, *extent.range, what(dim))
             else:
@@ -176,38 +172,42 @@ class NumberSlots:
         """Fails where a number is out of a range. A size is never less than 0."""
         bounds = f"{low} or more" if high == INFINITE else f"{high} or less" if low == -INFINITE else f"{low} to {high}"
         if low != -INFINITE and not (low <= 0 and is_size):
-            self.check("le", self.share(int(low)), found, f"{what} must be {bounds}", found)
+            self.check("le", self.builder.integer(int(low)), found, f"{what} must be {bounds}", found)
         if high != INFINITE:
-            self.check("le", found, self.share(int(high)), f"{what} must be {bounds}", found)
+            self.check("le", found, self.builder.integer(int(high)), f"{what} must be {bounds}", found)
 
-    def compare(self, relation: Relation, left: SSAValue, right: SSAValue) -> SSAValue:
-        """The slot of whether a relation between two slots holds."""
-        holds = self.slot(BoolOp(True))
-        self.emit(CallOp(f"executorch_prim::{_COMPARISONS[relation]}", [left, right], (), [holds]))
+    def compare(self, relation: Relation, left: SSAValue, right: SSAValue, *, before: bool) -> SSAValue:
+        """Returns the slot of whether a relation between two slots holds.
+
+        Before it is computed, it holds `before`: a runtime that follows a method to check its memory, without computing, takes this path.
+        """
+        holds = self.builder.slot(BoolOp(before))
+        self.builder.emit(CallOp(f"executorch_prim::{_COMPARISONS[relation]}", [left, right], (), [holds]))
         if relation == "ne":
-            equal, holds = holds, self.slot(BoolOp(True))
-            self.emit(CallOp("executorch_prim::sym_not.Scalar", [equal], (), [holds]))
+            equal, holds = holds, self.builder.slot(BoolOp(True))
+            self.builder.emit(CallOp("executorch_prim::sym_not.Scalar", [equal], (), [holds]))
         return holds
 
     def check(self, relation: Relation, left: SSAValue, right: SSAValue, message: str, found: SSAValue | None = None) -> None:
         """Fails with a message, which is about the number `found`, where a relation between two slots does not hold."""
-        self.require(self.compare(relation, left, right), message, found)
+        self.require(self.compare(relation, left, right, before=True), message, found)
 
     def require(self, holds: SSAValue, message: str, found: SSAValue | None = None) -> None:
         """Fails with a message where a truth value, or that in a tensor, is false."""
-        self.emit(JumpFalseOp(holds, self._failures.setdefault((message, self.location(), found), f"fail_{len(self._failures)}")))
+        key = (message, self.builder.location, found)
+        self.builder.emit(JumpFalseOp(holds, self._failures.setdefault(key, f"fail_{len(self._failures)}")))
 
     def failures(self) -> Iterator[Operation]:
         """The instructions at the end of the method that checks jump to, each of which fails."""
         if not self._failures:
             return
-        false = self.slot(BoolOp(False))
+        false = self.builder.slot(BoolOp(False))
         yield JumpFalseOp(false, "end")
-        one, nothing = self.slot(IntListOp([self.share(1)])), self.slot(DoubleOp(nan))
-        operand, result = (self.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
+        one, nothing = self.builder.slot(IntListOp([self.builder.integer(1)])), self.builder.slot(DoubleOp(nan))
+        operand, result = (self.builder.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
         for (message, location, found), label in self._failures.items():
             # A space is what tells a sentence from an approximation.
-            text = self.slot(StringOp(message if " " in message else f"a condition does not hold: {message}"))
+            text = self.builder.slot(StringOp(message if " " in message else f"a condition does not hold: {message}"))
             yield LabelOp(label)
             # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error. Our
             # kernel adds the number that was found.

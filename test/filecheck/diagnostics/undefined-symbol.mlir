@@ -1,4 +1,4 @@
-// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-edge-to-exec
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p lower-scf,convert-edge-to-exec
 
 func.func @nothing() -> tensor<?xf32, #edge.layout<sizes = [s0 in [1, 4]]>> {
   // expected-error @below {{edge.full: nothing gives s0 a value here: let a dimension of an input have this size, or put a flambeau.define_symbol before}}

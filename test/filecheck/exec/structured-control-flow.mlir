@@ -1,18 +1,18 @@
-// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p convert-edge-to-exec,plan-memory,verify-plan | filecheck %s
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p lower-scf,convert-edge-to-exec,coalesce-slots,simplify-jumps,plan-memory,verify-plan | filecheck %s
 
 // Each branch computes its results into their slots; what it only passes on, or gives twice, is copied there.
 // CHECK-LABEL: exec.method @branches
 // CHECK:         %x = exec.tensor
 // CHECK-NEXT:    %[[A:.*]] = exec.tensor {{.*}} : tensor<2xf32>
 // CHECK-NEXT:    %[[B:.*]] = exec.tensor {{.*}} : tensor<2xf32>
-// CHECK:         exec.jump_false %c, @else0
+// CHECK:         exec.jump_false %c, @bb2
 // CHECK-NEXT:    exec.call "aten::abs.out"(%x) outs(%[[A]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%[[A]], %{{.*}}) outs(%[[B]])
-// CHECK-NEXT:    exec.jump_false %[[F:.*]], @end0
-// CHECK-NEXT:    exec.label @else0
+// CHECK-NEXT:    exec.jump_false %[[F:.*]], @bb3
+// CHECK-NEXT:    exec.label @bb2
 // CHECK-NEXT:    exec.call "aten::neg.out"(%x) outs(%[[B]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[A]])
-// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.label @bb3
 // CHECK-NEXT:    exec.return inputs(%c, %x) outputs(%[[A]], %[[B]])
 func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %0 = tensor.extract %c[] : tensor<i1>
@@ -33,9 +33,9 @@ ml_program.global private mutable @s(#flambeau.blob<"s", "0000000000000000">) : 
 // CHECK-LABEL: exec.method @no_results
 // CHECK:         %[[S:.*]] = exec.state @s
 // CHECK:         exec.call "aten::clone.out"(%[[S]], %{{.*}}) outs(%[[OLD:.*]])
-// CHECK-NEXT:    exec.jump_false %c, @end0
+// CHECK-NEXT:    exec.jump_false %c, @bb2
 // CHECK-NEXT:    exec.call "aten::copy_"(%[[S]], %x, %{{.*}}) returns(%[[S]])
-// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.label @bb2
 // CHECK-NEXT:    exec.return inputs(%c, %x) outputs(%[[OLD]])
 func.func @no_results(%c: tensor<1x1xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
   %old = ml_program.global_load @s : tensor<2xf32>
@@ -53,13 +53,13 @@ func.func @no_results(%c: tensor<1x1xi1>, %x: tensor<2xf32>) -> tensor<2xf32> {
 // CHECK-LABEL: exec.method @counting
 // CHECK:         exec.call "aten::neg.out"(%n) outs(%[[I:.*]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[X:.*]])
-// CHECK-NEXT:    exec.label @while0
+// CHECK-NEXT:    exec.label @bb1
 // CHECK-NEXT:    exec.call "aten::lt.Scalar_out"(%[[I]], %{{.*}}) outs(%[[C:.*]])
-// CHECK-NEXT:    exec.jump_false %[[C]], @end0
+// CHECK-NEXT:    exec.jump_false %[[C]], @bb3
 // CHECK-NEXT:    exec.call "aten::add.Scalar_out"(%[[I]], %{{.*}}, %{{.*}}) outs(%[[I]])
 // CHECK-NEXT:    exec.call "aten::mul.out"(%[[X]], %x) outs(%[[X]])
-// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
-// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @bb1
+// CHECK-NEXT:    exec.label @bb3
 // CHECK-NEXT:    exec.return inputs(%n, %x) outputs(%[[I]], %[[X]])
 func.func @counting(%n: tensor<i64>, %x: tensor<2xf32>) -> (tensor<i64>, tensor<2xf32>) {
   %start = edge.neg(%n) : (tensor<i64>) -> tensor<i64>
@@ -80,12 +80,12 @@ func.func @counting(%n: tensor<i64>, %x: tensor<2xf32>) -> (tensor<i64>, tensor<
 
 // Values that change places go through a third slot; the reverse of what is carried comes out.
 // CHECK-LABEL: exec.method @swap
-// CHECK:         exec.jump_false %[[C:.*]], @end0
+// CHECK:         exec.jump_false %[[C:.*]], @bb3
 // CHECK-NEXT:    exec.call "aten::logical_not.out"(%c) outs(%[[C]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%[[A:.*]], %{{.*}}) outs(%[[T:.*]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%[[B:.*]], %{{.*}}) outs(%[[A]])
 // CHECK-NEXT:    exec.call "aten::clone.out"(%[[T]], %{{.*}}) outs(%[[B]])
-// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @bb1
 // CHECK:         exec.return inputs(%c, %x, %y) outputs(%[[A]], %[[B]])
 func.func @swap(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %0, %1 = scf.while (%2 = %c, %3 = %x, %4 = %y) : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
@@ -103,17 +103,15 @@ func.func @swap(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor
 
 // A loop over entries: the counter is set when the loop begins, and the kernel writes through a view that says how far it is.
 // CHECK-LABEL: exec.method @entries
-// CHECK:         %x = exec.tensor
-// CHECK-NEXT:    %[[ALL:.*]] = exec.tensor {{.*}} : tensor<4x3xf32>
-// CHECK:         %[[VIEW:.*]] = exec.view %[[ALL]] : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 4], 3]>>
+// CHECK:         %[[VIEW:.*]] = exec.view %[[ALL:[a-z]+]] : tensor<?x3xf32, #edge.layout<sizes = [? in [0, 4], 3]>>
 // CHECK:         exec.move %[[ZERO:.*]], %[[I:.*]]
-// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.label @bb1
 // CHECK-NEXT:    exec.call "aten::select_copy.int_out"(%x, %{{.*}}, %[[I]]) outs(%[[ROW:.*]])
 // CHECK-NEXT:    exec.call "aten::abs.out"(%[[ROW]]) outs(%[[ABS:.*]])
 // CHECK-NEXT:    exec.call "executorch_prim::et_copy_index.tensor"(%[[VIEW]], %[[ABS]], %[[I]])
 // CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
-// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[I]], %{{.*}}) returns(%[[ENDED:.*]])
-// CHECK-NEXT:    exec.jump_false %[[ENDED]], @for0
+// CHECK-NEXT:    exec.call "executorch_prim::le.Scalar"(%{{.*}}, %[[I]]) returns(%[[ENDED:.*]])
+// CHECK-NEXT:    exec.jump_false %[[ENDED]], @bb1
 // CHECK-NEXT:    exec.return inputs(%x) outputs(%[[ALL]])
 func.func @entries(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
   %empty = tensor.empty() : tensor<4x3xf32>
@@ -133,8 +131,8 @@ func.func @entries(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
 
 // A loop without rounds leaves nothing but what it begins with.
 // CHECK-LABEL: exec.method @no_rounds
-// CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[Y:.*]])
-// CHECK-NEXT:    exec.return inputs(%x) outputs(%[[Y]])
+// CHECK-NOT:     exec.call
+// CHECK:         exec.return inputs(%x) outputs(%x)
 func.func @no_rounds(%x: tensor<3xf32>) -> tensor<3xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -149,15 +147,15 @@ func.func @no_rounds(%x: tensor<3xf32>) -> tensor<3xf32> {
 
 // An inner loop goes on where the outer one is, without a copy.
 // CHECK-LABEL: exec.method @nested
-// CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[Y:.*]])
-// CHECK-NEXT:    exec.move %{{.*}}, %[[I:.*]]
-// CHECK-NEXT:    exec.label @for0
+// CHECK:         exec.move %{{.*}}, %[[I:.*]]
+// CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[Y:.*]])
+// CHECK-NEXT:    exec.label @bb1
 // CHECK-NEXT:    exec.move %{{.*}}, %[[J:.*]]
-// CHECK-NEXT:    exec.label @for1
+// CHECK-NEXT:    exec.label @bb2
 // CHECK-NEXT:    exec.call "aten::mul.out"(%[[Y]], %x) outs(%[[Y]])
 // CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[J]], %{{.*}}) returns(%[[J]])
-// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[J]], %{{.*}}) returns(%[[C:.*]])
-// CHECK-NEXT:    exec.jump_false %[[C]], @for1
+// CHECK-NEXT:    exec.call "executorch_prim::le.Scalar"(%{{.*}}, %[[J]]) returns(%[[C:.*]])
+// CHECK-NEXT:    exec.jump_false %[[C]], @bb2
 // CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
 func.func @nested(%x: tensor<3xf32>) -> tensor<3xf32> {
   %zero = arith.constant 0 : index
@@ -201,16 +199,16 @@ func.func @refused(%x: tensor<4x3xf32>, %c: tensor<2xi1>, %n: tensor<index>) -> 
 // CHECK:         exec.call "aten::sym_size.int"(%x, %{{.*}}) returns(%[[N]])
 // CHECK:         exec.call "aten::empty.out"(%[[SIZES]], %{{.*}}) outs(%[[ALL:.*]])
 // CHECK-NEXT:    exec.call "executorch_prim::lt.Scalar"(%{{.*}}, %[[N]]) returns(%[[ANY:.*]])
-// CHECK-NEXT:    exec.jump_false %[[ANY]], @end0
+// CHECK-NEXT:    exec.jump_false %[[ANY]], @bb2
 // CHECK-NEXT:    exec.move %{{.*}}, %[[I:.*]]
-// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.label @bb1
 // CHECK-NEXT:    exec.call "aten::select_copy.int_out"(%x, %{{.*}}, %[[I]]) outs(%[[ROW:.*]])
 // CHECK-NEXT:    exec.call "aten::neg.out"(%[[ROW]]) outs(%[[NEG:.*]])
 // CHECK-NEXT:    exec.call "executorch_prim::et_copy_index.tensor"(%{{.*}}, %[[NEG]], %[[I]])
 // CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
-// CHECK-NEXT:    exec.call "executorch_prim::ge.Scalar"(%[[I]], %[[N]]) returns(%[[ENDED:.*]])
-// CHECK-NEXT:    exec.jump_false %[[ENDED]], @for0
-// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.call "executorch_prim::le.Scalar"(%[[N]], %[[I]]) returns(%[[ENDED:.*]])
+// CHECK-NEXT:    exec.jump_false %[[ENDED]], @bb1
+// CHECK-NEXT:    exec.label @bb2
 func.func @each_row(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [0, 8], 3]>>) -> tensor<?x3xf32, #edge.layout<sizes = [s0, 3]>> {
   %n = flambeau.value s0 : index
   %zero = arith.constant 0 : index
@@ -229,13 +227,12 @@ func.func @each_row(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [0, 8], 3]>>
 
 // A loop carries a number, which is a symbol in each of its regions; relations between sizes are conditions.
 // CHECK-LABEL: exec.method @counted
-// CHECK:         exec.label @while0
+// CHECK:         exec.label @bb1
 // CHECK-NEXT:    exec.call "executorch_prim::lt.Scalar"(%[[I:.*]], %[[N:.*]]) returns(%[[GO:.*]])
-// CHECK-NEXT:    exec.jump_false %[[GO]], @end0
-// CHECK:         exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[NEXT:.*]])
-// CHECK-NEXT:    exec.move %[[NEXT]], %[[I]]
-// CHECK-NEXT:    exec.jump_false %{{.*}}, @while0
-// CHECK-NEXT:    exec.label @end0
+// CHECK-NEXT:    exec.jump_false %[[GO]], @bb3
+// CHECK-NEXT:    exec.call "executorch_prim::add.Scalar"(%[[I]], %{{.*}}) returns(%[[I]])
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @bb1
+// CHECK-NEXT:    exec.label @bb3
 // CHECK:         exec.return inputs(%x) outputs(%[[I]])
 func.func @counted(%x: tensor<?xf32, #edge.layout<sizes = [s0 in [0, 8]]>>) -> i64 {
   %start = flambeau.value 0 : i64
@@ -273,16 +270,15 @@ func.func @other_rows(%x: tensor<?x3xf32, #edge.layout<sizes = [s0 in [1, 8], 3]
 
 // -----
 
-// What a loop in a loop begins with is not computed over what the outer one carries while that is still read.
+// What a loop in a loop begins with is not computed over what the outer one carries while that is still read: the round copies it back.
 // CHECK-LABEL: exec.method @loop_in_loop
 // CHECK:         exec.call "aten::clone.out"(%x, %{{.*}}) outs(%[[X:.*]])
-// CHECK-NEXT:    exec.move
-// CHECK-NEXT:    exec.label @for0
+// CHECK-NEXT:    exec.label @bb1
 // CHECK-NEXT:    exec.call "aten::flip.out"(%[[X]], %{{.*}}) outs(%[[START:.*]])
-// CHECK-NEXT:    exec.call "aten::clone.out"(%[[START]], %{{.*}}) outs(%[[X]])
 // CHECK-NEXT:    exec.move
-// CHECK-NEXT:    exec.label @for1
-// CHECK-NEXT:    exec.call "aten::neg.out"(%[[X]]) outs(%[[X]])
+// CHECK-NEXT:    exec.label @bb2
+// CHECK-NEXT:    exec.call "aten::neg.out"(%[[START]]) outs(%[[START]])
+// CHECK:         exec.call "aten::clone.out"(%[[START]], %{{.*}}) outs(%[[X]])
 func.func @loop_in_loop(%x: tensor<3xf32>) -> tensor<3xf32> {
   %zero = arith.constant 0 : index
   %two = arith.constant 2 : index

@@ -22,9 +22,9 @@ ml_program.global private mutable @s(#flambeau.blob<"s", "0000000000000000">) : 
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %r, %q
 // PLANNED:       exec.method @forward
-// PLANNED:         exec.label @for
-// PLANNED:         exec.jump_false %{{.*}}, @for
-// PLANNED:         exec.jump_false %c, @else
+// PLANNED:         exec.label @bb1
+// PLANNED:         exec.jump_false %{{.*}}, @bb1
+// PLANNED:         exec.jump_false %c, @bb4
 func.func @forward(%c: tensor<i1>, %x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %p = tensor.extract %c[] : tensor<i1>
   %dead = scf.if %p -> (tensor<3xf32>) {

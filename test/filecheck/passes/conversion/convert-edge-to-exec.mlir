@@ -97,11 +97,47 @@ func.func @foreign() -> (tensor<2xi64>, tensor<2xi64>) {
 
 // -----
 
-// expected-error @+1 {{convert-edge-to-exec: @branches has 2 blocks; only one can become a method}}
-func.func @branches(%x: tensor<2xf32>) -> tensor<2xf32> {
-  cf.br ^end
-^end:
+// Branches copy to the slots of a block's arguments, all at once; what goes on along one edge alone has a place of its own.
+// CHECK-LABEL: exec.method @branches
+// CHECK:         exec.jump_false %c, @edge1
+// CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%a)
+// CHECK-NEXT:    exec.call "aten::clone.out"(%y, %{{.*}}) outs(%b)
+// CHECK-NEXT:    exec.jump_false %{{.*}}, @bb1
+// CHECK-NEXT:    exec.label @edge1
+// CHECK-NEXT:    exec.call "aten::clone.out"(%y, %{{.*}}) outs(%a)
+// CHECK-NEXT:    exec.call "aten::clone.out"(%x, %{{.*}}) outs(%b)
+// CHECK-NEXT:    exec.label @bb1
+// CHECK-NEXT:    exec.return inputs(%c, %x, %y) outputs(%a, %b)
+func.func @branches(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = tensor.extract %c[] : tensor<i1>
+  cf.cond_br %0, ^end(%x, %y : tensor<2xf32>, tensor<2xf32>), ^end(%y, %x : tensor<2xf32>, tensor<2xf32>)
+^end(%a: tensor<2xf32>, %b: tensor<2xf32>):
+  func.return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+func.func @returns_twice(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = tensor.extract %c[] : tensor<i1>
+  cf.cond_br %0, ^one, ^two
+^one:
+  // expected-error @+1 {{a method returns at its end: branch to one last block}}
   func.return %x : tensor<2xf32>
+^two:
+  func.return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @structured(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = tensor.extract %c[] : tensor<i1>
+  // expected-error @+1 {{it is not lowered to branches yet; run lower-scf first}}
+  %1 = scf.if %0 -> (tensor<2xf32>) {
+    scf.yield %x : tensor<2xf32>
+  } else {
+    scf.yield %x : tensor<2xf32>
+  }
+  func.return %1 : tensor<2xf32>
 }
 
 // -----
@@ -111,7 +147,8 @@ func.func @branches(%x: tensor<2xf32>) -> tensor<2xf32> {
 // CHECK:         exec.state @total
 // CHECK-LABEL: exec.method @show
 // CHECK:         %[[TOTAL:.*]] = exec.state @total
-// CHECK:         exec.return outputs(%[[TOTAL]])
+// CHECK:         exec.call "aten::clone.out"(%[[TOTAL]], %{{.*}}) outs(%old)
+// CHECK-NEXT:    exec.return outputs(%old)
 ml_program.global private mutable @total : tensor<2xf32>
 func.func @add(%x: tensor<2xf32>) -> tensor<2xf32> {
   %old = ml_program.global_load @total : tensor<2xf32>
