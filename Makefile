@@ -133,6 +133,7 @@ conformance: $(RUNTIME) ## 2000 random graphs for a backend, in every engine: ma
 bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTorch
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/delegates.py
+	$(BIN)/python benchmarks/operators.py
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/quantized.py
 	$(BIN)/python benchmarks/llm.py

@@ -1,15 +1,19 @@
-/* Discrete Fourier transforms of any size over any dimensions, computed in double precision.
+/* Discrete Fourier transforms of any size over any dimensions, computed in double precision but for real lines of float32.
  *
- * Lines are transformed factor by factor (Stockham's order, so that nothing is permuted), and the steps of a prime factor p are sums of p
- * products. Where a factor is large, the line is convolved with a chirp instead, by transforms whose size is a power of two (Bluestein). */
+ * Lines are transformed factor by factor. Where a factor is large, the line is convolved with a chirp instead, by transforms whose size is a
+ * power of two (Bluestein). */
 #include <math.h>
 
 #include "loops.h"
 #include "fft.def"
+#include "fft.h"
 
-typedef struct number {
-  double re, im;
-} number;
+/* As many lines are transformed side by side, one in each lane. */
+#define REAL double
+#define LINES 4
+#include "fft_steps.h"
+
+typedef fl_fft_number number;
 
 typedef struct fft {
   const fl_tensor *self;
@@ -26,8 +30,6 @@ typedef struct fft {
 } fft;
 
 #define LARGE_FACTOR 100
-/* As many lines are transformed side by side, one in each lane: a packet is the real parts of so many numbers, then the imaginary ones. */
-#define LINES 4
 
 /* The size of the transforms that convolve a line of n numbers: a power of two from 2n - 1 on; 0 where its prime factors are small. */
 static uint64_t convolution_size(uint64_t n) {
@@ -92,124 +94,19 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
 
 static number times(number a, number b) { return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-static void set_turns(number *roots, size_t n, int forward) {
-  const double sign = forward ? -1 : 1;
-  /* Those of an eighth of a turn, or of half a turn, are also the others. */
-  const int has_eighths = n % 8 == 0;
-  for (size_t k = 0; k <= n / (has_eighths ? 8 : 2); ++k) {
-    const double angle = 6.283185307179586476925 * (double)k / (double)n, x = cos(angle), y = sign * sin(angle);
-    if (k < n) {
-      roots[k] = (number){x, y};
-      roots[k > 0 ? n - k : 0] = (number){x, k > 0 ? -y : y};
-    }
-    if (has_eighths) {
-      const size_t quarter = n / 4;
-      roots[quarter - k] = (number){sign * y, sign * x};
-      roots[quarter + k] = (number){-sign * y, sign * x};
-      roots[2 * quarter - k] = (number){-x, y};
-      roots[2 * quarter + k] = (number){-x, -y};
-      roots[3 * quarter - k] = (number){-sign * y, -sign * x};
-      roots[3 * quarter + k] = (number){sign * y, -sign * x};
-    }
-  }
-}
-
-/* A step of a factor of 4: `turn` is 1 or -1, the imaginary part of the root of a quarter turn. */
-static inline __attribute__((always_inline)) void step_by_4(const double *from, double *to, const number *roots, size_t done, size_t apart,
-                                                            double turn, const size_t lines) {
-  const size_t next = apart * done * 2 * lines, far = done * 2 * lines;
-  for (size_t c = 0; c < apart; ++c) {
-    for (size_t i = 0; i < done; ++i) {
-      const double *const x = from + (c * done + i) * 2 * lines;
-      double *const y = to + (c * done * 4 + i) * 2 * lines;
-      const number u = roots[i * apart], v = roots[2 * i * apart], w = roots[3 * i * apart];
-      FL_INDEPENDENT
-      for (size_t l = 0; l < lines; ++l) {
-        const size_t m = lines + l;
-        const double a_re = x[l], a_im = x[m];
-        const double b_re = u.re * x[next + l] - u.im * x[next + m], b_im = u.re * x[next + m] + u.im * x[next + l];
-        const double c_re = v.re * x[2 * next + l] - v.im * x[2 * next + m], c_im = v.re * x[2 * next + m] + v.im * x[2 * next + l];
-        const double d_re = w.re * x[3 * next + l] - w.im * x[3 * next + m], d_im = w.re * x[3 * next + m] + w.im * x[3 * next + l];
-        const double even_re = a_re + c_re, even_im = a_im + c_im, odd_re = a_re - c_re, odd_im = a_im - c_im;
-        const double sum_re = b_re + d_re, sum_im = b_im + d_im, rest_re = -turn * (b_im - d_im), rest_im = turn * (b_re - d_re);
-        y[l] = even_re + sum_re;
-        y[m] = even_im + sum_im;
-        y[far + l] = odd_re + rest_re;
-        y[far + m] = odd_im + rest_im;
-        y[2 * far + l] = even_re - sum_re;
-        y[2 * far + m] = even_im - sum_im;
-        y[3 * far + l] = odd_re - rest_re;
-        y[3 * far + m] = odd_im - rest_im;
-      }
-    }
-  }
-}
-
-/* A step of a factor p. */
-static inline __attribute__((always_inline)) void step_by(size_t p, const double *from, double *to, const number *roots, size_t done, size_t n,
-                                                          const size_t lines) {
-  const size_t apart = n / done / p;
-  for (size_t c = 0; c < apart; ++c) {
-    for (size_t i = 0; i < done * p; ++i) {
-      const double *x = from + (c * done + i % done) * 2 * lines;
-      double *const y = to + (c * done * p + i) * 2 * lines;
-      const size_t step = i * apart;
-      double re[LINES], im[LINES];
-      for (size_t l = 0; l < lines; ++l) {
-        re[l] = x[l];
-        im[l] = x[lines + l];
-      }
-      for (size_t r = 1, at = step; r < p; ++r, at = at + step < n ? at + step : at + step - n) {
-        x += apart * done * 2 * lines;
-        for (size_t l = 0; l < lines; ++l) {
-          re[l] += roots[at].re * x[l] - roots[at].im * x[lines + l];
-          im[l] += roots[at].re * x[lines + l] + roots[at].im * x[l];
-        }
-      }
-      for (size_t l = 0; l < lines; ++l) {
-        y[l] = re[l];
-        y[lines + l] = im[l];
-      }
-    }
-  }
-}
-
-static inline __attribute__((always_inline)) double *steps(double *from, double *to, const number *roots, size_t n, const size_t lines) {
-  size_t done = 1; /* the lengths of the transforms that `from` holds: of each subsequence of every n / done-th number */
-  size_t prime = 2;
-  while (done < n) {
-    const size_t left = n / done;
-    size_t p = 4;
-    if (left % 4 == 0) {
-      step_by_4(from, to, roots, done, left / 4, roots[n / 4].im, lines);
-    } else {
-      while (left % prime != 0) {
-        prime = prime * prime > left ? left : prime + 1;
-      }
-      p = prime;
-      step_by(p, from, to, roots, done, n, lines);
-    }
-    done *= p;
-    double *const swap = from;
-    from = to;
-    to = swap;
-  }
-  return from;
-}
-
 /* Transforms n numbers by these roots, with room for as many others; gives where the result stands. */
 static number *transform_by_factors(number *from, number *to, const number *roots, size_t n) {
-  return (number *)steps(&from->re, &to->re, roots, n, 1);
+  return (number *)steps(&from->re, &to->re, roots, 1, n, 1);
 }
 
 /* Prepares for lines of n numbers. */
 static void set_roots(const fft *f, size_t n, int forward) {
   const size_t size = (size_t)convolution_size(n);
   if (size == 0) {
-    set_turns(f->roots, n, forward);
+    fl_fft_turns(f->roots, n, forward);
     return;
   }
-  set_turns(f->padded_roots, size, 1);
+  fl_fft_turns(f->padded_roots, size, 1);
   for (size_t k = 0; k < size; ++k) {
     f->padded[k] = (number){0, 0};
   }
@@ -281,7 +178,7 @@ static void transform_dim(const fft *f, uint8_t dim, int forward) {
         packets[k * 2 * LINES + LINES + l] = x.im;
       }
     }
-    const double *const found = steps(packets, &f->other->re, f->roots, n, LINES);
+    const double *const found = steps(packets, &f->other->re, f->roots, 1, n, LINES);
     for (size_t k = 0; k < n; ++k) {
       for (size_t l = 0; l < some; ++l) {
         at[l][k * inner] = (number){found[k * 2 * LINES + l], found[k * 2 * LINES + LINES + l]};
@@ -290,7 +187,7 @@ static void transform_dim(const fft *f, uint8_t dim, int forward) {
   }
 }
 
-/* Checks what all transforms take, and reads self; `last` is the length of a real line, 0 for that of self. */
+/* Checks what all transforms take; `last` is the length of a real line, 0 for that of self. */
 static fl_status start(fl_context *context, fl_value *const *args, int64_t last, fft *f) {
   int64_t dims[FL_MAX_RANK];
   FL_INT_ARGUMENT(normalization, 2);
@@ -315,6 +212,11 @@ static fl_status start(fl_context *context, fl_value *const *args, int64_t last,
     length *= (double)(i + 1 == f->dim_count ? f->last_size : own);
   }
   f->scale = normalization == 0 ? 1 : normalization == 1 ? 1 / sqrt(length) : 1 / length;
+  return FL_OK;
+}
+
+/* Takes room for lines, and reads self; `last` is as for `start`. */
+static fl_status read_self(fl_context *context, int64_t last, fft *f) {
   const size_t longest = (size_t)most(f->self, last, own_size);
   const size_t convolved = (size_t)most(f->self, last, convolution_size);
   FL_TAKE(number, work, fl_numel(f->self));
@@ -358,6 +260,7 @@ fl_status fl_fft_c2c_out(fl_context *context, fl_value *const *args, size_t coun
   FL_TRY(start(context, args, 0, &f));
   FL_CHECK(context, is_complex(f.self->dtype) && f.out->dtype == f.self->dtype, "the input and the output must be of one complex type");
   FL_TRY(fl_resize(context, f.out, f.self->sizes, f.self->rank));
+  FL_TRY(read_self(context, 0, &f));
   for (uint32_t i = 0; i < f.dim_count; ++i) {
     transform_dim(&f, f.dims[i], forward != 0);
   }
@@ -396,6 +299,11 @@ fl_status fl_fft_r2c_out(fl_context *context, fl_value *const *args, size_t coun
   FL_CHECK(context, f.last_size > 0, "the last of the dims must have at least one number");
   const size_t kept = onesided != 0 ? f.last_size / 2 + 1 : f.last_size;
   FL_TRY(resize(context, &f, kept));
+  const int is_plain = onesided != 0 && f.dim_count == 1 && f.dims[0] + 1 == f.self->rank && part_size(f.self->dtype) == 4;
+  if (is_plain && f.last_size % 2 == 0 && convolution_size(f.last_size) == 0) {
+    return fl_real_fft_lines(context, f.self, f.out, (float)f.scale);
+  }
+  FL_TRY(read_self(context, 0, &f));
   for (uint32_t i = 0; i < f.dim_count; ++i) {
     transform_dim(&f, f.dims[i], 1);
   }
@@ -420,6 +328,7 @@ fl_status fl_fft_c2r_out(fl_context *context, fl_value *const *args, size_t coun
   const size_t given = (size_t)f.self->sizes[f.dims[f.dim_count - 1]];
   FL_CHECK_NUMBERS(context, given > n / 2, "% real numbers need more than % complex ones", last, last / 2);
   FL_TRY(resize(context, &f, n));
+  FL_TRY(read_self(context, last, &f));
   for (uint32_t i = 0; i + 1 < f.dim_count; ++i) {
     transform_dim(&f, f.dims[i], 0);
   }

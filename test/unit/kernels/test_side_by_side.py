@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log2
 from typing import Any, cast
 
 import pytest
@@ -45,3 +46,24 @@ def test_lines_are_transformed_side_by_side(count: int) -> None:
                 norm = 0 if forward else 2
                 found = run("aten::_fft_c2c.out", given, [axis], norm, forward, outs=[Out(tuple(given.shape), torch.complex128)])[0]
                 torch.testing.assert_close(found, transform(given, dim=axis), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 15, 16, 17, 37])
+def test_real_lines_of_an_even_size_are_transformed_as_pairs(count: int) -> None:
+    for n in (2, 4, 6, 8, 10, 12, 14, 16, 18, 22, 26, 30, 50, 64, 98, 120, 250, 400, 480, 512, 1000, 1024):
+        x = drawn(count, n, dtype=torch.float32)
+        expected = fft.rfft(x.double())
+        for norm, scale in ((0, 1.0), (1, n**-0.5), (2, 1 / n)):
+            (found,) = run("aten::_fft_r2c.out", x, [1], norm, True, outs=[Out(tuple(expected.shape), torch.complex64)])
+            away = (found - expected * scale).abs().max() / (x.double().square().sum(1).sqrt().max() * scale)
+            assert away < 1.2e-7 * (2 + log2(n)), (n, norm)
+
+
+def test_a_line_without_finite_numbers_leaves_those_beside_it() -> None:
+    x = drawn(16, 64, dtype=torch.float32)
+    x[3, 5], x[9, 0] = torch.nan, torch.inf
+    (found,) = run("aten::_fft_r2c.out", x, [1], 0, True, outs=[Out((16, 33), torch.complex64)])
+    is_finite = torch.ones(16, dtype=torch.bool)
+    is_finite[[3, 9]] = False
+    torch.testing.assert_close(found[is_finite], fft.rfft(x[is_finite]), rtol=1e-5, atol=1e-4)
+    assert not found[~is_finite].isfinite().any()
