@@ -16,10 +16,9 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, cast
 
-import executorch.kernels.quantized  # noqa: F401  (registers the kernels)
+import executorch.kernels.quantized  # pyright: ignore[reportUnusedImport] it registers kernels
+import executorch.runtime
 import torch
-from executorch.runtime import Runtime as Stock
-from executorch.runtime import Verification
 from torch import Tensor, nn
 
 from flambeau import to_edge
@@ -39,7 +38,7 @@ def _dequantize(x: Tensor) -> Tensor:
 
 
 def _rfft(x: Tensor) -> Tensor:
-    return torch.view_as_real(torch.fft.rfft(x))
+    return torch.view_as_real(cast(Any, torch).fft.rfft(x))
 
 
 def _cases() -> dict[str, Case]:
@@ -72,7 +71,7 @@ def measure(function: Callable[..., Any], inputs: tuple[Tensor, ...], seconds: f
     """The median microseconds of a run in Flambeau's runtime and in ExecuTorch's, of one program, in turns for so many seconds."""
     program = to_edge(torch.export.export(_Function(function), inputs)).to_executorch().buffer
     ours = Runtime.get().load_program(program).load_method("forward")
-    stock = Stock.get().load_program(program, verification=Verification.Minimal).load_method("forward")
+    stock = cast(Any, executorch.runtime).Runtime.get().load_program(program).load_method("forward")
     arrays = [item.numpy() for item in inputs]
     runs: tuple[Callable[[], Any], Callable[[], Any]] = (lambda: ours.execute(arrays, copy=False), lambda: stock.execute(inputs))
     times: tuple[list[int], list[int]] = ([], [])
