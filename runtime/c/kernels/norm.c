@@ -146,7 +146,9 @@ static void statistics_any(const fl_tensor *t, size_t start, size_t n, double ep
     const double x = fl_read_real(t->dtype, t->data, start + i) - *mean;
     squares += x * x;
   }
-  *scale = 1.0 / sqrt(squares / (double)n + eps);
+  const double variance = squares / (double)n;
+  /* PyTorch has the variance of narrower types as a float, which may be infinite. */
+  *scale = 1.0 / sqrt((t->dtype == FL_FLOAT64 ? variance : (double)(float)variance) + eps);
 }
 
 fl_status fl_native_layer_norm_out(fl_context *context, fl_value *const *args, size_t count) {

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from kernel_harness import Out, check, run
 
+native_group_norm: Any = torch.native_group_norm
 LIMITS = {torch.float32: 3e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 
 
@@ -178,3 +179,18 @@ def test_windows_and_positions_outside_of_the_image() -> None:
         result = run("aten::grid_sampler_2d.out", x, grid, mode, padding, False, outs=[Out((1, 2, 8, 8), torch.float32)])[0]
         inner = torch.ops.aten.grid_sampler_2d(x, grid[:, 5:, 5:], mode, padding, False)
         torch.testing.assert_close(result[:, :, 5:, 5:], inner, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("found", [[torch.inf], [torch.nan], [torch.inf, -torch.inf], ["max"], ["max", "max"]], ids=str)
+def test_groups_are_normalized_as_pytorch_does_at_the_ends_of_the_range(dtype: torch.dtype, found: list[Any]) -> None:
+    x = sample((2, 4, 3, 5), dtype)
+    for index, value in enumerate(found):
+        x[0, 0, 0, index] = torch.finfo(dtype).max if value == "max" else value
+    expected = native_group_norm(x, None, None, 2, 4, 15, 2, 1e-5)
+    outs = [Out(tuple(item.shape), item.dtype) for item in expected]
+    result, _, deviation = run("aten::native_group_norm.out", x, None, None, 2, 4, 15, 2, 1e-5, outs=outs)
+    # The sum of several of the greatest float32 numbers, and what follows from it, is PyTorch's own matter.
+    if found != ["max", "max"] or dtype in (torch.bfloat16, torch.float16):
+        torch.testing.assert_close(result, expected[0], equal_nan=True)
+    torch.testing.assert_close(deviation, expected[2], equal_nan=True)
