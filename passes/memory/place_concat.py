@@ -11,6 +11,7 @@ from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
 from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
@@ -20,7 +21,6 @@ from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
 from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
-from flambeau.runtime.interpreter.kernels import row_kernels
 
 COPY = "aten::clone.out"
 """The kernel that copies an operand that stays where it is."""

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import PlacedOp, StateOp, TensorOp, nbytes
@@ -20,7 +21,6 @@ from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, was_restricted
 from flambeau.passes.storage.classes import inplace_arguments
 from flambeau.passes.storage.slot_rewrites import methods_of
-from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.suggestions import did_you_mean
 
 

@@ -22,6 +22,7 @@ from flambeau.dialects.exec.instructions import (
 )
 from flambeau.dialects.exec.literals import IntListOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, StateOp, TensorSlotOp, nbytes
@@ -29,7 +30,6 @@ from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.planning.buffers import align
 from flambeau.passes.planning.live_bytes import LiveProfile
 from flambeau.passes.storage.jumps import always_jumps
-from flambeau.runtime.interpreter.kernels import row_kernels
 
 
 @dataclass(eq=False)

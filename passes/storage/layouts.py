@@ -9,11 +9,11 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.edge.layout import dim_order, with_dim_order
 from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import TensorOp, nbytes
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.passes.storage.reinterpretation import Part, is_static, permutation
 from flambeau.passes.targets.interface import Target
-from flambeau.runtime.interpreter.kernels import row_kernels
 
 
 @dataclass(frozen=True)

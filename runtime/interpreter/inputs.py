@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntOp, NoneOp, StringOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp
 from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.extents import largest
@@ -26,7 +27,6 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 from flambeau.runtime.interpreter.array_kinds import array_kind, check_size
 from flambeau.runtime.interpreter.function_interface import InterpreterError
 from flambeau.runtime.interpreter.function_runner import Leaf
-from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array, np
 
 DYNAMIC_EXTENT = 3

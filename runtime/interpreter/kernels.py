@@ -1,53 +1,36 @@
-"""Kernels by name: the numpy meaning of `aten::add.out`, found through the rows' out-variants."""
+"""What kernels compute: the numpy of their rows, and primitives that no row describes."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from flambeau.dialects.exec.instructions import COPY_INDEX
-from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.ir.tensor_types import from_numpy_name, from_scalar_type
-from flambeau.dialects.schema.operators import find_schema, level_ops
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
-from flambeau.dialects.schema.schema import Schema, SchemaArgument
+from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array, np
 
 
-@dataclass(frozen=True)
-class RowKernel:
-    """An operator's out-variant together with the row that says what it means."""
-
-    row: type[SchemaOp]
-    out: Schema
-
-    def positions(self, operands: Sequence[int]) -> tuple[int, ...]:
-        """The position among the inputs of the kernel of each operand of the row."""
-        names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
-        wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
-        return tuple(names.index(name) for name in wanted if name in names)
-
-    def compute(self, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
-        """The results for the arguments of a call (arrays, numbers, tuples, None); `outs` give dtypes that are left to them."""
-        inputs = [argument for argument in self.out.arguments if argument not in self.out.outs]
-        given = {argument.name: value for argument, value in zip(inputs, ins, strict=True)}
-        arguments: list[Any] = []
-        for argument in self.row.schema.arguments:
-            if argument.name in given:
-                arguments.append(_as_argument(argument, given[argument.name]))
-            elif argument.name == "dtype":
-                row = from_numpy_name(outs[0].dtype.name)
-                arguments.append(None if row is None else row.element)
-            else:
-                arguments.append(argument.default)
-        with np.errstate(all="ignore"):  # infinities and NaN are results like others
-            computed: Any = self.row.call("numpy", arguments)
-        return flat_results(computed)
+def compute_kernel(kernel: RowKernel, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
+    """Returns the results for the arguments of a call: arrays, numbers, tuples, None. `outs` give dtypes that are left to them."""
+    inputs = [argument for argument in kernel.out.arguments if argument not in kernel.out.outs]
+    given = {argument.name: value for argument, value in zip(inputs, ins, strict=True)}
+    arguments: list[Any] = []
+    for argument in kernel.row.schema.arguments:
+        if argument.name in given:
+            arguments.append(_as_argument(argument, given[argument.name]))
+        elif argument.name == "dtype":
+            row = from_numpy_name(outs[0].dtype.name)
+            arguments.append(None if row is None else row.element)
+        else:
+            arguments.append(argument.default)
+    with np.errstate(all="ignore"):  # infinities and NaN are results like others
+        computed: Any = kernel.row.call("numpy", arguments)
+    return flat_results(computed)
 
 
 def _as_argument(argument: SchemaArgument, value: Any) -> Any:
@@ -55,24 +38,6 @@ def _as_argument(argument: SchemaArgument, value: Any) -> Any:
         row = from_scalar_type(value)
         return None if row is None else row.element
     return value
-
-
-@cached_over_rows
-def row_kernels() -> dict[str, RowKernel]:
-    """Every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
-    kernels: dict[str, RowKernel] = {}
-    single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
-    for kind in (*level_ops("edge"), *single, *level_ops("aten")):
-        schema = _copying(kind.schema) if kind.schema.is_view else kind.schema
-        out = None if schema is None else out_variant(schema)
-        if out is not None and kind.has("numpy"):
-            kernels.setdefault(out.qualified_name, RowKernel(kind, out))
-    return kernels
-
-
-def _copying(view: Schema) -> Schema | None:
-    """The operator that copies what a view shows."""
-    return find_schema(f"{view.base}_copy.{view.overload}" if view.overload else f"{view.base}_copy")
 
 
 def _size(x: Array, dim: int) -> int:
@@ -110,7 +75,7 @@ def _copied_at(target: Array, source: Array, index: int) -> Array:
 
 
 def _put(target: Array, *others: Any) -> Array:
-    return row_kernels()["aten::index_put.out"].compute((target, *others), (target,))[0]
+    return compute_kernel(row_kernels()["aten::index_put.out"], (target, *others), (target,))[0]
 
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {

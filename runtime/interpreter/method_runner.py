@@ -20,6 +20,7 @@ from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import COPY_INDEX, FAILURE, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp, ReturnOp
 from flambeau.dialects.exec.method import MethodOp, written_inputs
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import is_static, may_equal, numpy_dtype, shape_of, tensor, tensor_type
@@ -36,7 +37,7 @@ from flambeau.runtime.interpreter.function_runner import (
     named_data_of,
     run_delegate,
 )
-from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, row_kernels
+from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, compute_kernel
 from flambeau.support.lazy import Array, np
 from flambeau.support.numbers import number_as_array
 from flambeau.support.suggestions import did_you_mean
@@ -313,7 +314,7 @@ class MethodProgram:
         kernel = row_kernels().get(name)
         if kernel is None:
             raise UnsupportedError(f"the interpreter has no kernel {name}{did_you_mean(name, row_kernels())}")
-        return [np.asarray(result) for result in kernel.compute(ins, outs)]
+        return [np.asarray(result) for result in compute_kernel(kernel, ins, outs)]
 
 
 def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:

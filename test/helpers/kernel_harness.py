@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.schema.operators import find_schema
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
 from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue, find_library
-from flambeau.runtime.interpreter.kernels import row_kernels
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 

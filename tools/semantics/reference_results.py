@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ml_program import GlobalOp
@@ -31,7 +32,6 @@ from flambeau.runtime.interpreter import (
     generate_inputs,
     interpret,
 )
-from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import np
 from flambeau.tools.semantics.result_comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
 

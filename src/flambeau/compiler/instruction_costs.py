@@ -13,13 +13,13 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.cost import KernelCall, flops, untouched
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.interpreter.function_runner import named_data_of
-from flambeau.runtime.interpreter.kernels import RowKernel, row_kernels
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from row_harness import assert_close, from_torch, to_torch
 from row_walk import UNINITIALIZED, Case, cases_of
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, shape_of
-from flambeau.runtime.interpreter.kernels import row_kernels
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 

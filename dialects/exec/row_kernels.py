@@ -1,0 +1,44 @@
+"""The rows of kernels: which operator a kernel such as `aten::add.out` is an out-variant of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.schema.operators import find_schema, level_ops
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
+from flambeau.dialects.schema.schema import Schema
+
+
+@dataclass(frozen=True)
+class RowKernel:
+    """An operator's out-variant together with the row that says what it means."""
+
+    row: type[SchemaOp]
+    out: Schema
+
+    def positions(self, operands: Sequence[int]) -> tuple[int, ...]:
+        """The position among the inputs of the kernel of each operand of the row."""
+        names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
+        wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
+        return tuple(names.index(name) for name in wanted if name in names)
+
+
+@cached_over_rows
+def row_kernels() -> dict[str, RowKernel]:
+    """Every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
+    kernels: dict[str, RowKernel] = {}
+    single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
+    for kind in (*level_ops("edge"), *single, *level_ops("aten")):
+        schema = _copying(kind.schema) if kind.schema.is_view else kind.schema
+        out = None if schema is None else out_variant(schema)
+        if out is not None and kind.has("numpy"):
+            kernels.setdefault(out.qualified_name, RowKernel(kind, out))
+    return kernels
+
+
+def _copying(view: Schema) -> Schema | None:
+    """The operator that copies what a view shows."""
+    return find_schema(f"{view.base}_copy.{view.overload}" if view.overload else f"{view.base}_copy")
