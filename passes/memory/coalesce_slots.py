@@ -21,6 +21,7 @@ from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import editing_operands, replace_uses
 from flambeau.passes.storage.classes import inplace_arguments
 from flambeau.passes.storage.jumps import always_jumps
+from flambeau.passes.storage.reinterpretation import reinterpretation
 from flambeau.passes.storage.slot_rewrites import erase_instruction, erase_unused, unplanned_methods_of
 
 
@@ -56,9 +57,14 @@ class _Copies:
         self.always = always_jumps(self.method)
         inputs = set(self.method.terminator.inputs)
         written = {root_of(slot)[0] for op in self.instructions for slot in _written(op)}
+        calls = [op for op in self.instructions if isinstance(op, CallOp) and len(op.outs) == 1 and op.operator.data != COPY]
+        views = {op.outs[0] for op in calls if reinterpretation(op) is not None}
         for op in self.instructions:
             ends = copied(op)
-            if ends is not None and ends[0].type == ends[1].type and all(_can_be_shared(slot, inputs, written) for slot in ends):
+            # What only renames bytes becomes a view, of which the copy is the only one.
+            if ends is None or ends[0] in views:
+                continue
+            if ends[0].type == ends[1].type and all(_can_be_shared(slot, inputs, written) for slot in ends):
                 assert isinstance(op, CallOp | MoveOp)
                 if isinstance(ends[0].owner, TensorOp) and ends[0] not in written:
                     self.of_nothing.add(op)
