@@ -12,9 +12,10 @@ _KERNEL = re.compile(r'^\s*FL_KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s
 _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
-def _tables() -> Iterator[str]:
+def _tables() -> Iterator[tuple[str, str]]:
+    """The name and the text of each table."""
     folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
-    return (path.read_text(encoding="utf-8") for path in folder.iterdir() if path.name.endswith(".def"))
+    return ((path.name, path.read_text(encoding="utf-8")) for path in folder.iterdir() if path.name.endswith(".def"))
 
 
 class KernelRow(NamedTuple):
@@ -25,18 +26,20 @@ class KernelRow(NamedTuple):
         run: the C function.
         scratch: the C function that says how much scratch memory a call needs, or `NULL`.
         access: what the arguments are.
+        table: the file of the row; the C file of its name has the function, or the macro call that makes it.
     """
 
     name: str
     run: str
     scratch: str
     access: str
+    table: str
 
 
 @cache
 def kernel_rows() -> dict[str, KernelRow]:
     """Every row of `runtime/c/kernels/*.def`, by the name of its operator."""
-    return {row[0]: KernelRow(*row) for table in _tables() for row in _KERNEL.findall(table)}
+    return {row[1]: KernelRow(row[1], row[2], row[3], row[4], file) for file, table in _tables() for row in _KERNEL.finditer(table)}
 
 
 @cache
@@ -48,4 +51,4 @@ def kernel_names() -> frozenset[str]:
 @cache
 def activation_names() -> tuple[str, ...]:
     """The activations of the fused operators, "none" first: the rows of `runtime/c/kernels/epilogue.def`."""
-    return tuple(name for table in _tables() for name in _ACTIVATION.findall(table))
+    return tuple(name for _, table in _tables() for name in _ACTIVATION.findall(table))

@@ -34,6 +34,7 @@ from flambeau.tools.profiling.profile import profile_command
 from flambeau.tools.profiling.size import size_command
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
 from flambeau.tools.rendering.legality_report import above_table, legality_table
+from flambeau.tools.report.report_command import report_command
 
 app = typer.Typer(
     name="flambeau",
@@ -66,6 +67,7 @@ app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
 app.command("size")(size_command)
 app.command("diff")(diff_command)
+app.command("report")(report_command)
 app.command("numerics")(numerics_command)
 app.command("bisect", cls=PredicateCommand)(takes_options(bisect_command))
 app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))

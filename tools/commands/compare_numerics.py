@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +24,6 @@ from flambeau.tools.semantics.numeric_errors import (
     DEVICE,
     EAGER,
     Numerics,
-    OperatorError,
     compare_values,
     method_of,
     rounding_noise,
@@ -112,17 +110,9 @@ def _as_json(numerics: Numerics, stage: str, against: str) -> dict[str, Any]:
     return {
         "stage": stage,
         "against": against,
-        "values": [_row(error) for error in numerics.errors],
+        "values": [error.data() for error in numerics.errors],
         "unmatched": numerics.unmatched,
-        "first_bad": None if first is None else _row(first),
-    }
-
-
-def _row(error: OperatorError) -> dict[str, Any]:
-    finite = math.isfinite(error.difference)
-    return vars(error) | {
-        "difference": error.difference if finite else None,
-        "relative": error.relative if finite else None,
+        "first_bad": None if first is None else first.data(),
     }
 
 

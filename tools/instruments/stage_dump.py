@@ -20,12 +20,12 @@ from flambeau.dialects.flambeau.weight_files import WEIGHTS
 from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.dialects.ml_program.weights import weights_in
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.text.operation_text import PrintingOptions, TextWithNames, operation_text
+from flambeau.dialects.text.operation_text import PrintingOptions, operation_text
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline, pass_text
 from flambeau.support.files import write_text
 from flambeau.tools.instruments.dump_page import StepView, page
-from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE, diff_lines
+from flambeau.tools.instruments.module_changes import ModuleChanges
 from flambeau.tools.instruments.snapshot import Snapshot
 
 INDEX = "index.json"
@@ -111,7 +111,7 @@ class StageDump(Instrumentation):
     """For each record: after which element of which run it was written."""
     _diffs: list[list[str] | None] = field(default_factory=list[list[str] | None])
     """For each record: what changed."""
-    _shown: TextWithNames | None = None
+    _changes: ModuleChanges = field(default_factory=ModuleChanges)
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
     """The file that the next pass starts from: the whole module."""
@@ -131,7 +131,7 @@ class StageDump(Instrumentation):
         self._make_folder()
         self._runs[:-1] = []
         self._records, self._places, self._diffs, self._before, self._module = [], [], [], 0, module
-        self._shown = None
+        self._changes = ModuleChanges()
         self._file = self._write("00_input", module, context)
         self._last = Snapshot(module, locations=True)
         self._size = _operations_in(module) - 1
@@ -176,21 +176,12 @@ class StageDump(Instrumentation):
     def _record(self, entry: dict[str, Any], module: ModuleOp, position: tuple[int, ...]) -> None:
         self._records.append(entry | {"operations": self._size, "file": self._file})
         self._places.append((len(self._runs) - 1, position))
-        self._diffs.append(self._difference(module) if entry["changed"] else None)
+        self._diffs.append(self._changes.since_last(module) if entry["changed"] else None)
         line = self._line(-1)
         with (self.folder / INDEX).open("r+b" if len(self._records) > 1 else "wb") as file:
             if len(self._records) > 1:
                 file.seek(-len(_END), SEEK_END)
             file.write((",\n" if len(self._records) > 1 else "[\n").encode() + line.encode() + _END)
-
-    def _difference(self, module: ModuleOp) -> list[str]:
-        options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
-        try:
-            before, self._shown = self._shown, TextWithNames(module, options, self._shown)
-        except Exception:
-            # A pass that failed may leave what cannot be printed in its own syntax; the file has it in the generic form.
-            return []
-        return diff_lines(before.text, self._shown.text) if before else []
 
     def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
         """The passes after a place, in its own run and in later runs; None inside a nested pipeline."""

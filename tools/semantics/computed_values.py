@@ -70,8 +70,8 @@ def counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Compu
     """For values of the new form, what they may have been before, the likeliest last.
 
     Values of the two forms are taken for the same when they are of one type and share a name that nothing else has; or that nothing else
-    has in one of the forms, where a loop may have been unrolled, and as many times; or when they are the last of their type with the same
-    location.
+    has in one of the forms, where a loop may have been unrolled, and as many times; or when the new one is the last of all with its
+    location, and of the type of the earlier ones: what comes before it is a part of what an operator was decomposed into.
     """
     found: dict[Computed, Sequence[Computed]] = {}
     taken: set[Computed] = set()
@@ -88,8 +88,8 @@ def counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Compu
     for item in old:
         if item not in taken:
             places[_place_key(item)].append(item)
-    for key, item in {_place_key(item): item for item in new}.items():
-        if key is not None and item not in found and key in places:
+    for place, item in {describe_location(item.op.location): item for item in new}.items():
+        if place and item not in found and (key := _place_key(item)) in places:
             found[item] = places[key]
     return found
 
@@ -121,5 +121,4 @@ def _is_one(items: Iterable[Computed]) -> bool:
 
 
 def _place_key(item: Computed) -> Hashable:
-    place = describe_location(item.op.location)
-    return (place, item.array.dtype, item.array.shape) if place else None
+    return (describe_location(item.op.location), item.array.dtype, item.array.shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -44,6 +46,7 @@ class OperatorError:
         difference: the greatest absolute difference of an element; infinite where only one side is finite.
         scale: the greatest finite number of what was expected.
         detail: why it is wrong, in words; None for a value that is as exact as its dtype and rounding let it be.
+        op: the operation that computed it.
     """
 
     operator: str
@@ -55,6 +58,13 @@ class OperatorError:
     difference: float
     scale: float
     detail: str | None
+    op: Operation
+
+    def data(self) -> dict[str, Any]:
+        """Returns the error as JSON, without numbers that are not finite."""
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "op"}
+        finite = math.isfinite(self.difference)
+        return found | {"difference": self.difference if finite else None, "relative": self.relative if finite else None}
 
     @property
     def relative(self) -> float:
@@ -231,6 +241,7 @@ def _error(before: Computed, item: Computed, detail: str | None) -> OperatorErro
         difference=difference,
         scale=scale,
         detail=detail,
+        op=item.op,
     )
 
 

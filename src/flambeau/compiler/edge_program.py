@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.delegation import DelegationInfo, HandOver, count_delegated
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
+from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import check_operator
 from flambeau.dialects.schema.row import SchemaOp
@@ -149,6 +150,10 @@ class ExecutorchProgramManager(ExplainsMembers):
     def __repr__(self) -> str:
         return f"<program of {', '.join(self.methods)}: {sum(map(len, self.parts))} bytes>"
 
+    def _repr_html_(self) -> str:
+        """Returns the methods, their memory and the IR, which a notebook shows."""
+        return program_html(self.module, self.memory, sum(map(len, self.parts)))
+
 
 _NONE_YET: Mapping[str, Counter[str]] = {}
 
@@ -227,6 +232,10 @@ class EdgeProgramManager(ExplainsMembers):
 
     def __repr__(self) -> str:
         return f"<edge program of {', '.join(self.methods)}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the methods and the IR, which a notebook shows."""
+        return program_html(self.module, {})
 
 
 @explains_arguments

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import takewhile
 from statistics import median, quantiles
 from typing import Any, Literal, get_args
 
+from flambeau.compiler.html_table import html_table
 from flambeau.compiler.instruction_costs import InstructionCost, instruction_costs
 from flambeau.compiler.memory_report import methods_of
 from flambeau.dialects.schema.context import FlambeauContext
@@ -88,6 +90,16 @@ class Profile:
         counted = [row.flops for row in rows if row.flops is not None]
         whole.flops = sum(counted) if len(counted) == len(rows) else None
         return whole
+
+    def _repr_html_(self) -> str:
+        """Returns the instructions with their times and places, which a notebook shows."""
+        whole = self.times
+        rows = [
+            (row.name, f"{row.p50 / 1e3:.1f}", f"{100 * row.total / max(whole.total, 1):.1f} %", module_of(row.frames), line_of(row.frames))
+            for row in self.rows()
+        ]
+        head = f"<p>method {escape(self.method)}: {len(self.runs)} runs, p50 {whole.p50 / 1e6:.3f} ms, p90 {whole.p90 / 1e6:.3f} ms</p>"
+        return head + html_table(("operator", "p50 µs", "share", "module", "line"), rows)
 
     def flops_of(self, event: Event) -> int | None:
         """The floating-point operations of an instruction that ran; None where nothing here says what it computes."""

@@ -141,6 +141,28 @@ def test_the_device_is_seen_in_calls_with_lists_and_in_loops(capsys: pytest.Capt
     assert {"aten::cat.out", "aten::max.dim_max"} <= set(operators) and operators.count("aten::sin.out") == 4
 
 
+@pytest.mark.parametrize("stage", ["planned", "device"])
+def test_a_part_of_a_decomposed_operator_is_not_taken_for_its_result(stage: str, capsys: pytest.CaptureFixture[str]):
+    """The scaled query of an attention has the place and the type of its result."""
+    Path("attention.py").write_text("""
+import torch
+
+
+class Attention(torch.nn.Module):
+    def forward(self, q, k, v):
+        attended = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        return attended + 1
+
+
+torch.manual_seed(0)
+model = Attention(), tuple(torch.randn(1, 2, 6, 4) for _ in range(3))
+""")
+    assert main(["numerics", "attention.py:model", "--stage", stage, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["first_bad"] is None
+    assert [row["operator"] for row in found["values"]] == ["aten::add.Scalar_out"]
+
+
 def test_rounding_where_numbers_cancel_out_is_no_bug(capsys: pytest.CaptureFixture[str]):
     class Cancels(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,0 +1,40 @@
+"""A program as HTML, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from flambeau.compiler.html_table import html_table
+from flambeau.compiler.memory_report import MemoryReport
+from flambeau.dialects.exec.instructions import InstructionOp, LabelOp
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.operation_text import PrintingOptions, strict_text
+
+MOST_LINES = 400
+"""The lines of IR that are shown."""
+
+ELIDED_ABOVE = 16
+"""The most elements of a constant that are shown."""
+
+
+def program_html(module: ModuleOp, memory: Mapping[str, MemoryReport], size: int | None = None) -> str:
+    """Returns a table of the methods, with the IR below it to unfold. `size` is that of the file in bytes, if there is one."""
+    rows = [
+        (op.sym_name.data, _operations(op), memory[op.sym_name.data].describe() if op.sym_name.data in memory else "")
+        for op in module.body.block.ops
+        if isinstance(op, FuncOp | MethodOp)
+    ]
+    lines = strict_text(module, PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)).splitlines()
+    more = f"\n… {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
+    text = escape("\n".join(lines[:MOST_LINES]) + more)
+    file = "" if size is None else f"<p>{size} bytes</p>"
+    return f"{file}{html_table(('method', 'operations', 'memory'), rows)}<details><summary>IR</summary><pre>{text}</pre></details>"
+
+
+def _operations(method: FuncOp | MethodOp) -> int:
+    return sum(isinstance(op, SchemaOp | InstructionOp) and not isinstance(op, LabelOp) for op in method.walk())

@@ -1,0 +1,25 @@
+"""The difference between the texts of a module at two times, in which each value keeps its name."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.text.operation_text import PrintingOptions, TextWithNames
+from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE, diff_lines
+
+
+class ModuleChanges:
+    """Compares a module with what it was at the call before."""
+
+    def __init__(self) -> None:
+        self._shown: TextWithNames | None = None
+
+    def since_last(self, module: ModuleOp) -> list[str]:
+        """Returns the lines of a diff since the last call; none at the first one, and none for a module that cannot be printed."""
+        options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
+        try:
+            before, self._shown = self._shown, TextWithNames(module, options, self._shown)
+        except Exception:
+            # A pass that failed may leave what cannot be printed in its own syntax.
+            return []
+        return diff_lines(before.text, self._shown.text) if before and before.text != self._shown.text else []
