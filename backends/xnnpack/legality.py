@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i8, i32, i64
+from xdsl.dialects.builtin import f16, i8, i32, i64
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
-from flambeau.dialects.ir.tensor_types import element_of, f16, f32, normalize_dim, numpy_dtype, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant

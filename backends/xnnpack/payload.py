@@ -10,9 +10,9 @@ import struct
 from dataclasses import dataclass, make_dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import f16, i8, i32
 
-from flambeau.dialects.ir.tensor_types import f16, f32
+from flambeau.dialects.ir.tensor_types import f32
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Union
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.creation import to_element
 from flambeau.dialects.aten.numerics import element_of_array, erf, in_float, widened
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, holds_complex, part_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, format_of, holds_complex, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -429,10 +428,6 @@ class SignbitOp(UnaryPredicateOp):
         return is_negative(x)
 
 
-LARGEST: dict[Attribute, float] = {f16: 65504.0, bf16: (2 - 2**-7) * 2.0**127, f32: (2 - 2**-23) * 2.0**127, f64: sys.float_info.max}
-"""The largest finite number of each floating type."""
-
-
 @aten("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
 class NanToNumOp(UnaryOp):
     """Numbers for NaN (0) and the infinities (the largest of the type), or those given."""
@@ -444,7 +439,7 @@ class NanToNumOp(UnaryOp):
         if x.dtype.kind == "c":
             parts = np.ascontiguousarray(x)[..., None].view(f"f{x.itemsize // 2}")
             return NanToNumOp.numpy(parts, nan, posinf, neginf).view(x.dtype)[..., 0]
-        largest = LARGEST[element_of_array(x)]
+        largest = format_of(element_of_array(x)).largest
         high = largest if posinf is None else posinf
         low = -largest if neginf is None else neginf
         wide = x.astype(np.float64)
@@ -458,7 +453,7 @@ class NanToNumOp(UnaryOp):
             return x
         if holds_complex(x):
             return aten.view_as_complex(aten.nan_to_num(aten.view_as_real(x), nan, posinf, neginf))
-        largest = LARGEST[element]
+        largest = format_of(element).largest
         result = aten.masked_fill.Scalar(x, aten.isnan(x), nan or 0.0)
         result = aten.masked_fill.Scalar(result, aten.eq.Scalar(x, math.inf), largest if posinf is None else posinf)
         return aten.masked_fill.Scalar(result, aten.eq.Scalar(x, -math.inf), -largest if neginf is None else neginf)

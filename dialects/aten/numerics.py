@@ -8,7 +8,17 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import f32, i8, i16, i32
 
-from flambeau.dialects.ir.tensor_types import dtype_of, from_numpy_name, is_float8, numpy_dtype, promote_operands, tensor, ui16, ui64
+from flambeau.dialects.ir.tensor_types import (
+    dtype_of,
+    format_of,
+    from_numpy_name,
+    is_float8,
+    numpy_dtype,
+    promote_operands,
+    tensor,
+    ui16,
+    ui64,
+)
 from flambeau.support.lazy import Array, np
 
 
@@ -44,8 +54,8 @@ def cast_to(x: Any, element: Any) -> Array:
     """
     array: Array = np.asarray(x)
     if is_float8(element) and array.dtype != numpy_dtype(element):
-        array = cast_to(array, f32)
-        array = np.clip(array, -448, 448) if dtype_of(element).torch == "float8_e4m3fn" else array
+        array, format = cast_to(array, f32), format_of(element)
+        array = np.clip(array, -format.largest, format.largest) if format.specials == "FN" else array
     if array.dtype.kind == "c" and dtype_of(element).category in (1, 2):
         array = real_part(array)
     if array.dtype.kind in "iub" or element == ui64 or dtype_of(element).category != 1:

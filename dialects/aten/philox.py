@@ -10,15 +10,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
+from flambeau.dialects.ir.tensor_types import format_of
 from flambeau.support.lazy import Array, np
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
-_DIGITS: dict[Attribute, int] = {f16: 11, bf16: 8}
-"""The bits of a number of a type, where they are not the 24 of single precision."""
 
 
 def _block_words(seed: int, first: int, count: int) -> Array:
@@ -55,7 +54,7 @@ class RandomStream:
             high, low = self.words(2 * count).reshape(-1, 2).T
             found = ((high >> np.uint64(5)) * 2.0**26 + (low >> np.uint64(6))) * 2.0**-53
         else:
-            digits = _DIGITS.get(element, 24)
+            digits = format_of(element).fraction + 1
             found = (self.words(count) >> np.uint64(32 - digits)) * 2.0**-digits
         return found.reshape(tuple(size))
 

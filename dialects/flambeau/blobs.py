@@ -203,7 +203,7 @@ class BlobStore:
 
         Args:
             path: the file; an existing one is replaced atomically if Flambeau wrote it.
-            entries: blob, safetensors dtype name (a key of `safetensors.ELEMENT_SIZES`), shape.
+            entries: blob, safetensors dtype name, shape.
             over_opened: allow replacing a file that this store has open, because the module that it belongs to is replaced too.
 
         Raises:

@@ -1,8 +1,9 @@
-"""Element types and tensor types: one table of their names in IR, PyTorch, numpy, safetensors and the .pte format; type promotion."""
+"""Element types and tensor types; type promotion."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,13 +11,9 @@ from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    BFloat16Type,
+    AnyFloat,
+    Builtin,
     ComplexType,
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2FNUZType,
-    Float8E5M2Type,
-    Float16Type,
     Float32Type,
     Float64Type,
     IntegerType,
@@ -24,7 +21,6 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
     bf16,
-    f16,
     f32,
     f64,
     i1,
@@ -39,6 +35,8 @@ from flambeau.dialects.ir.expressions import INFINITE
 from flambeau.dialects.ir.extents import Extent, is_known, provably_equal, unknown
 from flambeau.dialects.ir.extents import may_equal as extents_may_equal
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
+from flambeau.runtime.scalar_types import SCALAR_TYPES, FloatFormat, ScalarTypeRow
+from flambeau.runtime.scalar_types import numpy_dtype as numpy_dtype_of_name
 from flambeau.support.lazy import np
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
@@ -49,53 +47,42 @@ ui64 = IntegerType(64, Signedness.UNSIGNED)
 c64: ComplexType[Float32Type] = ComplexType(f32)
 c128: ComplexType[Float64Type] = ComplexType(f64)
 
-Float8Type: TypeAlias = Float8E5M2Type | Float8E4M3FNType | Float8E5M2FNUZType | Float8E4M3FNUZType
-ElementType: TypeAlias = (
-    IntegerType | Float16Type | BFloat16Type | Float32Type | Float64Type | ComplexType[Float32Type] | ComplexType[Float64Type] | Float8Type
-)
+ElementType: TypeAlias = IntegerType | AnyFloat | ComplexType[Float32Type] | ComplexType[Float64Type]
 Tensor: TypeAlias = TensorType[Attribute]
 
 
 @dataclass(frozen=True)
-class DType:
+class DType(ScalarTypeRow):
     """An element type under each of its names."""
 
     element: ElementType
-    torch: str
-    """Name in PyTorch: `torch.<name>`."""
-    numpy: str
-    """Name in numpy, or in ml_dtypes (`bfloat16`, `float8_e5m2`)."""
-    safetensors: str
-    """Name in the headers of safetensors files."""
-    scalar_type: int
-    """Number in PyTorch and in the .pte format (schema/scalar_type.fbs)."""
-    size: int
-    """Bytes of one element."""
-    category: int
-    """0 bool, 1 integer, 2 floating, 3 complex: the order of type promotion."""
+
+    @property
+    def torch(self) -> str:
+        """Name in PyTorch: `torch.<name>`."""
+        return self.name
+
+    @property
+    def numpy(self) -> str:
+        """Name in numpy, or in ml_dtypes (`bfloat16`, `float8_e5m2`)."""
+        return self.name
+
+    @property
+    def scalar_type(self) -> int:
+        """Number in PyTorch and in the .pte format."""
+        return self.number
 
 
-DTYPES = (
-    DType(i1, "bool", "bool", "BOOL", 11, 1, 0),
-    DType(ui8, "uint8", "uint8", "U8", 0, 1, 1),
-    DType(i8, "int8", "int8", "I8", 1, 1, 1),
-    DType(i16, "int16", "int16", "I16", 2, 2, 1),
-    DType(i32, "int32", "int32", "I32", 3, 4, 1),
-    DType(i64, "int64", "int64", "I64", 4, 8, 1),
-    DType(f16, "float16", "float16", "F16", 5, 2, 2),
-    DType(f32, "float32", "float32", "F32", 6, 4, 2),
-    DType(f64, "float64", "float64", "F64", 7, 8, 2),
-    DType(bf16, "bfloat16", "bfloat16", "BF16", 15, 2, 2),
-    DType(Float8E5M2Type(), "float8_e5m2", "float8_e5m2", "F8_E5M2", 23, 1, 2),
-    DType(Float8E4M3FNType(), "float8_e4m3fn", "float8_e4m3fn", "F8_E4M3", 24, 1, 2),
-    DType(Float8E5M2FNUZType(), "float8_e5m2fnuz", "float8_e5m2fnuz", "F8_E5M2FNUZ", 25, 1, 2),
-    DType(Float8E4M3FNUZType(), "float8_e4m3fnuz", "float8_e4m3fnuz", "F8_E4M3FNUZ", 26, 1, 2),
-    DType(ui16, "uint16", "uint16", "U16", 27, 2, 1),
-    DType(ui32, "uint32", "uint32", "U32", 28, 4, 1),
-    DType(ui64, "uint64", "uint64", "U64", 29, 8, 1),
-    DType(c64, "complex64", "complex64", "C64", 9, 8, 3),
-    DType(c128, "complex128", "complex128", "C128", 10, 16, 3),
-)
+def _element(mlir: str) -> ElementType:
+    """The element type of a name in MLIR."""
+    if mlir.startswith("complex<"):
+        return cast(ElementType, ComplexType(cast(Float32Type | Float64Type, _element(mlir[len("complex<") : -1]))))
+    if (integer := re.fullmatch(r"(u?)i(\d+)", mlir)) is not None:
+        return IntegerType(int(integer[2]), Signedness.UNSIGNED if integer[1] else Signedness.SIGNLESS)
+    return cast(ElementType, next(kind for kind in Builtin.attributes if kind.name == mlir)())
+
+
+DTYPES = tuple(DType(**vars(row), element=_element(row.mlir)) for row in SCALAR_TYPES)
 _BY_ELEMENT: dict[Attribute, DType] = {row.element: row for row in DTYPES}
 _BY_TORCH = {row.torch: row for row in DTYPES}
 _BY_NUMPY = {row.numpy: row for row in DTYPES}
@@ -127,12 +114,7 @@ def from_scalar_type(number: int) -> DType | None:
 
 def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
     """The numpy dtype of an element type."""
-    name = dtype_of(element).numpy
-    if name == "bfloat16" or name.startswith("float8"):
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)
+    return numpy_dtype_of_name(dtype_of(element).numpy)
 
 
 def is_float(element: Attribute) -> bool:
@@ -142,8 +124,15 @@ def is_float(element: Attribute) -> bool:
 
 def is_float8(element: Attribute) -> bool:
     """Whether an element type is one of the 8-bit floats, which tensors are stored in and nothing is computed in."""
+    return not dtype_of(element).computes
+
+
+def format_of(element: Attribute) -> FloatFormat:
+    """The bits of a floating type. Raises TypeError for other types."""
     row = dtype_of(element)
-    return row.category == 2 and row.size == 1
+    if row.format is None:
+        raise TypeError(f"{row.torch} is not a floating type")
+    return row.format
 
 
 def is_complex(element: Attribute) -> bool:
@@ -301,8 +290,7 @@ def check_layout(kind: Tensor) -> None:
 
 # PyTorch's lattice within one category (c10/core/ScalarType.cpp, promoteTypes): ui8 with a signed type gives that type, but i16 with i8;
 # f16 with bf16 gives f32.
-_INTEGER_RANK: dict[Attribute, int] = {i8: 1, i16: 2, i32: 3, i64: 4}
-_FLOAT_RANK: dict[Attribute, int] = {f16: 1, bf16: 1, f32: 2, f64: 3, c64: 2, c128: 3}
+_SIGNED = {i8, i16, i32, i64}
 
 
 def promote(a: Attribute, b: Attribute) -> ElementType:
@@ -321,15 +309,15 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
         if wide.element not in (ui16, ui32, ui64):
             return higher.element
     if min(left.category, right.category) >= 2:
-        if _FLOAT_RANK[a] == _FLOAT_RANK[b]:
+        if left.size == right.size:
             return f32
-        return left.element if _FLOAT_RANK[a] > _FLOAT_RANK[b] else right.element
+        return left.element if left.size > right.size else right.element
     if a == ui8 or b == ui8:
         other = right if a == ui8 else left
-        if other.element in _INTEGER_RANK:
+        if other.element in _SIGNED:
             return i16 if other.element == i8 else other.element
-    if a in _INTEGER_RANK and b in _INTEGER_RANK:
-        return left.element if _INTEGER_RANK[a] > _INTEGER_RANK[b] else right.element
+    if a in _SIGNED and b in _SIGNED:
+        return left.element if left.size > right.size else right.element
     raise TypeError(f"{left.torch} and {right.torch} have no common type")
 
 

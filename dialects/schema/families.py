@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E5M2Type, bf16, f16, f32, i1, i64
+from xdsl.dialects.builtin import bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.ir.extents import is_known
@@ -18,21 +18,16 @@ from flambeau.dialects.ir.tensor_types import (
     dtype_of,
     element_of,
     from_scalar_type,
-    is_float8,
     may_equal,
     normalize_dim,
     promote_operands,
     shape_of,
     tensor,
     tensor_type,
-    ui8,
-    ui16,
-    ui32,
-    ui64,
 )
 from flambeau.dialects.schema.row import SchemaOp
 
-COMPUTED = tuple(row for row in DTYPES if not is_float8(row.element))
+COMPUTED = tuple(row for row in DTYPES if row.computes)
 FLOATS = frozenset(row.element for row in COMPUTED if row.category == 2)
 NUMBERS = frozenset(row.element for row in COMPUTED if row.category)
 REALS = frozenset(row.element for row in COMPUTED if row.category < 3)
@@ -81,17 +76,6 @@ def require_category(operation: str, *operands: Tensor | bool | int | float, at_
         raise TypeError(f"{operation} is not defined for {dtype_of(element).torch} tensors")
 
 
-_LARGEST_FLOATS: dict[Attribute, float] = {
-    f16: 65504.0,
-    bf16: 3.3895313892515355e38,
-    f32: 3.4028234663852886e38,
-    Float8E5M2Type(): 57344.0,
-    Float8E4M3FNType(): 448.0,
-    Float8E5M2FNUZType(): 57344.0,
-    Float8E4M3FNUZType(): 240.0,
-}
-
-
 def require_number(number: bool | int | float, element: Attribute) -> None:
     """Raises ValueError for a number that PyTorch does not convert to an element type, because the type does not hold it.
 
@@ -102,14 +86,13 @@ def require_number(number: bool | int | float, element: Attribute) -> None:
     found = dtype_of(element)
     if found.category == 1:
         bits = 8 * found.size
-        is_signed = element not in (ui8, ui16, ui32, ui64)
+        is_signed = not found.mlir.startswith("ui")
         high = 2 ** (bits - is_signed) - 1
         low = -high - 1 if is_signed else -high if isinstance(number, int) else 0
         holds = low <= number <= high
     else:
-        largest = _LARGEST_FLOATS.get(found.element, math.inf)
-        has_infinity = not is_float8(element) or isinstance(element, Float8E5M2Type)
-        holds = found.category == 0 or abs(number) <= largest or number != number or (math.isinf(number) and has_infinity)
+        format = found.format
+        holds = format is None or abs(number) <= format.largest or number != number or (math.isinf(number) and format.specials == "IEEE")
     if not holds:
         raise ValueError(f"{number} is not a number that {found.torch} holds")
 

@@ -169,10 +169,9 @@ def as_tensor(value: Any) -> Any:
     if not hasattr(value, "__array_interface__"):
         return value
     from_numpy: Any = getattr(torch, "from_numpy")  # noqa: B009 # PyTorch does not declare its type in full
-    name = value.dtype.name
-    if name != "bfloat16" and not name.startswith("float8"):
+    if value.dtype.isbuiltin == 1:
         return from_numpy(value)
-    return from_numpy(value.view(f"int{8 * value.itemsize}")).view(getattr(torch, name))
+    return from_numpy(value.view(f"int{8 * value.itemsize}")).view(getattr(torch, value.dtype.name))
 
 
 def backend_failure(error: Exception, frame: FrameType | None) -> Exception:

@@ -5,6 +5,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from flambeau.runtime import scalar_types
 from flambeau.runtime.binding.library import MAXIMUM_RANK, CTensor, FlambeauError, Status
 from flambeau.runtime.binding.metadata import DTYPE_NAMES, TensorInfo
 from flambeau.support.numbers import number_as_array
@@ -24,15 +25,10 @@ def numpy_dtype(name: str) -> "np.dtype[Any]":
     Raises:
         FlambeauError: numpy has no such type here.
     """
-    import numpy as np
-
-    if name == "bfloat16" or name.startswith("float8"):
-        try:
-            import ml_dtypes
-        except ModuleNotFoundError:
-            raise FlambeauError(Status.NOT_SUPPORTED, f"numpy has {name} only together with the package ml_dtypes") from None
-        return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)
+    try:
+        return scalar_types.numpy_dtype(name)
+    except ModuleNotFoundError:
+        raise FlambeauError(Status.NOT_SUPPORTED, f"numpy has {name} only together with the package ml_dtypes") from None
 
 
 def aligned_bytes(size: int) -> "Array":
@@ -69,10 +65,9 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
         tensor = tensor.detach()
     try:
         name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
-        if name == "bfloat16" or name.startswith("float8"):
-            # numpy's DLPack has none of these: the bits travel as integers.
-            torch = sys.modules["torch"]
-            return np.from_dlpack(tensor.view(torch.int16 if tensor.itemsize == 2 else torch.uint8)).view(numpy_dtype(name))
+        if name in DTYPE_CODES and (dtype := numpy_dtype(name)).isbuiltin != 1:
+            # numpy's DLPack has no types of ml_dtypes: the bits travel as integers.
+            return np.from_dlpack(tensor.view(getattr(sys.modules["torch"], f"uint{8 * dtype.itemsize}"))).view(dtype)
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: its memory cannot be shared: {str(error).splitlines()[0]}") from None

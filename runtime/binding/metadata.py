@@ -8,33 +8,14 @@ from typing import TYPE_CHECKING
 
 from flambeau.runtime.binding.libraries import kernel_names, registry
 from flambeau.runtime.binding.library import CError, CMethodInfo, CRequirements, CSlotInfo, FlambeauError, Status, check, library
+from flambeau.runtime.scalar_types import BY_NUMBER
 from flambeau.support.executorch_names import ExplainsMembers
 from flambeau.support.tables import discover
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.loaded_program import Program
 
-DTYPE_NAMES = {
-    0: "uint8",
-    1: "int8",
-    2: "int16",
-    3: "int32",
-    4: "int64",
-    5: "float16",
-    6: "float32",
-    7: "float64",
-    9: "complex64",
-    10: "complex128",
-    11: "bool",
-    15: "bfloat16",
-    23: "float8_e5m2",
-    24: "float8_e4m3fn",
-    25: "float8_e5m2fnuz",
-    26: "float8_e4m3fnuz",
-    27: "uint16",
-    28: "uint32",
-    29: "uint64",
-}
+DTYPE_NAMES = {number: row.name for number, row in BY_NUMBER.items()}
 """Names, as numpy and ml_dtypes have them, of the scalar types that the runtime computes with."""
 
 

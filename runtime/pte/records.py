@@ -10,6 +10,8 @@ from enum import IntEnum
 from math import prod
 from typing import TypeAlias
 
+from flambeau.runtime.scalar_types import BY_NUMBER
+
 EMPTY = memoryview(b"")
 """No bytes."""
 
@@ -48,17 +50,8 @@ class ScalarType(IntEnum):
     UINT64 = 29
 
 
-ELEMENT_SIZE: dict[ScalarType, int] = {
-    scalar_type: size
-    for size, scalar_types in {
-        1: (0, 1, 11, 12, 13, 16, 17, 23, 24, 25, 26),
-        2: (2, 5, 15, 22, 27),
-        4: (3, 6, 14, 28),
-        8: (4, 7, 9, 29),
-        16: (10,),
-    }.items()
-    for scalar_type in map(ScalarType, scalar_types)
-}
+_QUANTIZED_SIZES = {12: 1, 13: 1, 14: 4, 16: 1, 17: 1, 22: 2}
+ELEMENT_SIZE = {kind: BY_NUMBER[kind].size if kind in BY_NUMBER else _QUANTIZED_SIZES[kind] for kind in ScalarType}
 """Bytes of one element."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import f16
 
-from flambeau.dialects.ir.tensor_types import bf16, f16, f32, f64, i1, i8, i16, i32, i64, ui8, ui16
+from flambeau.dialects.ir.tensor_types import bf16, f32, f64, i1, i8, i16, i32, i64, ui8, ui16
 from flambeau.tools.samples.sample_generators import (
     ALL,
     FINITE,

@@ -10,6 +10,7 @@ from typing import Any, cast
 from xdsl.ir import Operation
 
 from flambeau.runtime.interpreter import Leaf
+from flambeau.runtime.scalar_types import SCALAR_TYPES
 from flambeau.support.lazy import Array, np
 
 TOLERANCES = {
@@ -17,10 +18,7 @@ TOLERANCES = {
     "float32": 1e-4,
     "float16": 1e-2,
     "bfloat16": 8e-2,
-    "float8_e4m3fn": 0.1,
-    "float8_e4m3fnuz": 0.1,
-    "float8_e5m2": 0.2,
-    "float8_e5m2fnuz": 0.2,
+    **{row.name: 0.8 * 2**-row.format.fraction for row in SCALAR_TYPES if row.format and not row.computes},
 }
 """The tolerance by dtype, relative to the largest number of the result; complex numbers are two. Integers and bools must be equal."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from xdsl.dialects.builtin import f16
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, f16, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, f32, shape_of, tensor
 from flambeau.dialects.schema.namespace import Namespace
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import f16
 
-from flambeau.dialects.ir.tensor_types import f16
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32

@@ -160,25 +160,8 @@ const char *fl_tag_name(uint8_t tag) {
 
 const char *fl_dtype_name(int8_t dtype) {
   switch (dtype) {
-    case FL_UINT8: return "uint8";
-    case FL_INT8: return "int8";
-    case FL_INT16: return "int16";
-    case FL_INT32: return "int32";
-    case FL_INT64: return "int64";
-    case FL_FLOAT16: return "float16";
-    case FL_FLOAT32: return "float32";
-    case FL_FLOAT64: return "float64";
-    case FL_COMPLEX64: return "complex64";
-    case FL_COMPLEX128: return "complex128";
-    case FL_BOOL: return "bool";
-    case FL_BFLOAT16: return "bfloat16";
-    case FL_FLOAT8_E5M2: return "float8_e5m2";
-    case FL_FLOAT8_E4M3FN: return "float8_e4m3fn";
-    case FL_FLOAT8_E5M2FNUZ: return "float8_e5m2fnuz";
-    case FL_FLOAT8_E4M3FNUZ: return "float8_e4m3fnuz";
-    case FL_UINT16: return "uint16";
-    case FL_UINT32: return "uint32";
-    case FL_UINT64: return "uint64";
+#define FL_SCALAR_TYPE(constant, number, bytes, storage, mlir, name, ...) case FL_##constant: return #name;
+#include "flambeau/scalar_types.def"
     default: return "unknown dtype";
   }
 }

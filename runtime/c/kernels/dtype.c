@@ -14,41 +14,24 @@
     }                                                         \
   }
 
-#define WIDEN_INTEGER(tag, T)                                  \
-  CONVERT(tag##_to_f32, float, T, (float)x)                    \
-  CONVERT(tag##_to_f64, double, T, (double)x)                  \
-  CONVERT(tag##_to_i64, int64_t, T, (int64_t)x)                \
-  CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(x != 0))
-
-#define WIDEN_SMALL(tag, T, decode)                            \
-  CONVERT(tag##_to_f64, double, T, (double)decode(x))          \
-  CONVERT(tag##_to_i64, int64_t, T, fl_i64_of_real((double)decode(x))) \
-  CONVERT(tag##_to_bool, uint8_t, T, (uint8_t)(decode(x) != 0))
-
-#define NARROW_INTEGER(tag, T, integer_of_real)                \
-  CONVERT(f32_to_##tag, T, float, (T)integer_of_real((double)x)) \
-  CONVERT(f64_to_##tag, T, double, (T)integer_of_real(x))      \
-  CONVERT(i64_to_##tag, T, int64_t, (T)x)                      \
-  CONVERT(bool_to_##tag, T, uint8_t, (T)(x != 0))
-
-#define NARROW_SMALL(tag, T, encode)                           \
-  CONVERT(f64_to_##tag, T, double, encode((float)x))           \
-  CONVERT(i64_to_##tag, T, int64_t, encode((float)x))          \
-  CONVERT(bool_to_##tag, T, uint8_t, encode(x != 0 ? 1.0f : 0.0f))
-
-#define FLOAT8(tag)                                            \
-  CONVERT(tag##_to_f32, float, uint8_t, fl_f32_of_##tag(x))    \
-  CONVERT(f32_to_##tag, uint8_t, float, fl_##tag##_of_f32(x))  \
-  WIDEN_SMALL(tag, uint8_t, fl_f32_of_##tag)                   \
-  NARROW_SMALL(tag, uint8_t, fl_##tag##_of_f32)
-
-WIDEN_INTEGER(u8, uint8_t)
-WIDEN_INTEGER(i8, int8_t)
-WIDEN_INTEGER(i16, int16_t)
-WIDEN_INTEGER(i32, int32_t)
+/* Between the types that arithmetic is done in. */
 CONVERT(i64_to_f32, float, int64_t, (float)x)
 CONVERT(i64_to_f64, double, int64_t, (double)x)
-CONVERT(i64_to_bool, uint8_t, int64_t, (uint8_t)(x != 0))
+CONVERT(i64_to_i1, uint8_t, int64_t, (uint8_t)(x != 0))
+CONVERT(f32_to_f64, double, float, (double)x)
+CONVERT(f32_to_i64, int64_t, float, fl_i64_of_real((double)x))
+CONVERT(f32_to_i1, uint8_t, float, (uint8_t)(x != 0.0f))
+CONVERT(f64_to_f32, float, double, (float)x)
+CONVERT(f64_to_i64, int64_t, double, fl_i64_of_real(x))
+CONVERT(f64_to_i1, uint8_t, double, (uint8_t)(x != 0.0))
+CONVERT(i1_to_f32, float, uint8_t, x != 0 ? 1.0f : 0.0f)
+CONVERT(i1_to_f64, double, uint8_t, x != 0 ? 1.0 : 0.0)
+CONVERT(i1_to_i64, int64_t, uint8_t, x != 0)
+#define f32_to_f32 NULL
+#define f64_to_f64 NULL
+#define i64_to_i64 NULL
+#define i1_to_i1 NULL
+
 #if defined(__F16C__) && defined(__AVX__)
 /* Eight at a time by the instruction for it. */
 static void f16_to_f32(size_t n, void *to, const void *from) {
@@ -80,95 +63,82 @@ CONVERT(f32_to_f16, uint16_t, float, fl_f16_of_f32(x))
 #endif
 CONVERT(bf16_to_f32, float, uint16_t, fl_f32_of_bf16(x))
 CONVERT(f32_to_bf16, uint16_t, float, fl_bf16_of_f32(x))
-WIDEN_SMALL(f16, uint16_t, fl_f32_of_f16)
-CONVERT(f32_to_f64, double, float, (double)x)
-CONVERT(f32_to_i64, int64_t, float, fl_i64_of_real((double)x))
-CONVERT(f32_to_bool, uint8_t, float, (uint8_t)(x != 0.0f))
-CONVERT(f64_to_f32, float, double, (float)x)
-CONVERT(f64_to_i64, int64_t, double, fl_i64_of_real(x))
-CONVERT(f64_to_bool, uint8_t, double, (uint8_t)(x != 0.0))
-CONVERT(bool_to_f32, float, uint8_t, x != 0 ? 1.0f : 0.0f)
-CONVERT(bool_to_f64, double, uint8_t, x != 0 ? 1.0 : 0.0)
-CONVERT(bool_to_i64, int64_t, uint8_t, x != 0)
-WIDEN_SMALL(bf16, uint16_t, fl_f32_of_bf16)
-WIDEN_INTEGER(u16, uint16_t)
-WIDEN_INTEGER(u32, uint32_t)
-WIDEN_INTEGER(u64, uint64_t)
 
-NARROW_INTEGER(u8, uint8_t, fl_i64_of_real)
-NARROW_INTEGER(i8, int8_t, fl_i32_of_real)
-NARROW_INTEGER(i16, int16_t, fl_i32_of_real)
-NARROW_INTEGER(i32, int32_t, fl_i32_of_real)
-NARROW_SMALL(f16, uint16_t, fl_f16_of_f32)
-NARROW_SMALL(bf16, uint16_t, fl_bf16_of_f32)
-NARROW_INTEGER(u16, uint16_t, fl_i32_of_real)
-NARROW_INTEGER(u32, uint32_t, fl_i64_of_real)
-NARROW_INTEGER(u64, uint64_t, fl_i64_of_real)
-
-FLOAT8(e5m2)
-FLOAT8(e4m3fn)
-FLOAT8(e5m2fnuz)
-FLOAT8(e4m3fnuz)
+/* Between them and the other types. */
+#define FL_WIDEST_INTEGER_TYPE(...)
+#define FL_INTEGER_TYPE(constant, number, bytes, T, tag, name, safetensors, by) \
+  CONVERT(tag##_to_f32, float, T, (float)x)                                     \
+  CONVERT(tag##_to_f64, double, T, (double)x)                                   \
+  CONVERT(tag##_to_i64, int64_t, T, (int64_t)x)                                 \
+  CONVERT(tag##_to_i1, uint8_t, T, (uint8_t)(x != 0))                           \
+  CONVERT(f32_to_##tag, T, float, (T)fl_##by##_of_real((double)x))              \
+  CONVERT(f64_to_##tag, T, double, (T)fl_##by##_of_real(x))                     \
+  CONVERT(i64_to_##tag, T, int64_t, (T)x)                                       \
+  CONVERT(i1_to_##tag, T, uint8_t, (T)(x != 0))
+#define FL_HALF_TYPE(constant, number, bytes, T, tag, ...)                      \
+  CONVERT(tag##_to_f64, double, T, (double)fl_f32_of_##tag(x))                  \
+  CONVERT(tag##_to_i64, int64_t, T, fl_i64_of_real((double)fl_f32_of_##tag(x))) \
+  CONVERT(tag##_to_i1, uint8_t, T, (uint8_t)(fl_f32_of_##tag(x) != 0))          \
+  CONVERT(f64_to_##tag, T, double, fl_##tag##_of_f32((float)x))                 \
+  CONVERT(i64_to_##tag, T, int64_t, fl_##tag##_of_f32((float)x))                \
+  CONVERT(i1_to_##tag, T, uint8_t, fl_##tag##_of_f32(x != 0 ? 1.0f : 0.0f))
+#define FL_FLOAT8_TYPE(constant, number, bytes, T, tag, ...)  \
+  CONVERT(tag##_to_f32, float, T, fl_f32_of_##tag(x))         \
+  CONVERT(f32_to_##tag, T, float, fl_##tag##_of_f32(x))       \
+  FL_HALF_TYPE(constant, number, bytes, T, tag, )
+#include "flambeau/scalar_types.def"
 
 /* By way of int32_t. */
-CONVERT(f16_by_i32, int64_t, uint16_t, fl_i32_of_real((double)fl_f32_of_f16(x)))
-CONVERT(bf16_by_i32, int64_t, uint16_t, fl_i32_of_real((double)fl_f32_of_bf16(x)))
-CONVERT(f32_by_i32, int64_t, float, fl_i32_of_real((double)x))
-CONVERT(f64_by_i32, int64_t, double, fl_i32_of_real(x))
+#define FL_FLOAT_TYPE(constant, number, bytes, T, tag, ...) CONVERT(tag##_by_i32, int64_t, T, fl_i32_of_real((double)x))
+#define FL_HALF_TYPE(constant, number, bytes, T, tag, ...) \
+  CONVERT(tag##_by_i32, int64_t, T, fl_i32_of_real((double)fl_f32_of_##tag(x)))
+#define FL_FLOAT8_TYPE(...)
+#include "flambeau/scalar_types.def"
 
-/* A dtype's place in the tables below; -1 for an unknown one. */
-static int place(int8_t dtype) {
-  if (dtype >= FL_UINT8 && dtype <= FL_FLOAT64) {
-    return dtype;
-  }
-  switch (dtype) {
-    case FL_BOOL: return 8;
-    case FL_BFLOAT16: return 9;
-    case FL_UINT16: return 10;
-    case FL_UINT32: return 11;
-    case FL_UINT64: return 12;
-    case FL_FLOAT8_E5M2: return 13;
-    case FL_FLOAT8_E4M3FN: return 14;
-    case FL_FLOAT8_E5M2FNUZ: return 15;
-    case FL_FLOAT8_E4M3FNUZ: return 16;
-    default: return -1;
+fl_convert_fn fl_widen(int8_t from, fl_compute to) {
+  switch (from) {
+#define FL_COMPLEX_TYPE(...)
+#define FL_SCALAR_TYPE(constant, number, bytes, T, tag, ...)                                                  \
+    case FL_##constant: {                                                                                     \
+      static const fl_convert_fn each[] = {tag##_to_f32, tag##_to_f64, tag##_to_i64, tag##_to_i1};            \
+      return each[to];                                                                                        \
+    }
+#include "flambeau/scalar_types.def"
+    default: return NULL;
   }
 }
 
-#define TO_EACH(tag) {tag##_to_f32, tag##_to_f64, tag##_to_i64, tag##_to_bool}
-#define FROM_EACH(tag) {f32_to_##tag, f64_to_##tag, i64_to_##tag, bool_to_##tag}
-
-fl_convert_fn fl_widen(int8_t from, fl_compute to) {
-  static const fl_convert_fn table[17][4] = {
-      TO_EACH(u8), TO_EACH(i8), TO_EACH(i16), TO_EACH(i32), {i64_to_f32, i64_to_f64, NULL, i64_to_bool}, TO_EACH(f16),
-      {NULL, f32_to_f64, f32_to_i64, f32_to_bool}, {f64_to_f32, NULL, f64_to_i64, f64_to_bool},
-      {bool_to_f32, bool_to_f64, bool_to_i64, NULL},
-      TO_EACH(bf16), TO_EACH(u16), TO_EACH(u32), TO_EACH(u64), TO_EACH(e5m2), TO_EACH(e4m3fn), TO_EACH(e5m2fnuz), TO_EACH(e4m3fnuz)};
-  int at = place(from);
-  return at < 0 ? NULL : table[at][to];
+/* Whether a real number becomes an integer by way of int32_t. */
+static int is_by_i32(int8_t dtype) {
+  enum { by_i32 = 1, by_i64 = 0 };
+  switch (dtype) {
+#define FL_INTEGER_TYPE(constant, number, bytes, T, tag, name, safetensors, by) case FL_##constant: return by_##by;
+#include "flambeau/scalar_types.def"
+    default: return 0;
+  }
 }
 
 fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to) {
-  if (to != FL_COMPUTE_I64 || (by != FL_INT8 && by != FL_INT16 && by != FL_INT32 && by != FL_UINT16)) {
-    return fl_widen(from, to);
-  }
-  switch (from) {
-    case FL_FLOAT16: return f16_by_i32;
-    case FL_BFLOAT16: return bf16_by_i32;
-    case FL_FLOAT32: return f32_by_i32;
-    case FL_FLOAT64: return f64_by_i32;
+  switch (to == FL_COMPUTE_I64 && is_by_i32(by) ? from : -1) {
+#define FL_FLOAT_TYPE(constant, number, bytes, T, tag, ...) case FL_##constant: return tag##_by_i32;
+#define FL_HALF_TYPE FL_FLOAT_TYPE
+#define FL_FLOAT8_TYPE(...)
+#include "flambeau/scalar_types.def"
     default: return fl_widen(from, to);
   }
 }
 
 fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
-  static const fl_convert_fn table[17][4] = {
-      FROM_EACH(u8), FROM_EACH(i8), FROM_EACH(i16), FROM_EACH(i32), {f32_to_i64, f64_to_i64, NULL, bool_to_i64}, FROM_EACH(f16),
-      {NULL, f64_to_f32, i64_to_f32, bool_to_f32}, {f32_to_f64, NULL, i64_to_f64, bool_to_f64},
-      {f32_to_bool, f64_to_bool, i64_to_bool, NULL},
-      FROM_EACH(bf16), FROM_EACH(u16), FROM_EACH(u32), FROM_EACH(u64), FROM_EACH(e5m2), FROM_EACH(e4m3fn), FROM_EACH(e5m2fnuz), FROM_EACH(e4m3fnuz)};
-  int at = place(to);
-  return at < 0 ? NULL : table[at][from];
+  switch (to) {
+#define FL_COMPLEX_TYPE(...)
+#define FL_SCALAR_TYPE(constant, number, bytes, T, tag, ...)                                                  \
+    case FL_##constant: {                                                                                     \
+      static const fl_convert_fn each[] = {f32_to_##tag, f64_to_##tag, i64_to_##tag, i1_to_##tag};            \
+      return each[from];                                                                                      \
+    }
+#include "flambeau/scalar_types.def"
+    default: return NULL;
+  }
 }
 
 static int is_signed(int8_t dtype) { return dtype >= FL_INT8 && dtype <= FL_INT64; }

@@ -18,12 +18,23 @@ typedef enum fl_compute { FL_COMPUTE_F32, FL_COMPUTE_F64, FL_COMPUTE_I64, FL_COM
 #define FL_COMPUTE_BYTES 8
 
 static inline int fl_is_float(int8_t dtype) {
-  return (dtype >= FL_FLOAT16 && dtype <= FL_FLOAT64) || dtype == FL_BFLOAT16 || (dtype >= FL_FLOAT8_E5M2 && dtype <= FL_FLOAT8_E4M3FNUZ);
+  switch (dtype) {
+#define FL_FLOAT_TYPE(constant, ...) case FL_##constant:
+#define FL_HALF_TYPE FL_FLOAT_TYPE
+#include "flambeau/scalar_types.def"
+      return 1;
+    default: return 0;
+  }
 }
 
 /* True of integers, bool excluded. */
 static inline int fl_is_integer(int8_t dtype) {
-  return (dtype >= FL_UINT8 && dtype <= FL_INT64) || (dtype >= FL_UINT16 && dtype <= FL_UINT64);
+  switch (dtype) {
+#define FL_INTEGER_TYPE(constant, ...) case FL_##constant:
+#include "flambeau/scalar_types.def"
+      return 1;
+    default: return 0;
+  }
 }
 
 static inline fl_compute fl_compute_of(int8_t dtype) {
@@ -100,36 +111,47 @@ static inline uint16_t fl_bf16_of_f32(float x) {
   return (uint16_t)(x != x ? 0x7fc0u : rounded);
 }
 
-static inline float fl_f32_of_e5m2(uint8_t x) { return fl_f32_of_f16((uint16_t)(x << 8)); }
-
-/* Of the other kinds of float8 one number of each sign, or of one, is NaN, and none is an infinity. */
-static inline float fl_f32_of_f8(uint8_t x, unsigned digits, float scale, int is_nan) {
-  const float magnitude = fl_f32_of_bits((uint32_t)(x & 0x7fu) << (23u - digits)) * scale;
+/* The conversions of float8 with so many bits of the exponent and of the fraction, by the numbers that it has beside the finite ones. */
+static inline float fl_f32_of_f8(uint8_t x, unsigned fraction, uint32_t bias, int is_nan) {
+  const float magnitude = fl_f32_of_bits((uint32_t)(x & 0x7fu) << (23u - fraction)) * fl_f32_of_bits((254u - bias) << 23);
   return fl_f32_of_bits((is_nan ? 0x7fc00000u : fl_bits_of_f32(magnitude)) | (uint32_t)(x & 0x80u) << 24);
 }
 
-static inline float fl_f32_of_e4m3fn(uint8_t x) { return fl_f32_of_f8(x, 3, 0x1p120f, (x & 0x7fu) == 0x7fu); }
-static inline float fl_f32_of_e5m2fnuz(uint8_t x) { return fl_f32_of_f8(x, 2, 0x1p111f, x == 0x80u); }
-static inline float fl_f32_of_e4m3fnuz(uint8_t x) { return fl_f32_of_f8(x, 3, 0x1p119f, x == 0x80u); }
-
 /* With a sign of their own; what is larger than `largest` becomes it. */
-static inline uint8_t fl_f8_of_f32(float x, unsigned digits, uint32_t bias, uint32_t largest) {
+static inline uint8_t fl_f8_of_f32(float x, unsigned fraction, uint32_t bias, uint32_t largest) {
   const uint32_t bits = fl_bits_of_f32(x) & 0x7fffffffu;
-  const uint32_t byte = fl_narrow_bits(bits, digits, bias);
+  const uint32_t byte = fl_narrow_bits(bits, fraction, bias);
   return (uint8_t)((bits > 0x7f800000u ? 0x7fu : byte > largest ? largest : byte) | (fl_bits_of_f32(x) & 0x80000000u) >> 24);
 }
 
-static inline uint8_t fl_e5m2_of_f32(float x) { return fl_f8_of_f32(x, 2, 15, 0x7cu); }
-static inline uint8_t fl_e4m3fn_of_f32(float x) { return fl_f8_of_f32(x, 3, 7, 0x7eu); }
+static inline float fl_f32_of_IEEE(uint8_t x, unsigned exponent, unsigned fraction) {
+  const uint32_t bits = fl_bits_of_f32(fl_f32_of_f8(x, fraction, (1u << (exponent - 1u)) - 1u, 0));
+  return fl_f32_of_bits(bits | ((x & 0x7fu) >= 0x80u - (1u << fraction) ? 0x7f800000u : 0u));
+}
+static inline uint8_t fl_IEEE_of_f32(float x, unsigned exponent, unsigned fraction) {
+  return fl_f8_of_f32(x, fraction, (1u << (exponent - 1u)) - 1u, 0x80u - (1u << fraction));
+}
 
-/* With one zero, and one NaN, which is also what is too large. */
-static inline uint8_t fl_f8_unsigned_zero(float x, unsigned digits, uint32_t bias) {
-  const uint32_t byte = fl_narrow_bits(fl_bits_of_f32(x) & 0x7fffffffu, digits, bias);
+static inline float fl_f32_of_FN(uint8_t x, unsigned exponent, unsigned fraction) {
+  return fl_f32_of_f8(x, fraction, (1u << (exponent - 1u)) - 1u, (x & 0x7fu) == 0x7fu);
+}
+static inline uint8_t fl_FN_of_f32(float x, unsigned exponent, unsigned fraction) {
+  return fl_f8_of_f32(x, fraction, (1u << (exponent - 1u)) - 1u, 0x7eu);
+}
+
+static inline float fl_f32_of_FNUZ(uint8_t x, unsigned exponent, unsigned fraction) {
+  return fl_f32_of_f8(x, fraction, 1u << (exponent - 1u), x == 0x80u);
+}
+/* The one NaN is also what is too large. */
+static inline uint8_t fl_FNUZ_of_f32(float x, unsigned exponent, unsigned fraction) {
+  const uint32_t byte = fl_narrow_bits(fl_bits_of_f32(x) & 0x7fffffffu, fraction, 1u << (exponent - 1u));
   return (uint8_t)(byte > 0x7fu ? 0x80u : byte == 0u ? 0u : byte | (fl_bits_of_f32(x) & 0x80000000u) >> 24);
 }
 
-static inline uint8_t fl_e5m2fnuz_of_f32(float x) { return fl_f8_unsigned_zero(x, 2, 16); }
-static inline uint8_t fl_e4m3fnuz_of_f32(float x) { return fl_f8_unsigned_zero(x, 3, 8); }
+#define FL_FLOAT8_TYPE(constant, number, bytes, storage, mlir, name, safetensors, exponent, fraction, specials) \
+  static inline float fl_f32_of_##mlir(uint8_t x) { return fl_f32_of_##specials(x, exponent, fraction); }       \
+  static inline uint8_t fl_##mlir##_of_f32(float x) { return fl_##specials##_of_f32(x, exponent, fraction); }
+#include "flambeau/scalar_types.def"
 
 /* Integers wrap: arithmetic on them is unsigned. */
 static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }

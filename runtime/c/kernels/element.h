@@ -7,35 +7,20 @@
 /* Element i as a double. An int64 beyond 2^53 is rounded. */
 static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
-    case FL_FLOAT32: return (double)((const float *)data)[i];
-    case FL_FLOAT64: return ((const double *)data)[i];
-    case FL_FLOAT16: return (double)fl_f32_of_f16(((const uint16_t *)data)[i]);
-    case FL_BFLOAT16: return (double)fl_f32_of_bf16(((const uint16_t *)data)[i]);
-    case FL_FLOAT8_E5M2: return (double)fl_f32_of_e5m2(((const uint8_t *)data)[i]);
-    case FL_FLOAT8_E4M3FN: return (double)fl_f32_of_e4m3fn(((const uint8_t *)data)[i]);
-    case FL_FLOAT8_E5M2FNUZ: return (double)fl_f32_of_e5m2fnuz(((const uint8_t *)data)[i]);
-    case FL_FLOAT8_E4M3FNUZ: return (double)fl_f32_of_e4m3fnuz(((const uint8_t *)data)[i]);
-    case FL_INT8: return (double)((const int8_t *)data)[i];
-    case FL_INT16: return (double)((const int16_t *)data)[i];
-    case FL_INT32: return (double)((const int32_t *)data)[i];
-    case FL_INT64: return (double)((const int64_t *)data)[i];
-    case FL_UINT16: return (double)((const uint16_t *)data)[i];
-    case FL_UINT32: return (double)((const uint32_t *)data)[i];
-    case FL_UINT64: return (double)((const uint64_t *)data)[i];
-    default: return (double)((const uint8_t *)data)[i];
+#define FL_COMPLEX_TYPE(...)
+#define FL_HALF_TYPE(constant, number, bytes, storage, mlir, ...) \
+    case FL_##constant: return (double)fl_f32_of_##mlir(((const storage *)data)[i]);
+#define FL_SCALAR_TYPE(constant, number, bytes, storage, ...) case FL_##constant: return (double)((const storage *)data)[i];
+#include "flambeau/scalar_types.def"
+    default: return 0.0;
   }
 }
 
 /* Element i of an integer or bool tensor, sign-extended. */
 static inline uint64_t fl_read_integer(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
-    case FL_INT8: return (uint64_t)((const int8_t *)data)[i];
-    case FL_INT16: return (uint64_t)((const int16_t *)data)[i];
-    case FL_INT32: return (uint64_t)((const int32_t *)data)[i];
-    case FL_INT64: return (uint64_t)((const int64_t *)data)[i];
-    case FL_UINT16: return ((const uint16_t *)data)[i];
-    case FL_UINT32: return ((const uint32_t *)data)[i];
-    case FL_UINT64: return ((const uint64_t *)data)[i];
+#define FL_INTEGER_TYPE(constant, number, bytes, storage, ...) case FL_##constant: return (uint64_t)((const storage *)data)[i];
+#include "flambeau/scalar_types.def"
     default: return ((const uint8_t *)data)[i];
   }
 }
@@ -52,14 +37,10 @@ static inline void fl_write_integer(int8_t dtype, void *data, size_t i, uint64_t
 
 static inline void fl_write_real(int8_t dtype, void *data, size_t i, double x) {
   switch (dtype) {
-    case FL_FLOAT32: ((float *)data)[i] = (float)x; break;
-    case FL_FLOAT64: ((double *)data)[i] = x; break;
-    case FL_FLOAT16: ((uint16_t *)data)[i] = fl_f16_of_f32((float)x); break;
-    case FL_BFLOAT16: ((uint16_t *)data)[i] = fl_bf16_of_f32((float)x); break;
-    case FL_FLOAT8_E5M2: ((uint8_t *)data)[i] = fl_e5m2_of_f32((float)x); break;
-    case FL_FLOAT8_E4M3FN: ((uint8_t *)data)[i] = fl_e4m3fn_of_f32((float)x); break;
-    case FL_FLOAT8_E5M2FNUZ: ((uint8_t *)data)[i] = fl_e5m2fnuz_of_f32((float)x); break;
-    case FL_FLOAT8_E4M3FNUZ: ((uint8_t *)data)[i] = fl_e4m3fnuz_of_f32((float)x); break;
+#define FL_FLOAT_TYPE(constant, number, bytes, storage, ...) case FL_##constant: ((storage *)data)[i] = (storage)x; break;
+#define FL_HALF_TYPE(constant, number, bytes, storage, mlir, ...) \
+    case FL_##constant: ((storage *)data)[i] = fl_##mlir##_of_f32((float)x); break;
+#include "flambeau/scalar_types.def"
     default: fl_write_integer(dtype, data, i, (uint64_t)fl_i64_of_real(x)); break;
   }
 }

@@ -66,8 +66,10 @@ static int32_t odd_size(chance *c, int32_t old) {
   }
 }
 
-static const int8_t dtypes[] = {FL_UINT8,   FL_INT8, FL_INT16,    FL_INT32,  FL_INT64,  FL_FLOAT16, FL_FLOAT32, FL_FLOAT64,
-                                FL_COMPLEX64, FL_COMPLEX128, FL_BOOL, FL_BFLOAT16, FL_FLOAT8_E5M2, FL_FLOAT8_E4M3FN, FL_FLOAT8_E5M2FNUZ, FL_FLOAT8_E4M3FNUZ, FL_UINT16, FL_UINT32, FL_UINT64};
+static const int8_t dtypes[] = {
+#define FL_SCALAR_TYPE(constant, ...) FL_##constant,
+#include "flambeau/scalar_types.def"
+};
 
 /* The index of a value: mostly one of the kind of value `old`. */
 static uint32_t other_value(const fuzz_places *p, const uint8_t *file, uint32_t old, chance *c) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -15,14 +16,6 @@ from flambeau.support.files import replacing
 
 DATA_ALIGNMENT = 64
 """The data of a file that Flambeau writes begins at a multiple of this many bytes, and each entry at a multiple of its element size."""
-
-ELEMENT_SIZES = {
-    "BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1,
-    "U16": 2, "I16": 2, "F16": 2, "BF16": 2,
-    "U32": 4, "I32": 4, "F32": 4,
-    "U64": 8, "I64": 8, "F64": 8,
-}  # fmt: skip
-"""The dtype names of the safetensors format that Flambeau writes, with bytes per element."""
 
 MAXIMUM_HEADER = 100_000_000
 """The largest header that the safetensors format allows, in bytes."""
@@ -90,6 +83,12 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
     return mapped, length, cast(dict[str, object], header)
 
 
+def _element_size(dtype: str) -> int:
+    """The bytes of an element: the names of the format say the bits, but for `BOOL`."""
+    bits = re.search(r"\d+", dtype)
+    return 1 if bits is None else int(bits[0]) // 8
+
+
 def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str, str, Sequence[int], memoryview]]) -> None:
     """Writes (key, dtype name, shape, bytes) entries without gaps, as the format demands; the first is aligned to `DATA_ALIGNMENT`.
 
@@ -99,9 +98,9 @@ def write_safetensors(path: str | os.PathLike[str], entries: Sequence[tuple[str,
     header: dict[str, object] = {_METADATA: _OURS}
     offset = 0
     # Entries with wider elements come first, so that each is aligned to its element size without gaps.
-    ordered = sorted(entries, key=lambda entry: -ELEMENT_SIZES[entry[1]])
+    ordered = sorted(entries, key=lambda entry: -_element_size(entry[1]))
     for key, dtype, shape, data in ordered:
-        expected = ELEMENT_SIZES[dtype]
+        expected = _element_size(dtype)
         for extent in shape:
             expected *= extent
         if expected != len(data):

@@ -9,6 +9,7 @@ from safetensors.numpy import load, save
 
 from flambeau.dialects.flambeau.blobs import digest_of
 from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.runtime.scalar_types import SCALAR_TYPES
 from flambeau.support.safetensors import DATA_ALIGNMENT, read_safetensors
 
 
@@ -101,6 +102,14 @@ def test_every_entry_lies_at_a_multiple_of_its_element_size(tmp_path: Path) -> N
     sizes = {"U8": 1, "F64": 8, "F16": 2}
     assert header.pop("__metadata__") == {"producer": "flambeau"}
     assert all(entry["data_offsets"][0] % sizes[entry["dtype"]] == 0 for entry in header.values())
+
+
+def test_weights_of_every_element_type_are_saved(tmp_path: Path) -> None:
+    store = BlobStore()
+    entries = [(store.add(row.name, bytes_of(3 * row.size)), row.safetensors, (3,)) for row in SCALAR_TYPES]
+    path = tmp_path / "w.safetensors"
+    store.save(path, entries)
+    assert {key: len(data) for key, data in read_safetensors(path).items()} == {row.name: 3 * row.size for row in SCALAR_TYPES}
 
 
 def test_a_file_can_be_saved_over_itself(tmp_path: Path) -> None:

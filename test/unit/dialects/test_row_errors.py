@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f16
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.ir.tensor_types import f16, f32, i1, i32, i64, tensor
+from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, tensor
 from flambeau.dialects.schema.operators import find_op
 
 FLOAT = tensor(f32, (2, 3))

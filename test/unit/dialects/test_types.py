@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any, cast
 
+import ml_dtypes
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,8 +15,10 @@ from hypothesis import strategies as st
 
 from flambeau.dialects.ir.tensor_types import (
     DTYPES,
+    DType,
     broadcast,
     dtype_of,
+    format_of,
     from_numpy_name,
     from_scalar_type,
     from_torch_name,
@@ -89,6 +93,19 @@ def test_the_names_of_a_type_lead_to_one_row():
         assert from_torch_name(row.torch) is from_torch_name(f"torch.{row.torch}") is row
         assert from_numpy_name(row.numpy) is from_scalar_type(row.scalar_type) is row
         assert numpy_dtype(row.element).itemsize == row.size == torch_dtype(row.torch).itemsize
+
+
+@pytest.mark.parametrize("row", [row for row in DTYPES if row.format is not None], ids=lambda row: row.name)
+def test_the_bits_of_a_floating_type_are_those_of_torch_and_numpy(row: DType):
+    facts = cast(Any, ml_dtypes).finfo(numpy_dtype(row.element))
+    assert format_of(row.element).largest == torch.finfo(torch_dtype(row.name)).max
+    assert (format_of(row.element).exponent, format_of(row.element).fraction) == (facts.nexp, facts.nmant)
+    assert (format_of(row.element).specials == "IEEE") == bool(torch.tensor(math.inf).to(torch_dtype(row.name)).float().isinf())
+
+
+def test_the_bits_of_another_type_are_not_known():
+    with pytest.raises(TypeError, match="int64 is not a floating type"):
+        format_of(ROWS["int64"].element)
 
 
 @pytest.mark.parametrize(

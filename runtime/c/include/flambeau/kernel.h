@@ -103,18 +103,20 @@ static inline size_t fl_scratch_bytes(size_t count, size_t size) { return size !
 /* Bytes of one element of the dtypes that kernels compute with; 0 for another one, such as a complex one. */
 static inline size_t fl_dtype_size(int8_t dtype) {
   switch (dtype) {
-    case FL_UINT8: case FL_INT8: case FL_BOOL: return 1;
-    case FL_FLOAT8_E5M2: case FL_FLOAT8_E4M3FN: case FL_FLOAT8_E5M2FNUZ: case FL_FLOAT8_E4M3FNUZ: return 1;
-    case FL_INT16: case FL_FLOAT16: case FL_BFLOAT16: case FL_UINT16: return 2;
-    case FL_INT32: case FL_FLOAT32: case FL_UINT32: return 4;
-    case FL_INT64: case FL_FLOAT64: case FL_UINT64: return 8;
+#define FL_COMPLEX_TYPE(...)
+#define FL_SCALAR_TYPE(constant, number, bytes, ...) case FL_##constant: return bytes;
+#include "flambeau/scalar_types.def"
     default: return 0;
   }
 }
 
 /* Bytes of one element of any dtype; 0 for one that this runtime does not know. */
 static inline size_t fl_element_size(int8_t dtype) {
-  return dtype == FL_COMPLEX64 ? 8 : dtype == FL_COMPLEX128 ? 16 : fl_dtype_size(dtype);
+  switch (dtype) {
+#define FL_SCALAR_TYPE(constant, number, bytes, ...) case FL_##constant: return bytes;
+#include "flambeau/scalar_types.def"
+    default: return 0;
+  }
 }
 
 /* True when the memory order is the logical order (size-1 dimensions may stand anywhere). */

@@ -13,25 +13,8 @@
 
 /* Element types. The numbers are those of the .pte format (ExecuTorch's scalar_type.fbs). */
 typedef enum fl_dtype {
-  FL_UINT8 = 0,
-  FL_INT8 = 1,
-  FL_INT16 = 2,
-  FL_INT32 = 3,
-  FL_INT64 = 4,
-  FL_FLOAT16 = 5,
-  FL_FLOAT32 = 6,
-  FL_FLOAT64 = 7,
-  FL_COMPLEX64 = 9,
-  FL_COMPLEX128 = 10,
-  FL_BOOL = 11,
-  FL_BFLOAT16 = 15,
-  FL_FLOAT8_E5M2 = 23,
-  FL_FLOAT8_E4M3FN = 24,
-  FL_FLOAT8_E5M2FNUZ = 25,
-  FL_FLOAT8_E4M3FNUZ = 26,
-  FL_UINT16 = 27,
-  FL_UINT32 = 28,
-  FL_UINT64 = 29
+#define FL_SCALAR_TYPE(constant, number, ...) FL_##constant = number,
+#include "flambeau/scalar_types.def"
 } fl_dtype;
 
 /* Highest rank of a tensor that the format admits. */
