@@ -21,7 +21,7 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test lint types filecheck ctest kernels pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
+.PHONY: help install demo llm test lint types filecheck ctest size kernels pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -82,9 +82,13 @@ ctest-%: $(RUNTIME) $(SEEDS)
 # CFLAGS are those of this machine's compiler.
 cross-%: $(RUNTIME) $(SEEDS)
 	env -u CFLAGS $(CMAKE) -B build/c/$* -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$* -DCMAKE_C_COMPILER=$*-linux-gnu-gcc \
-	  $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
+	  -DFLAMBEAU_GROUPS=all $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
+
+size: $(RUNTIME) ## bytes of the core and of each group of kernels, built for size for x86-64 or 64-bit Arm
+	$(CMAKE) -B build/size -DCMAKE_BUILD_TYPE=MinSizeRel -DFLAMBEAU_ARCH=$(firstword $(filter x86-64,$(ISAS))) -DFLAMBEAU_HOOK=OFF -DFLAMBEAU_BACKENDS=
+	@$(BIN)/cmake --build build/size -j $(JOBS) --target size
 
 kernels: $(ISAS:%=kernels-%) ## the Python tests of the kernels, for each instruction set that this machine executes
 

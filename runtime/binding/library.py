@@ -235,6 +235,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_program_operator": (ctypes.c_size_t, (_POINTER, _INDEX, _INDEX, ctypes.c_char_p, ctypes.c_size_t)),
     "fl_program_delegate": (ctypes.c_char_p, (_POINTER, _INDEX, _INDEX)),
     "fl_find_kernel": (_POINTER, (_POINTER, ctypes.c_char_p)),
+    "fl_left_out_group": (ctypes.c_char_p, (ctypes.c_char_p,)),
     "fl_method_measure": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CRequirements), _ERROR)),
     "fl_method_init": (ctypes.c_int, (_POINTER, _POINTER, _INDEX, ctypes.POINTER(CRegistry), ctypes.POINTER(CMemory), _ERROR)),
     "fl_method_reset": (None, (_POINTER,)),

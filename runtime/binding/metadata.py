@@ -264,8 +264,14 @@ class MethodMeta(ExplainsMembers):
             status = self._measure(requirements)
         if status == Status.OPERATOR_MISSING:  # the text of a C error is too short for many
             missing = [name for name in self.operator_names if name not in kernel_names()]
-            missing = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in dict.fromkeys(missing)]
+            groups = {name: library().fl_left_out_group(name.encode()) for name in missing}
+            missing = [
+                (name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...") + (f" (group {group.decode()})" if group else "")
+                for name, group in groups.items()
+            ]
             text = f"method {self.name()!r} calls operators that this runtime does not have: {', '.join(missing)}"
+            if any(groups.values()):
+                text += "; FLAMBEAU_GROUPS of its build leaves these groups out"
             raise FlambeauError(Status.OPERATOR_MISSING, text)
         check(status, self._error)
         arenas = range(self.num_memory_planned_buffers())

@@ -1,28 +1,44 @@
-# Writes one C file that holds every kernel of the .def files, sorted by operator name.
+# Writes one C file that holds the kernels of the .def files, sorted by operator name.
 #
-#   fl_write_kernel_table(OUTPUT file DEFINITIONS a.def b.def ... [ONLY operator names])
+#   fl_write_kernel_table(OUTPUT file DEFINITIONS a.def b.def ... GROUPS all | names [ONLY operator names])
 #
-# A row of a .def file is one line: FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "iinww"), whose last part says
-# what each argument is and what the kernel does with it, as include/flambeau/kernel.h has it.
-# With ONLY, other operators are left out, and a name that no file has is an error. Sets `fl_chosen_definitions` to the .def files that have a
-# kernel of the table, and `fl_chosen_runs` to the functions of its kernels.
+# The first row of a .def file is FL_GROUP(nn), the group of its kernels. Each other row is one line:
+# FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "iinww"), whose last part says what each argument is and what the kernel does with it, as
+# include/flambeau/kernel.h has it.
+# The table has the kernels of the groups and those that ONLY names; a name that no file has is an error. Sets `fl_chosen_definitions` to the .def
+# files that have a kernel of the table, `fl_chosen_runs` to the functions of its kernels, `fl_chosen_count` to their number, and `fl_groups` to the
+# groups that there are. `fl_left_out` are the groups that are not in GROUPS, if it names some, each followed by its kernels that are not in the table
+# and an empty string, as the elements of C strings.
 
 function(fl_write_kernel_table)
-  cmake_parse_arguments(ARG "" "OUTPUT" "DEFINITIONS;ONLY" ${ARGN})
+  cmake_parse_arguments(ARG "" "OUTPUT" "DEFINITIONS;GROUPS;ONLY" ${ARGN})
   set(names "")
+  set(unchosen "")
   set(chosen "")
+  set(groups "")
   foreach(definition IN LISTS ARG_DEFINITIONS)
-    file(STRINGS "${definition}" lines REGEX "^ *FL_KERNEL")
+    file(STRINGS "${definition}" lines REGEX "^ *FL_(GROUP|KERNEL)")
+    set(group "")
     foreach(line IN LISTS lines)
+      if(line MATCHES "^ *FL_GROUP\\(([a-z_]+)\\)")
+        set(group "${CMAKE_MATCH_1}")
+        list(APPEND groups "${group}")
+        continue()
+      endif()
       if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([itwnsvrclbdkoITNCLBDKOW]+[*]?)\" *\\)")
         message(FATAL_ERROR "${definition}: not a row FL_KERNEL(\"name\", run, scratch or NULL, \"access\"): ${line}")
       endif()
       set(name "${CMAKE_MATCH_1}")
-      if(ARG_ONLY AND NOT name IN_LIST ARG_ONLY)
-        continue()
+      if(NOT group)
+        message(FATAL_ERROR "${definition}: no row FL_GROUP(name) comes before \"${name}\"")
       endif()
-      if(name IN_LIST names)
+      if(name IN_LIST names OR name IN_LIST unchosen)
         message(FATAL_ERROR "${definition}: a second row for \"${name}\"")
+      endif()
+      if(NOT ARG_GROUPS STREQUAL "all" AND NOT group IN_LIST ARG_GROUPS AND NOT name IN_LIST ARG_ONLY)
+        list(APPEND unchosen "${name}")
+        list(APPEND "unchosen_${group}" "${name}")
+        continue()
       endif()
       list(APPEND names "${name}")
       list(APPEND chosen "${definition}")
@@ -31,11 +47,29 @@ function(fl_write_kernel_table)
       set("access_${name}" "${CMAKE_MATCH_4}")
     endforeach()
   endforeach()
+  list(REMOVE_DUPLICATES groups)
   foreach(name IN LISTS ARG_ONLY)
     if(NOT name IN_LIST names)
       message(FATAL_ERROR "FLAMBEAU_KERNELS names \"${name}\", which no .def file has")
     endif()
   endforeach()
+  foreach(name IN LISTS ARG_GROUPS)
+    if(NOT name IN_LIST groups AND NOT name STREQUAL "all")
+      list(JOIN groups ", " known)
+      message(FATAL_ERROR "FLAMBEAU_GROUPS names \"${name}\", which no .def file has; there are ${known}")
+    endif()
+  endforeach()
+  set(left_out "")
+  if(ARG_GROUPS)
+    foreach(group IN LISTS groups)
+      if(unchosen_${group})
+        list(JOIN unchosen_${group} "\\0\"\n    \"" operators)
+        string(APPEND left_out "    \"${group}\\0\"\n    \"${operators}\\0\"\n    \"\\0\"\n")
+      endif()
+    endforeach()
+  endif()
+  set(fl_left_out "${left_out}" PARENT_SCOPE)
+  set(fl_groups "${groups}" PARENT_SCOPE)
 
   list(SORT names COMPARE STRING CASE SENSITIVE)
   set(runs "")
@@ -69,5 +103,15 @@ function(fl_write_kernel_table)
   endif()
   string(APPEND text "\nconst fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n")
   file(CONFIGURE OUTPUT "${ARG_OUTPUT}" CONTENT "${text}" @ONLY)
-  message(STATUS "flambeau: ${count} kernels")
+  set(fl_chosen_count "${count}" PARENT_SCOPE)
+endfunction()
+
+# Writes the C file that says which kernels the groups have that were left out: `left_out` is fl_left_out of a table.
+function(fl_write_left_out output left_out)
+  file(CONFIGURE OUTPUT "${output}" CONTENT "/* Written by kernel_table.cmake. */
+#include \"core/internal.h\"
+
+const char fl_left_out_kernels[] =
+${left_out}    \"\";
+" @ONLY)
 endfunction()

@@ -226,6 +226,10 @@ typedef struct fl_pool {
 /* Makes value `index` of a checked plan. Nonzero when the pool is too small. */
 int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *value);
 
+/* The groups that FLAMBEAU_GROUPS left out of the build, one string after the other: a group, its kernels, an empty one; at the end, an empty group. */
+extern const char fl_left_out_kernels[];
+/* The group of an operator that was left out with it; NULL of others. */
+const char *fl_find_left_out(const char *name, const char *overload);
 /* The kernel of an operator, NULL when no table has it. */
 const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload);
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);

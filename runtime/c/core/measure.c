@@ -8,18 +8,23 @@
 
 static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *registry, fl_error *error) {
   uint32_t missing = 0;
+  int has_group = 0;
   for (uint32_t i = 0; i < plan->operators.count; ++i) {
     const uint32_t table = fl_element(plan->file, plan->operators, i);
     const char *name = fl_child_string(plan->file, table, OPERATOR_NAME);
     const char *overload = fl_child_string(plan->file, table, OPERATOR_OVERLOAD);
     if (fl_find_operator(registry, name, overload) == NULL) {
+      const char *group = fl_find_left_out(name, overload);
       if (missing++ == 0) {
         FL_ERROR(error, FL_OPERATOR_MISSING, "method '%' calls operators that this runtime does not have: ", FL_TEXT(plan->name));
       }
       fl_append(error, missing > 1 ? ", %%%" : "%%%",
                 (const fl_item[]){FL_TEXT(name), FL_TEXT(overload[0] != 0 ? "." : ""), FL_TEXT(overload)});
+      fl_append(error, group == NULL ? "" : " (group %)", (const fl_item[]){FL_TEXT(group)});
+      has_group |= group != NULL;
     }
   }
+  fl_append(missing > 0 ? error : NULL, has_group ? "; FLAMBEAU_GROUPS of its build leaves these groups out" : "", NULL);
   return missing > 0 ? FL_OPERATOR_MISSING : FL_OK;
 }
 

@@ -35,6 +35,21 @@ const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name,
   return NULL;
 }
 
+const char *fl_find_left_out(const char *name, const char *overload) {
+  for (const char *group = fl_left_out_kernels; *group != 0; ++group) {
+    const char *kernel = group;
+    while (*(kernel += strlen(kernel) + 1) != 0) {
+      if (fl_compare_operator(name, overload, kernel) == 0) {
+        return group;
+      }
+    }
+    group = kernel;
+  }
+  return NULL;
+}
+
+const char *fl_left_out_group(const char *name) { return name == NULL ? NULL : fl_find_left_out(name, ""); }
+
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id) {
   for (size_t i = 0; i < registry->backend_count; ++i) {
     if (strcmp(registry->backends[i]->id, id) == 0) {

@@ -163,5 +163,7 @@ static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x <
 
 /* A row of a family's .def, expanded in the family's .c: the declaration of its kernel. */
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *context, fl_value *const *args, size_t count);
+/* The first row: the group of FLAMBEAU_GROUPS that has the family. */
+#define FL_GROUP(name)
 
 #endif

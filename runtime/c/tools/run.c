@@ -167,14 +167,17 @@ static void *allocate(size_t size) { return aligned_alloc(64, (size + 64) / 64 *
 static int fail_missing(const options *opts, const fl_program *program, uint32_t method) {
   char name[256];
   const char *separator = "";
+  int has_group = 0;
   fprintf(stderr, "flambeau-run: %s: method '%s' calls operators that this runtime does not have: ", opts->program, opts->method);
   for (uint32_t i = 0; fl_program_operator(program, method, i, name, sizeof name) > 0; ++i) {
     if (fl_find_kernel(NULL, name) == NULL) {
-      fprintf(stderr, "%s%s", separator, name);
+      const char *group = fl_left_out_group(name);
+      fprintf(stderr, group == NULL ? "%s%s" : "%s%s (group %s)", separator, name, group);
+      has_group |= group != NULL;
       separator = ", ";
     }
   }
-  fprintf(stderr, "\n");
+  fprintf(stderr, "%s\n", has_group ? "; FLAMBEAU_GROUPS of its build leaves these groups out" : "");
   return EXIT_PROGRAM;
 }
 

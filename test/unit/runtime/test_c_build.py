@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -59,6 +61,49 @@ def test_only_the_files_that_chosen_kernels_need_are_built(tmp_path: Path) -> No
     assert {"activation", "linear_systems", "conversion"} <= built and len(built - shared) < 8
     # Nothing that they call is missing.
     subprocess.run([CMAKE, "--build", tmp_path, "--target", "flambeau", "-j", "2"], check=True, capture_output=True)
+
+
+def chosen_kernels(folder: Path, *options: str) -> set[str]:
+    """The operators in the table of a build."""
+    configured(folder, *options)
+    return set(re.findall(r'^  \{"([^"]+)"', (folder / "kernel_table.c").read_text(), re.MULTILINE))
+
+
+def test_a_device_gets_the_groups_of_most_models_and_this_machine_all(tmp_path: Path) -> None:
+    device = chosen_kernels(tmp_path / "device", "-DCMAKE_SYSTEM_NAME=Generic")
+    assert {"aten::add.out", "aten::_softmax.out", "flambeau::weight_only_linear.out"} <= device
+    assert chosen_kernels(tmp_path / "host") - device >= {"aten::_linalg_svd.U", "aten::rand.out", "aten::_fft_c2c.out"}
+
+
+def test_operators_are_added_to_groups(tmp_path: Path) -> None:
+    random = chosen_kernels(tmp_path, "-DFLAMBEAU_GROUPS=random")
+    assert {"aten::rand.out", "aten::randn.out"} <= random and len(random) < 10
+    assert chosen_kernels(tmp_path, "-DFLAMBEAU_GROUPS=random", "-DFLAMBEAU_KERNELS=aten::relu.out") == random | {"aten::relu.out"}
+    assert chosen_kernels(tmp_path, "-DFLAMBEAU_GROUPS=", "-DFLAMBEAU_KERNELS=aten::relu.out") == {"aten::relu.out"}
+    refused = subprocess.run([CMAKE, "-S", SOURCE, "-B", tmp_path, "-DFLAMBEAU_GROUPS=rnd"], capture_output=True, text=True)
+    assert refused.returncode and 'FLAMBEAU_GROUPS names "rnd", which no .def file has; there are' in " ".join(refused.stderr.split())
+
+
+def test_what_needs_a_group_that_was_left_out_is_told_its_name(tmp_path: Path) -> None:
+    options = ["-DFLAMBEAU_GROUPS=special", "-DFLAMBEAU_BACKENDS=", "-DFLAMBEAU_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug"]
+    assert all("special_" in name or "erfc" in name for name in chosen_kernels(tmp_path, *options))
+    subprocess.run([CMAKE, "--build", tmp_path, "--target", "flambeau", "flambeau-run", "-j", "2"], check=True, capture_output=True)
+    program = SOURCE / "test" / "programs" / "linear.pte"
+    ran = subprocess.run([tmp_path / "flambeau-run", program], capture_output=True, text=True)
+    told = (
+        "method 'forward' calls operators that this runtime does not have: aten::permute_copy.out (group base), "
+        "aten::addmm.out (group nn), aten::relu.out (group nn); FLAMBEAU_GROUPS of its build leaves these groups out\n"
+    )
+    assert (ran.returncode, ran.stderr) == (4, f"flambeau-run: {program}: {told}")
+    script = (
+        "import sys; from flambeau.runtime import FlambeauError, Runtime; from flambeau.runtime.binding.library import CRequirements\n"
+        "program = Runtime.get().load_program(sys.argv[1]); meta = program.metadata(); meta._measure(CRequirements())\n"
+        "print(meta._error.text.decode())\n"
+        "try: program.load_method('forward')\nexcept FlambeauError as error: print(error)"
+    )
+    environment = os.environ | {"FLAMBEAU_LIBRARY": str(next(tmp_path.glob("libflambeau.[sd]*")))}
+    loaded = subprocess.run([sys.executable, "-c", script, program], check=True, capture_output=True, text=True, env=environment)
+    assert loaded.stdout == told * 2
 
 
 @pytest.fixture(scope="module")

@@ -152,6 +152,8 @@ typedef struct fl_registry {
 
 /* NULL when no table has the operator. */
 FL_API const fl_kernel *fl_find_kernel(const fl_registry *registry, const char *name);
+/* The group of an operator that the build of this library left out (FLAMBEAU_GROUPS); NULL of other operators. */
+FL_API const char *fl_left_out_group(const char *name);
 
 /* Exact sizes of the memories of a method. */
 typedef struct fl_requirements {
