@@ -1,6 +1,7 @@
 /* flambeau::conv2d: packed weights, channels last, bias, addend and activation in one pass. */
 #include "conv2d.h"
 
+#include "depthwise.h"
 #include "loops.h"
 #include "optional.h"
 

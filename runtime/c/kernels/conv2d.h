@@ -2,30 +2,13 @@
 #ifndef FLAMBEAU_KERNELS_CONV2D_H
 #define FLAMBEAU_KERNELS_CONV2D_H
 
-#include "gemm.h"
+#include "conv2d_operands.h"
 #include "loops.h"
-
-typedef struct fl_conv2d {
-  size_t batch, height, width, channels;
-  size_t out_height, out_width, out_channels;
-  size_t kernel_height, kernel_width;
-  size_t stride_height, stride_width;
-  size_t padding_height, padding_width;
-  size_t dilation_height, dilation_width;
-  const float *input;
-  const float *weight; /* packed B of k = kernel_height kernel_width channels; depthwise: [kernel][ceil(channels / 16) 16] */
-  const float *bias;   /* or NULL */
-  const float *addend; /* or NULL; may be `out` */
-  float *out;
-  fl_activation activation;
-} fl_conv2d;
 
 /* Bytes of scratch memory; depthwise convolution needs none. Uses the sizes only; with `bound`, enough for every smaller image and batch
  * too. SIZE_MAX / 2 when it is out of all bounds. */
 size_t fl_conv2d_scratch_size(const fl_conv2d *conv, int bound);
 void fl_conv2d_run(const fl_conv2d *conv, void *scratch);
-/* One filter per channel: out_channels == channels. */
-void fl_conv2d_depthwise(const fl_conv2d *conv);
 
 /* Output size along one dimension. Returns 0 for parameters that make no sense, or an empty result where the input is not. */
 int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, int64_t *out);

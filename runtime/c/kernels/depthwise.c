@@ -1,5 +1,5 @@
 /* Depthwise convolution, channels last: vectors along the channels, several neighbouring pixels at a time. */
-#include "conv2d.h"
+#include "depthwise.h"
 
 /* The data that one row of the output needs. */
 typedef struct row {

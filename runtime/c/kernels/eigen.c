@@ -2,7 +2,7 @@
  *
  * Reflections make the matrix a Hessenberg one, and QR steps with two shifts at once (Francis) make it triangular but for blocks of two
  * rows, one for each pair of conjugate eigenvalues (eigenvectors.c goes on from there). */
-#include "eigen.h"
+#include "eigenvectors.h"
 #include "spectral.def"
 
 #define MOST_STEPS 300

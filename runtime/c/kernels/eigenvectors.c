@@ -1,5 +1,5 @@
 /* The eigenvectors of a matrix that is triangular but for blocks of two rows, by substitution from the last row up. */
-#include "eigen.h"
+#include "eigenvectors.h"
 
 typedef struct pair {
   double re, im;

@@ -6,7 +6,7 @@
 
 #include "loops.h"
 #include "fft.def"
-#include "fft.h"
+#include "real_fft.h"
 
 /* As many lines are transformed side by side, one in each lane. */
 #define REAL double

@@ -2,7 +2,7 @@
  *
  * A packet is the real parts of so many numbers, then the imaginary ones. Lines are transformed factor by factor in Stockham's order, so that
  * nothing is permuted, and the steps of a prime factor p are sums of p products. `stride` is the distance between roots in their table. */
-#include "fft.h"
+#include "fft_number.h"
 
 /* A step of a factor of 4: `turn` is 1 or -1, the imaginary part of the root of a quarter turn. The first step multiplies by 1 alone. */
 static inline __attribute__((always_inline)) void step_by_4(const REAL *from, REAL *to, const fl_fft_number *roots, size_t stride, size_t done,

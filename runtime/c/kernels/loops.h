@@ -1,15 +1,15 @@
-/* Iteration over tensors: loop nests with strides, element-by-element computing with broadcasting and conversion, strided copies.
+/* Iteration over tensors: element-by-element computing with broadcasting and conversion, lines.
  *
  * In-place use: an elementwise kernel may be given an out whose storage is exactly that of an input of the same type, sizes and dim order.
  */
 #ifndef FLAMBEAU_KERNELS_LOOPS_H
 #define FLAMBEAU_KERNELS_LOOPS_H
 
-#include "dtype.h"
+#include "arguments.h"
+#include "nest.h"
+#include "scratch.h"
+#include "strided.h"
 
-/* Some views split two dimensions of a tensor. */
-#define FL_MAX_DIMS (FL_MAX_RANK + 2)
-#define FL_MAX_OPERANDS 4
 /* Elements that are converted at a time, at most, and the bytes that they may take together. */
 #define FL_BLOCK 256
 #define FL_BLOCKS_BYTES 4096
@@ -23,92 +23,9 @@ _Static_assert(FL_BLOCK * (8 + FL_COMPUTE_BYTES) <= FL_BLOCKS_BYTES, "one operan
 #define FL_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define FL_TENSOR_ARGUMENT(name, i)                                                 \
-  fl_tensor *name = fl_get_tensor(args[i]);                                         \
-  FL_CHECK(context, name != NULL && fl_dtype_size(name->dtype) > 0, "argument " #i " must be a tensor of a known type")
-#define FL_INT_ARGUMENT(name, i) \
-  int64_t name = 0;              \
-  FL_CHECK(context, fl_get_int(args[i], &name), "argument " #i " must be an integer")
-#define FL_REAL_ARGUMENT(name, i) \
-  double name = 0;                \
-  FL_CHECK(context, fl_get_real(args[i], &name), "argument " #i " must be a number")
-#define FL_INTS_ARGUMENT(name, number, i)   \
-  int64_t name[FL_MAX_RANK];                \
-  uint32_t number = 0;                      \
-  FL_CHECK(context, fl_get_ints(args[i], name, FL_MAX_RANK, &number), "argument " #i " must be a list of at most 16 integers")
-#define FL_TRY(expression)           \
-  do {                               \
-    fl_status try_ = (expression);   \
-    if (try_ != FL_OK) {             \
-      return try_;                   \
-    }                                \
-  } while (0)
-
-/* Wraps a possibly negative dimension; fails outside [-rank, rank), where rank 0 counts as 1. */
-static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t rank, uint8_t *wrapped) {
-  int64_t count = rank > 0 ? rank : 1;
-  FL_CHECK_NUMBERS(context, dim >= -count && dim < count, "dimension % is out of range for % dimensions", dim, rank);
-  *wrapped = (uint8_t)(dim < 0 ? dim + count : dim);
-  return FL_OK;
-}
-
-/* ---- working memory ---- */
-
-/* What is too large for the stack stands in scratch memory. A piece is aligned to 64 bytes; NULL when there is not enough left. */
-static inline void *fl_take(fl_context *context, size_t bytes) {
-  const size_t whole = (bytes + 63) / 64 * 64;
-  if (context->scratch_size < whole) {
-    return NULL;
-  }
-  char *const piece = context->scratch;
-  context->scratch = piece + whole;
-  context->scratch_size -= whole;
-  return piece;
-}
-
-/* Declares a pointer to working memory for `number` of a type. */
-#define FL_TAKE(type, name, number)                                      \
-  type *const name = fl_take(context, (size_t)(number) * sizeof(type));  \
-  if (name == NULL) {                                                    \
-    return FL_FAIL(context, FL_OUT_OF_MEMORY, "the kernel was given too little scratch memory"); \
-  }
-
-/* For a function that is called several times by one kernel: what it took is free again. */
-typedef struct fl_mark {
-  void *scratch;
-  size_t scratch_size;
-} fl_mark;
-
-static inline fl_mark fl_mark_scratch(const fl_context *context) { return (fl_mark){context->scratch, context->scratch_size}; }
-
-static inline void fl_release(fl_context *context, fl_mark mark) {
-  context->scratch = mark.scratch;
-  context->scratch_size = mark.scratch_size;
-}
-
-/* Bytes that fl_take uses for `number` of a type. */
-#define FL_TAKEN(type, number) (((number) * sizeof(type) + 63) / 64 * 64)
-
 /* Scratch memory of kernels that convert elements in blocks, and of kernels that hold up to four views and a nest. */
 size_t fl_blocks_scratch(fl_value *const *args, size_t count);
 size_t fl_views_scratch(fl_value *const *args, size_t count);
-
-/* ---- loop nests ---- */
-
-/* Loops over several operands at once. Strides are in bytes; operand 0 is the one written. */
-typedef struct fl_nest {
-  uint32_t sizes[FL_MAX_DIMS]; /* a tensor has at most 2^31 - 1 elements */
-  int64_t strides[FL_MAX_OPERANDS][FL_MAX_DIMS];
-  uint8_t rank;
-  uint8_t operands;
-} fl_nest;
-
-/* Adds an innermost dimension. Strides: one per operand. */
-void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides);
-/* Drops dimensions of size 1, orders the rest by the strides of operand `key` (largest outermost), merges those that make one run. */
-void fl_nest_simplify(fl_nest *nest, uint8_t key);
-/* Steps the outer `rank - inner` dimensions; `index` starts as zeros. Returns 0 after the last position. */
-int fl_nest_next(const fl_nest *nest, uint8_t inner, uint32_t *index, char **at);
 
 /* ---- elements in blocks ---- */
 
@@ -197,62 +114,5 @@ fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in);
 int fl_scalar_element(const fl_value *scalar, int8_t dtype, void *element);
 /* out[i] = a Scalar. */
 fl_status fl_fill_scalar(fl_context *context, fl_tensor *out, const fl_value *scalar);
-
-/* ---- strided copies ---- */
-
-/* A part of a tensor's storage, or the same elements in another arrangement. Strides in bytes, possibly 0 or negative. */
-typedef struct fl_view {
-  char *data;
-  int64_t sizes[FL_MAX_DIMS];
-  int64_t strides[FL_MAX_DIMS];
-  uint8_t rank;
-  uint8_t element; /* bytes */
-} fl_view;
-
-fl_view fl_view_of(const fl_tensor *tensor);
-/* The tensor's elements over the sizes that it must broadcast to. */
-fl_status fl_view_broadcast(fl_context *context, fl_view *view, const fl_tensor *tensor, uint8_t rank, const int32_t *sizes);
-/* Copies element by element; both have the same sizes and element size and do not overlap (unless they are the same view). */
-void fl_view_copy(const fl_view *to, const fl_view *from);
-/* Steps the outer `rank - inner` dimensions in logical order; `index` starts as zeros. Returns 0 after the last position. */
-int fl_view_next(const fl_view *view, uint8_t inner, uint32_t *index, char **at);
-/* Copies in logical (row-major) order between views of the same number of elements and possibly other shapes. */
-void fl_view_reshape(const fl_view *to, const fl_view *from);
-/* Takes a dimension of size 1 away. */
-void fl_view_drop_dim(fl_view *view, uint8_t dim);
-/* Keeps [start, start + length) of a dimension. */
-void fl_view_narrow(fl_view *view, uint8_t dim, int64_t start, int64_t length);
-/* Keeps one index of a dimension, which goes away; a negative index counts from the end. */
-fl_status fl_view_select(fl_context *context, fl_view *view, int64_t dim, int64_t index);
-/* Repeats one element of `element` bytes. */
-void fl_view_fill(const fl_view *to, const void *element);
-/* Fills n elements of `element` bytes with the one at `from`. */
-void fl_splat(size_t n, size_t element, void *to, const void *from);
-/* n elements of `element` bytes between strided places. */
-void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, const char *from, int64_t from_stride);
-/* Resizes out to the view's sizes; it must have the given type. */
-fl_status fl_resize_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
-/* The same, and copies. */
-fl_status fl_copy_out(fl_context *context, fl_tensor *out, const fl_view *from, int8_t dtype);
-
-static inline size_t fl_view_numel(const fl_view *view) {
-  size_t n = 1;
-  for (uint8_t i = 0; i < view->rank; ++i) {
-    n *= (size_t)view->sizes[i];
-  }
-  return n;
-}
-
-/* Reads an index element; the dtype must be int64 or int32. */
-static inline int64_t fl_index_at(const void *data, int8_t dtype) {
-  if (dtype == FL_INT64) {
-    int64_t x;
-    memcpy(&x, data, sizeof x);
-    return x;
-  }
-  int32_t x;
-  memcpy(&x, data, sizeof x);
-  return x;
-}
 
 #endif

@@ -1,5 +1,5 @@
 /* Loop nests over the dimensions of several operands. */
-#include "loops.h"
+#include "nest.h"
 
 void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides) {
   nest->sizes[nest->rank] = (uint32_t)size;

@@ -5,6 +5,7 @@
 #define REAL float
 #define LINES 16
 #include "fft_steps.h"
+#include "real_fft.h"
 
 /* As many numbers of all lines are put into lanes, and out of them, at a time: few cache lines of each. */
 #define BLOCK 8

@@ -1,5 +1,6 @@
 /* Copies between arrangements of the same elements. */
-#include "loops.h"
+#include "arguments.h"
+#include "strided.h"
 
 /* Side of the square blocks in which two dimensions are exchanged: 16 rows of one cache line. */
 #define TILE 16

@@ -1,6 +1,6 @@
 /* A matrix that is similar to a triangular one but for blocks of two rows: h = vᵀ a v, with the eigenvalues. */
-#ifndef FLAMBEAU_KERNELS_EIGEN_H
-#define FLAMBEAU_KERNELS_EIGEN_H
+#ifndef FLAMBEAU_KERNELS_EIGENVECTORS_H
+#define FLAMBEAU_KERNELS_EIGENVECTORS_H
 
 #include "spectral.h"
 

@@ -1,12 +1,8 @@
-/* What transforms of lines share. */
-#ifndef FLAMBEAU_KERNELS_FFT_H
-#define FLAMBEAU_KERNELS_FFT_H
+/* Transforms of lines of real numbers, and the roots of unity of all transforms. */
+#ifndef FLAMBEAU_KERNELS_REAL_FFT_H
+#define FLAMBEAU_KERNELS_REAL_FFT_H
 
-#include "loops.h"
-
-typedef struct fl_fft_number {
-  double re, im;
-} fl_fft_number;
+#include "fft_number.h"
 
 /* The n roots of unity, from 1 on, against the clock if `forward`. */
 void fl_fft_turns(fl_fft_number *roots, size_t n, int forward);

@@ -1,0 +1,22 @@
+/* The operands and sizes of a convolution of float images stored channels last. */
+#ifndef FLAMBEAU_KERNELS_CONV2D_OPERANDS_H
+#define FLAMBEAU_KERNELS_CONV2D_OPERANDS_H
+
+#include "gemm.h"
+
+typedef struct fl_conv2d {
+  size_t batch, height, width, channels;
+  size_t out_height, out_width, out_channels;
+  size_t kernel_height, kernel_width;
+  size_t stride_height, stride_width;
+  size_t padding_height, padding_width;
+  size_t dilation_height, dilation_width;
+  const float *input;
+  const float *weight; /* packed B of k = kernel_height kernel_width channels; depthwise: [kernel][ceil(channels / 16) 16] */
+  const float *bias;   /* or NULL */
+  const float *addend; /* or NULL; may be `out` */
+  float *out;
+  fl_activation activation;
+} fl_conv2d;
+
+#endif

@@ -1,0 +1,9 @@
+/* Convolution with one filter per channel: out_channels == channels. */
+#ifndef FLAMBEAU_KERNELS_DEPTHWISE_H
+#define FLAMBEAU_KERNELS_DEPTHWISE_H
+
+#include "conv2d_operands.h"
+
+void fl_conv2d_depthwise(const fl_conv2d *conv);
+
+#endif

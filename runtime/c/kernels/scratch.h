@@ -1,0 +1,42 @@
+/* The scratch memory of a kernel, taken in pieces. */
+#ifndef FLAMBEAU_KERNELS_SCRATCH_H
+#define FLAMBEAU_KERNELS_SCRATCH_H
+
+#include "dtype.h"
+
+/* What is too large for the stack stands in scratch memory. A piece is aligned to 64 bytes; NULL when there is not enough left. */
+static inline void *fl_take(fl_context *context, size_t bytes) {
+  const size_t whole = (bytes + 63) / 64 * 64;
+  if (context->scratch_size < whole) {
+    return NULL;
+  }
+  char *const piece = context->scratch;
+  context->scratch = piece + whole;
+  context->scratch_size -= whole;
+  return piece;
+}
+
+/* Declares a pointer to working memory for `number` of a type. */
+#define FL_TAKE(type, name, number)                                      \
+  type *const name = fl_take(context, (size_t)(number) * sizeof(type));  \
+  if (name == NULL) {                                                    \
+    return FL_FAIL(context, FL_OUT_OF_MEMORY, "the kernel was given too little scratch memory"); \
+  }
+
+/* For a function that is called several times by one kernel: what it took is free again. */
+typedef struct fl_mark {
+  void *scratch;
+  size_t scratch_size;
+} fl_mark;
+
+static inline fl_mark fl_mark_scratch(const fl_context *context) { return (fl_mark){context->scratch, context->scratch_size}; }
+
+static inline void fl_release(fl_context *context, fl_mark mark) {
+  context->scratch = mark.scratch;
+  context->scratch_size = mark.scratch_size;
+}
+
+/* Bytes that fl_take uses for `number` of a type. */
+#define FL_TAKEN(type, number) (((number) * sizeof(type) + 63) / 64 * 64)
+
+#endif
