@@ -1,5 +1,5 @@
-# Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size, and of each group of kernels in LIBRARY,
-# as it was built. Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
+# Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size; of what stays of it where all
+# programs are trusted; and of each group of kernels in LIBRARY, as it was built. Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
 #
 # A part is what the linker keeps of the library for it. Kernels call the shared files of kernels/, which are counted as part of the group base:
 # the size of another group is how much it adds to a library that has base.
@@ -55,6 +55,9 @@ endforeach()
 list(TRANSFORM roots REPLACE "^.*[ *](fl_[a-z_]+)\\($" "\\1")
 fl_linked_size(core "${roots}" "${CORE}")
 fl_report_size(core ${core})
+list(REMOVE_ITEM roots fl_program_load)
+fl_linked_size(trusted "${roots}" "${CORE}")
+fl_report_size(trusted ${trusted})
 fl_groups_size(base base)
 fl_report_size(base ${base})
 list(REMOVE_ITEM fl_groups base)

@@ -42,6 +42,14 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
 /* Appends `format` to what `error` says. */
 void fl_append(fl_error *error, const char *format, const fl_item *items);
 
+/* Says that nothing is wrong. */
+static inline void fl_clear(fl_error *error) {
+  if (error != NULL) {
+    error->status = FL_OK;
+    error->text[0] = 0;
+  }
+}
+
 /* Refuses a call of the library in which a pointer is NULL. */
 fl_status fl_refuse_null(fl_error *error);
 
@@ -54,7 +62,7 @@ void fl_append_location(fl_error *error, const char *lead, const fl_method *meth
 const char *fl_tag_name(uint8_t tag);
 const char *fl_dtype_name(int8_t dtype);
 
-/* ---- The file (verify.c, check.c, plan.c) ---- */
+/* ---- The file (header.c, plan.c) ---- */
 
 /* A vector of the file: position of its first element. */
 typedef struct fl_vector {
@@ -62,8 +70,8 @@ typedef struct fl_vector {
   uint32_t count;
 } fl_vector;
 
-/* Checks that everything the schema names lies within the flatbuffer. */
-fl_status fl_verify(const fl_program *program, fl_error *error);
+/* Makes `program` refer to a file, whose header is checked and nothing else (header.c). */
+fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_error *error);
 
 /* One method of the file. */
 typedef struct fl_plan {
@@ -125,10 +133,6 @@ void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *recor
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
 
-/* Reports what is wrong with an instruction. The numbers stand for the first % of `what` and for the second, if it has them. */
-fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
-/* Checks what a method says about itself (check.c). */
-fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
 
 /* ---- Methods (measure.c, build.c, method.c, execute.c) ---- */
 
@@ -237,7 +241,7 @@ void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, con
 /* Everything of fl_method_measure; `bytes` of the method without the delegates' memories in `own`. */
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
 
-/* ---- What instructions write (access.c) ---- */
+/* ---- Calls (call.c, access.c, settle.c) ---- */
 
 /* Whether a method can be used; NULL cannot. */
 static inline int fl_is_ready(const fl_method *method) { return method != NULL && method->program != NULL; }
@@ -251,6 +255,10 @@ const char *fl_instruction_name(const fl_instruction *instruction);
 fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
                     fl_error *error);
 
+/* The same of argument `i`, which is `value`. */
+fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, uint32_t i,
+                           const fl_value *value, fl_error *error);
+
 /* The letter of an argument; those of a delegate follow from how many outputs it has. Returns, which were checked to be outs, are not looked at: *. */
 char fl_letter(const fl_instruction *instruction, uint32_t i);
 /* The values that an argument stands for: the items of a list, or itself. */
@@ -261,10 +269,11 @@ static inline void fl_copy_value(fl_value *destination, const fl_value *source) 
   *destination = *source;
   destination->flags = flags;
 }
-/* Checks by the letters of its kernel that a call passes arguments of the right kinds, and returns its outs. */
-fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
-/* Finds out what may be written, and checks the access of each call whose arguments never change their place. */
-fl_status fl_check_method(fl_method *method, fl_error *error);
+static inline fl_tensor *fl_tensor_of(const fl_value *value) { return value != NULL && value->tag == FL_TENSOR ? value->as.tensor : NULL; }
+/* Whether an out lies on an operand, or gives it new sizes. */
+int fl_lies_on(const fl_tensor *out, const fl_tensor *operand);
+/* Finds out what is written, and checks the access of each call whose arguments never change their place. */
+fl_status fl_settle_method(fl_method *method, fl_error *error);
 /* Checks that a call writes only what it may: no constant, and no operand but where its kernel allows it. Takes a step of `work` for each pair of
  * tensors that it compares. */
 fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error);
@@ -275,9 +284,31 @@ void fl_begin_access(fl_method *method);
 /* Fails when an output has no memory. */
 fl_status fl_end_access(const fl_method *method, fl_error *error);
 
+/* ---- What only a file that is not trusted is checked for (checks/) ---- */
+
+/* Checks that everything the schema names lies within the flatbuffer (verify.c). */
+fl_status fl_verify(const fl_program *program, fl_error *error);
+/* Reports what is wrong with an instruction. The numbers stand for the first % of `what` and for the second, if it has them. */
+fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
+/* Checks what a method says about itself (check.c). */
+fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
+/* Checks by the letters of its kernel that a call passes arguments of the right kinds, and returns its outs (signature.c). */
+fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
+/* Checks that each output is written (outputs.c). */
+fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error);
 /* Checks that the memory plan keeps each value until it is read (liveness.c). The method's own arenas hold anything
  * afterwards; those that it shares stay. */
 fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error);
+
+/* These checks, by which fl_program_load has its programs checked later: the linker leaves them out of what only calls fl_program_load_trusted. */
+struct fl_checks {
+  fl_status (*plan)(const fl_plan *plan, fl_error *error);
+  fl_status (*signature)(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
+  fl_status (*outputs)(const fl_method *method, const fl_plan *plan, fl_error *error);
+  fl_status (*liveness)(fl_method *method, const fl_plan *plan, fl_error *error);
+};
+
+/* ---- State (state.c) ---- */
 
 /* The first content of planned memory: initial values where the file has some, zeros elsewhere. State of several methods stays if `keep_state`. */
 void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state);

@@ -1,46 +1,5 @@
-/* Loading a .pte file: the header, the segments, and every check that a file must pass. */
+/* Loading a .pte file that is not trusted: every check that a file must pass. */
 #include "core/schema.h"
-
-#define HEADER_AT 8u
-#define HEADER_SHORT 24u /* without the size of the segments */
-#define HEADER_LONG 32u
-
-static fl_status fl_read_header(fl_program *program, fl_error *error) {
-  const uint8_t *file = program->data;
-  const size_t size = program->size;
-  size_t flatbuffer = size;
-  program->segments = size;
-  program->segments_end = size;
-  if (size >= HEADER_AT + HEADER_LONG && memcmp(file + HEADER_AT, "eh00", 4) == 0) {
-    const uint32_t length = fl_read_u32(file + HEADER_AT + 4);
-    const uint64_t described = fl_read_u64(file + HEADER_AT + 8);
-    const uint64_t base = fl_read_u64(file + HEADER_AT + 16);
-    const uint64_t bytes = length >= HEADER_LONG ? fl_read_u64(file + HEADER_AT + 24) : 0;
-    if (length < HEADER_SHORT || described > size || described < HEADER_AT + length) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is truncated or damaged: it has % bytes, and its header speaks of %", FL_NUMBER(size),
-                      FL_NUMBER(described));
-    }
-    flatbuffer = (size_t)described;
-    if (base != 0) {
-      if (base < described || base > size || bytes > size - base) {
-        return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is truncated or damaged: it has % bytes, and its data needs % + %", FL_NUMBER(size),
-                        FL_NUMBER(base), FL_NUMBER(bytes));
-      }
-      program->segments = (size_t)base;
-      program->segments_end = length >= HEADER_LONG ? (size_t)(base + bytes) : size;
-    }
-  }
-  if (flatbuffer > INT32_MAX) {
-    return fl_report(error, FL_NOT_SUPPORTED, "the program without its segments has more than 2 GB", NULL);
-  }
-  program->flatbuffer_size = (uint32_t)flatbuffer;
-  program->root = fl_read_u32(file);
-  if (program->root < 8 || program->root > program->flatbuffer_size - 4) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is damaged: its root lies at byte % of %", FL_NUMBER(program->root),
-                    FL_NUMBER(program->flatbuffer_size));
-  }
-  return FL_OK;
-}
 
 /* Segments lie within the file, and whatever names a segment names one that exists. */
 static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
@@ -74,26 +33,15 @@ static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
   return FL_OK;
 }
 
+static const struct fl_checks checks = {fl_check_plan, fl_check_signature, fl_check_outputs, fl_check_liveness};
+
 fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl_error *error) {
-  if (program == NULL) {
-    return fl_refuse_null(error);
+  fl_status status = fl_open_file(program, data, size, error);
+  if (status != FL_OK) {
+    return status;
   }
-  memset(program, 0, sizeof *program);
-  program->data = (const uint8_t *)data;
-  program->size = size;
-  fl_status status = FL_OK;
-  if (data == NULL || (uintptr_t)data % 16 != 0) {
-    status = fl_report(error, FL_INVALID_ARGUMENT, "the program's memory is not aligned to 16 bytes", NULL);
-  } else if (size < 16 || memcmp(program->data + 4, "ET", 2) != 0) {
-    status = FL_ERROR(error, FL_INVALID_PROGRAM, "this is not a .pte file (% bytes, no \"ET12\" at byte 4)", FL_NUMBER(size));
-  } else if (memcmp(program->data + 4, "ET12", 4) != 0) {
-    status = fl_report(error, FL_NOT_SUPPORTED, "this .pte file is of another format version than ET12", NULL);
-  } else {
-    status = fl_read_header(program, error);
-  }
-  if (status == FL_OK) {
-    status = fl_verify(program, error);
-  }
+  program->checks = &checks;
+  status = fl_verify(program, error);
   if (status == FL_OK && fl_field_u32(program->data, program->root, PROGRAM_VERSION) > 0) {
     status = FL_ERROR(error, FL_NOT_SUPPORTED, "the program's schema version is %; this runtime knows version 0",
                       FL_NUMBER(fl_field_u32(program->data, program->root, PROGRAM_VERSION)));
@@ -109,9 +57,8 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   }
   if (status != FL_OK) {
     memset(program, 0, sizeof *program);
-  } else if (error != NULL) {
-    error->status = FL_OK;
-    error->text[0] = 0;
+  } else {
+    fl_clear(error);
   }
   return status;
 }

@@ -101,13 +101,14 @@ static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t tabl
   const fl_kernel *kernel =
       fl_find_operator(registry, fl_child_string(plan->file, target, OPERATOR_NAME), fl_child_string(plan->file, target, OPERATOR_OVERLOAD));
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
-  const fl_status status = fl_check_signature(plan, at, kernel, args, error);
+  const struct fl_checks *checks = plan->program->checks;
+  const fl_status status = checks == NULL ? FL_OK : checks->signature(plan, at, kernel, args, error);
   return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch, error);
 }
 
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error) {
   memset(need, 0, sizeof *need);
-  fl_status status = fl_check_plan(plan, error);
+  fl_status status = plan->program->checks == NULL ? FL_OK : plan->program->checks->plan(plan, error);
   if (status == FL_OK) {
     status = fl_check_operators(plan, registry, error);
   }

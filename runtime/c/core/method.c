@@ -215,19 +215,19 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   if (status != FL_OK) {
     return status;
   }
-  status = fl_check_method(method, error);
-  if (status == FL_OK) {
-    status = fl_check_liveness(method, &plan, error);
+  status = fl_settle_method(method, error);
+  if (status == FL_OK && program->checks != NULL) {
+    status = program->checks->outputs(method, &plan, error);
+  }
+  if (status == FL_OK && program->checks != NULL) {
+    status = program->checks->liveness(method, &plan, error);
   }
   if (status != FL_OK) {
     fl_method_destroy(method);
     return status;
   }
   fl_fill_arenas(method, &plan, memory->keep_state);
-  if (error != NULL) {
-    error->status = FL_OK;
-    error->text[0] = 0;
-  }
+  fl_clear(error);
   return FL_OK;
 }
 

@@ -65,8 +65,9 @@ void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
     }
     for (uint32_t other = 0; is_shared && !keep_state && other < fl_program_method_count(method->program); ++other) {
       fl_plan theirs;
+      const struct fl_checks *checks = method->program->checks;
       /* Nobody has looked at the other methods yet. */
-      if (fl_plan_open(method->program, other, &theirs) && fl_check_plan(&theirs, NULL) == FL_OK) {
+      if (fl_plan_open(method->program, other, &theirs) && (checks == NULL || checks->plan(&theirs, NULL) == FL_OK)) {
         fl_fill_state(method, &theirs, i + 1);
       }
     }

@@ -6,6 +6,7 @@
  */
 #include "convolution.h"
 #include "conv2d.h"
+#include "depthwise.h"
 #include "loops.h"
 #include "optional.h"
 

@@ -168,8 +168,54 @@ static void test_repeated_tables(void) {
   free(file);
 }
 
+/* A trusted program is measured, made and run as any other; its header and its caller are checked. */
+static void test_trusted(void) {
+  static const char *const names[] = {"linear", "dynamic", "legacy", "state", "siblings", "cond"};
+  loaded l;
+  fl_error error;
+  for (size_t n = 0; n < sizeof names / sizeof *names; ++n) {
+    fl_requirements need;
+    open_program(&l, names[n]);
+    CHECK(fl_method_measure(&l.program, 0, NULL, &l.need, &error) == FL_OK);
+    CHECK(fl_program_load_trusted(&l.program, l.file, l.size, &error) == FL_OK && error.text[0] == 0);
+    CHECK(fl_method_measure(&l.program, 0, NULL, &need, &error) == FL_OK);
+    CHECK(need.method == l.need.method && need.scratch == l.need.scratch && need.planned == l.need.planned && need.arenas == l.need.arenas);
+    provide(&l, 0);
+    CHECK(fl_method_init(&l.method, &l.program, 0, NULL, &l.memory, &error) == FL_OK);
+    CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
+    CHECK_TEXT(error, "input 0: it has not been set");
+    close_method(&l);
+  }
+  float x[6 * 8];
+  int32_t sizes[] = {6, 8};
+  float expected[6];
+  for (size_t i = 0; i < 6 * 8; ++i) {
+    x[i] = (float)i;
+  }
+  for (int is_trusted = 0; is_trusted < 2; ++is_trusted) {
+    open_program(&l, "dynamic");
+    if (is_trusted) {
+      CHECK(fl_program_load_trusted(&l.program, l.file, l.size, NULL) == FL_OK);
+    }
+    CHECK(fl_method_measure(&l.program, 0, NULL, &l.need, &error) == FL_OK);
+    provide(&l, 0);
+    CHECK(fl_method_init(&l.method, &l.program, 0, NULL, &l.memory, &error) == FL_OK);
+    set_floats(&l, 0, x, sizes, 2);
+    CHECK(fl_method_execute(&l.method, &error) == FL_OK);
+    if (is_trusted) {
+      CHECK(memcmp(expected, floats(&l, 0), sizeof expected) == 0);
+      CHECK(fl_program_load_trusted(&l.program, l.file, l.size - 64, &error) == FL_INVALID_PROGRAM);
+      CHECK_TEXT(error, "truncated");
+    } else {
+      memcpy(expected, floats(&l, 0), sizeof expected);
+    }
+    close_method(&l);
+  }
+}
+
 int main(void) {
   test_metadata();
+  test_trusted();
   test_long_messages();
   test_what_is_no_program();
   test_truncation();

@@ -24,12 +24,14 @@ DEFINITION = re.compile(r"^(?!static\b|typedef\b)[a-z][\w ]*[ *](fl_\w+)\([^;{}]
 
 @pytest.mark.parametrize("folder", ["core", "kernels"])
 def test_files_use_each_other_in_one_direction(folder: str):
-    texts = {path.stem: re.sub(r'/\*.*?\*/|"[^"\n]*"', "", path.read_text(), flags=re.DOTALL) for path in (C / folder).glob("*.c")}
+    texts = {path.stem: re.sub(r'/\*.*?\*/|"[^"\n]*"', "", path.read_text(), flags=re.DOTALL) for path in (C / folder).rglob("*.c")}
     defined = {name: file for file, text in texts.items() for name in DEFINITION.findall(text)}
     assert len(defined) > len(texts)
     uses = {file: {defined[name] for name in set(re.findall(r"\bfl_\w+", text)) & set(defined)} - {file} for file, text in texts.items()}
-    for path in [*(C / folder).glob("*.c"), *(C / folder).glob("*.h")]:  # x.h says what x.c has
-        uses.setdefault(path.stem, set()).update(set(re.findall(r'^#include "(?:\w+/)?(\w+)\.h"', path.read_text(), re.MULTILINE)) - {path.stem})
+    for path in [*(C / folder).rglob("*.c"), *(C / folder).rglob("*.h")]:  # x.h says what x.c has
+        uses.setdefault(path.stem, set()).update(
+            set(re.findall(r'^#include "(?:\w+/)?(\w+)\.h"', path.read_text(), re.MULTILINE)) - {path.stem}
+        )
     TopologicalSorter(uses).prepare()  # raises CycleError, which names the files
 
 

@@ -20,7 +20,7 @@
  *
  * Every function that can fail returns fl_status and says what happened in `error` (which may be NULL).
  *
- * Files are not trusted, and there is no way to switch that off. fl_program_load checks the whole structure of the file. fl_method_init proves that
+ * Files are not trusted, but those of fl_program_load_trusted. fl_program_load checks the whole structure of the file. fl_method_init proves that
  * each value lies in the memory that the program plans, and that a call whose arguments stay where they are writes no constant, no input in the
  * caller's memory, and no operand that its kernel still reads; where moves and views give arguments another place, each call is checked when it
  * runs. It also follows the method, without computing, and refuses a memory plan that loses a value which an instruction wrote before another
@@ -63,12 +63,17 @@ typedef struct fl_program { /* private */
   size_t segments_end;
   uint32_t flatbuffer_size; /* the part that describes the methods */
   uint32_t root;
+  const struct fl_checks *checks; /* NULL: the file is trusted */
 } fl_program;
 
 /* Checks a .pte file that lies in memory, aligned to 16 bytes, and makes `program` refer to it. The memory must stay and not change as long
  * as the program or a method of it is in use. FL_INVALID_PROGRAM: not a .pte file, truncated, or damaged. Time: linear in the file without
  * its weights. */
 FL_API fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl_error *error);
+/* The same for a file that fl_program_load of this version has accepted, and whose methods fl_method_init has, in bytes that nobody can have changed
+ * since, as of a signed firmware: checks the header alone. With any other file, what happens is undefined. A program that calls only this one is linked
+ * without the checks of files. What a caller does is checked in either case. */
+FL_API fl_status fl_program_load_trusted(fl_program *program, const void *data, size_t size, fl_error *error);
 
 FL_API uint32_t fl_program_method_count(const fl_program *program);
 /* NULL when there is no such method. */

@@ -1,0 +1,27 @@
+/* Whether each output has a content: from an instruction, itself or through another value in the same memory, or from the start. */
+#include "core/schema.h"
+
+fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error) {
+  uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
+  for (uint32_t i = 0; i < method->output_count; ++i) {
+    const fl_port *port = &method->outputs[i];
+    fl_tensor_record record;
+    uint32_t table = 0;
+    if (port->tensor == NULL || (port->value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0) {
+      continue;
+    }
+    (void)fl_plan_value(plan, (uint32_t)(port->value - method->values), &table);
+    fl_read_tensor(plan->file, table, &record);
+    int is_written = record.buffer != 0 || record.bytes == 0;
+    for (uint32_t j = 0; !is_written && work > 0 && j < method->value_count; ++j, --work) {
+      const fl_value *value = &method->values[j];
+      const fl_tensor *t = fl_tensor_of(value);
+      is_written = t != NULL && (value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0 && fl_lies_on(port->tensor, t);
+    }
+    if (!is_written) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': output %, value %, is written by no instruction", FL_TEXT(plan->name), FL_NUMBER(i),
+                      FL_NUMBER(port->value - method->values));
+    }
+  }
+  return FL_OK;
+}

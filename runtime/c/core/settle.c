@@ -1,0 +1,72 @@
+/* At init: finds out which values are written and which change their place, and checks each call whose arguments stay where they are. */
+#include "core/schema.h"
+
+/* Notes which values an instruction gives a content, and which it gives another place. */
+static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
+  if (instruction->kind == INSTRUCTION_MOVE) {
+    instruction->to.destination->flags |= FL_VALUE_WRITTEN | FL_VALUE_MOVES;
+  }
+  if (instruction->kind != INSTRUCTION_KERNEL && instruction->kind != INSTRUCTION_DELEGATE) {
+    return FL_OK;
+  }
+  for (uint32_t i = 0; i < instruction->count; ++i) {
+    const char letter = fl_letter(instruction, i);
+    fl_value *value = instruction->to.args[i];
+    uint32_t count = 0;
+    fl_value *const *items = letter == 'w' ? fl_items(&instruction->to.args[i], &count) : NULL;
+    for (uint32_t k = 0; k < count; ++k) {
+      if (items[k] != NULL) {
+        items[k]->flags |= FL_VALUE_WRITTEN;
+      }
+    }
+    if (letter == 'v') {
+      if ((value->as.tensor->flags & FL_TENSOR_READ_ONLY) != 0 || (value->flags & FL_VALUE_INPUT) != 0) {
+        return fl_refuse_access(method, at, instruction, FL_INVALID_PROGRAM, "is an input or a constant, and cannot become a view", i, value, error);
+      }
+      value->flags |= FL_VALUE_WRITTEN | FL_VALUE_MOVES;
+      value->as.tensor->flags = FL_TENSOR_VIEW;
+      value->as.tensor->data = NULL;
+    }
+  }
+  return FL_OK;
+}
+
+/* Whether a call passes only what stays where it is. */
+static int fl_is_settled(const fl_instruction *instruction) {
+  for (uint32_t i = 0; i < instruction->count; ++i) {
+    uint32_t count = 0;
+    fl_value *const *items = fl_items(&instruction->to.args[i], &count);
+    if ((instruction->to.args[i]->flags & FL_VALUE_MOVES) != 0) {
+      return 0;
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      const fl_tensor *t = fl_tensor_of(items[k]);
+      if (t != NULL && ((items[k]->flags & FL_VALUE_MOVES) != 0 || (t->flags & FL_TENSOR_VIEW) != 0 || t->data == NULL)) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+fl_status fl_settle_method(fl_method *method, fl_error *error) {
+  uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
+  fl_status status = FL_OK;
+  for (uint32_t i = 0; i < method->input_count; ++i) {
+    method->inputs[i].value->flags |= FL_VALUE_INPUT;
+  }
+  for (uint32_t i = 0; status == FL_OK && i < method->instruction_count; ++i) {
+    status = fl_mark_instruction(method, i, &method->instructions[i], error);
+  }
+  for (uint32_t i = 0; status == FL_OK && i < method->instruction_count; ++i) {
+    fl_instruction *instruction = &method->instructions[i];
+    if ((instruction->kind == INSTRUCTION_KERNEL || instruction->kind == INSTRUCTION_DELEGATE) && fl_is_settled(instruction)) {
+      status = fl_check_access(method, i, instruction, &work, error);
+      instruction->checked = 1;
+      if (status != FL_OK) {
+        fl_append_location(error, "; at ", method, i);
+      }
+    }
+  }
+  return status;
+}
