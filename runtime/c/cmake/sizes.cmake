@@ -1,5 +1,6 @@
 # Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size; of what stays of it where all
-# programs are trusted; and of each group of kernels in LIBRARY, as it was built. Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
+# programs are trusted; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas). Fails when a
+# part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
 #
 # A part is what the linker keeps of the library for it. Kernels call the shared files of kernels/, which are counted as part of the group base:
 # the size of another group is how much it adds to a library that has base.
@@ -58,13 +59,21 @@ fl_report_size(core ${core})
 list(REMOVE_ITEM roots fl_program_load)
 fl_linked_size(trusted "${roots}" "${CORE}")
 fl_report_size(trusted ${trusted})
+fl_linked_size(kernels fl_builtin_kernels "${LIBRARY}")
+fl_report_size(kernels ${kernels})
 fl_groups_size(base base)
-fl_report_size(base ${base})
-list(REMOVE_ITEM fl_groups base)
-list(SORT fl_groups)
-foreach(group IN LISTS fl_groups)
-  fl_groups_size(bytes base ${group})
-  math(EXPR bytes "${bytes} - ${base}")
+if(GROUPS STREQUAL "all")
+  set(groups ${fl_groups})
+else()
+  string(REPLACE "," ";" groups "${GROUPS}")
+endif()
+list(SORT groups)
+foreach(group IN LISTS groups)
+  set(bytes ${base})
+  if(NOT group STREQUAL "base")
+    fl_groups_size(bytes base ${group})
+    math(EXPR bytes "${bytes} - ${base}")
+  endif()
   fl_report_size(${group} ${bytes})
 endforeach()
 if(faults)
