@@ -55,23 +55,29 @@ from flambeau.frontends.torch_export.imported_operators import (
     restore,
 )
 from flambeau.frontends.torch_export.model_globals import Globals, GlobalState
-from flambeau.frontends.torch_export.node_locations import input_location, location, place
+from flambeau.frontends.torch_export.node_locations import DEBUG_HANDLE, input_location, location, number_calls, place, value_name
 from flambeau.frontends.torch_export.storage import Storages
 from flambeau.frontends.torch_export.values import Weights, tensor_type_of
 from flambeau.support.collector import collector_paused
 
 
 @collector_paused()
-def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], context: FlambeauContext, *, name: str = "forward") -> ModuleOp:
+def import_program(
+    source: ExportedProgram | Mapping[str, ExportedProgram],
+    context: FlambeauContext,
+    *,
+    name: str = "forward",
+    recorded: dict[str, ExportedProgram] | None = None,
+) -> ModuleOp:
     """The `aten` module of an exported program, or of several that become the methods of one module.
 
-    Weights and example inputs are not copied: the context keeps views of the program's tensors, which must stay unchanged while the
-    module is used. Methods share a global when it is the same tensor in both programs.
+    The context keeps views of weights and example inputs, which must stay unchanged. Programs share a global if it is one tensor in both.
 
     Args:
         source: a program, or programs by method name.
         context: receives the weights, and the example inputs that the programs bring.
         name: the method's name, for a single program.
+        recorded: receives the programs as they are imported, whose calls get debug handles; operations and values carry these.
 
     Raises:
         UnsupportedProgramError: lists everything that cannot be imported.
@@ -83,6 +89,8 @@ def import_program(source: ExportedProgram | Mapping[str, ExportedProgram], cont
     globals_ = Globals(Weights(context.blobs), reserved=set(programs))
     problems: list[Unsupported] = []
     methods = [_Method(method, program, globals_, problems) for method, program in programs.items()]
+    if recorded is not None:
+        recorded |= {method.name: number_calls(method.program) for method in methods}
     globals_.join_states()
     functions = [method.emit() for method in methods]
     if problems:
@@ -219,7 +227,7 @@ class _Method:
                 self.variables[node].value = POISON
         for node, state in loads:
             op = (GlobalLoadOp if state.is_mutable else GlobalLoadConstantOp)(state.symbol, state.type)
-            op.results[0].name_hint = _hint(state.symbol)
+            op.results[0].name_hint = value_name(state.symbol)
             self._emit(op)
             self.variables[node].value = op.results[0]
         return leaves
@@ -235,7 +243,7 @@ class _Method:
                 self.variables[node].value = POISON
             else:
                 item = self.block.insert_arg(kind, len(self.block.args))
-                item.name_hint = _hint(name)
+                item.name_hint = value_name(name)
                 item.location = input_location(node, name)
                 self.variables[node].value = self.arguments[node] = item
             return Leaf(name)
@@ -244,7 +252,7 @@ class _Method:
             return constant_leaf(name, value)
         if isinstance(value, torch.SymInt):
             item = self.block.insert_arg(i64, len(self.block.args))
-            item.name_hint = _hint(name)
+            item.name_hint = value_name(name)
             item.location = input_location(node, name)
             self.variables[node].value = symbolic_numbers.import_value(item, value, self.symbols, self._emit, name)
             return Leaf(name)
@@ -303,6 +311,7 @@ class _Method:
             self.variables[placeholder].value = value
         last = self.block.last_op
         for inner in found.program.steps:
+            inner.node.meta[DEBUG_HANDLE] = step.node.meta.get(DEBUG_HANDLE)
             self._emit_step(inner, found.inner.get(inner.node))
         first = self.block.first_op if last is None else last.next_op
         if first is not None:
@@ -471,7 +480,7 @@ class _Method:
         for item in (op, *checks):
             insert(item)
         for result in op.results:
-            result.name_hint = _hint(step.node.name)
+            result.name_hint = value_name(step.node.name, step.node.meta.get(DEBUG_HANDLE))
         if not checks:
             return list(op.results)
         return [item if item.type == kind else self._converted(item, kind, step) for item, kind in zip(op.results, types, strict=True)]
@@ -489,8 +498,3 @@ def _undecomposed(reasons: Sequence[str]) -> str | None:
 
 
 _HIDDEN_WRITE = "other tensors share the memory it writes to, in a way that cannot be written out of place; write to a clone()"
-
-
-def _hint(name: str) -> str | None:
-    name = name.replace(".", "_")
-    return name if SSAValue.is_valid_name(name) else None

@@ -8,8 +8,14 @@ from functools import cache
 
 import torch
 from torch import fx
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr, UnknownLoc
+from torch.export import ExportedProgram
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.ir import SSAValue
 
+from flambeau.passes.rewriting.locations import name_with_handle, with_handle
+
+DEBUG_HANDLE = "debug_handle"
+"""The key of a node's debug handle, as ExecuTorch has it."""
 _FRAME = re.compile(r'File "(?P<file>.+?)", line (?P<line>\d+)')
 _SLICE = re.compile(r"\.slice\([^)]*\)")
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
@@ -68,9 +74,24 @@ def _location(path: str, frame: tuple[str, int] | None) -> NameLoc:
     return NameLoc(StringAttr(path), line)
 
 
-def location(node: fx.Node, method: str) -> NameLoc:
-    """`loc("layers.0.attention"("model.py":12:0))`; operators of the model itself carry the method's name."""
-    return _location(module_path(node) or method, _frame_of(node))
+def location(node: fx.Node, method: str) -> LocationAttr:
+    """`loc("layers.0.attention"("model.py":12:0))`; with the debug handle, if any. The model itself has the method's name."""
+    return with_handle(_location(module_path(node) or method, _frame_of(node)), node.meta.get(DEBUG_HANDLE))
+
+
+def value_name(name: str, handle: int | None = None) -> str | None:
+    """The name of a value, from that of a node or a weight, with the debug handle of a call; None if IR cannot have such names."""
+    name = name_with_handle(name.replace(".", "_"), handle)
+    return name if SSAValue.is_valid_name(name) else None
+
+
+def number_calls(program: ExportedProgram) -> ExportedProgram:
+    """Gives each call of a program, and of the graphs inside of it, a debug handle of its own, from 1."""
+    graphs = (item.graph for item in program.graph_module.modules() if isinstance(item, fx.GraphModule))
+    calls = (node for graph in graphs for node in graph.nodes if node.op == "call_function")
+    for handle, node in enumerate(calls, 1):
+        node.meta[DEBUG_HANDLE] = handle
+    return program
 
 
 def input_location(node: fx.Node, name: str) -> NameLoc:

@@ -1,11 +1,17 @@
-"""Locations as text for people."""
+"""Locations: as text for people, and with the debug handles of the calls of an exported program.
+
+ExecuTorch's Inspector finds the node of an instruction by these numbers. An operation has the handle of its call in its location, whatever
+it is lowered to; a value has that of the call whose result it is in its name, also where several operations are fused into one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, LocationAttr, NameLoc
+from xdsl.ir import Attribute, SSAValue
+
+_MARK = "$"
 
 
 def describe_location(location: Attribute, without: str | None = None) -> str:
@@ -61,3 +67,33 @@ def file_positions(location: Attribute) -> Iterator[FileLineColLoc]:
             yield from file_positions(location.caller)
         case _:
             return
+
+
+def with_handle(location: LocationAttr, handle: int | None) -> LocationAttr:
+    """Returns the location with a handle: `fused<7>[…]`."""
+    return location if handle is None else FusedLoc(ArrayAttr([location]), IntegerAttr(handle, 64))
+
+
+def name_with_handle(name: str, handle: int | None) -> str:
+    """Returns the name of a value with a handle: `linear$7`."""
+    return name if handle is None else f"{name}{_MARK}{handle}"
+
+
+def handles_of(location: Attribute) -> Iterator[int]:
+    """Returns the handles that a location carries, in order."""
+    match location:
+        case FusedLoc(locations=ArrayAttr() as children):
+            if isinstance(handle := location.metadata, IntegerAttr):
+                yield handle.value.data
+            for child in children:
+                yield from handles_of(child)
+        case CallSiteLoc():
+            yield from handles_of(location.callee)
+        case _:
+            return
+
+
+def handle_of(value: SSAValue) -> int | None:
+    """Returns the handle in the name of a value."""
+    name, mark, handle = (value.name_hint or "").rpartition(_MARK)
+    return int(handle) if name and mark and handle.isdecimal() else None

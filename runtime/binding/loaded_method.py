@@ -143,6 +143,14 @@ class Method(ExplainsMembers):
         """
         if self._program.recorded is None or self._recording is not None:
             return self._execute(inputs, kwargs, nested, copy)
+        if self._program.debug_buffer_size:
+            with self.observe_values() as observation:
+                outputs = self._execute(inputs, kwargs, nested, copy)
+            if observation.error is not None:
+                what = f"{self._where}: a value cannot be kept: {observation.error}"
+                raise FlambeauError(Status.NOT_SUPPORTED, what) from observation.error
+            self._program.recorded.append(observation.events)
+            return outputs
         with self.record_events(self._room) as recording:
             try:
                 return self._execute(inputs, kwargs, nested, copy)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes
 from flambeau.runtime.binding.libraries import Options, add_backend, add_kernels, backend_names, kernel_names, read_options
-from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library
+from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library, whole_number
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
 from flambeau.runtime.binding.recording import Event
@@ -41,6 +41,7 @@ class Program(ExplainsMembers):
         shared_arenas: the memory of that state, by arena, once a method is loaded that needs it.
         shared_lock: held while a method with such state is executed.
         recorded: the events of each execution, if they are recorded for an ETDump; else None.
+        debug_buffer_size: how many bytes of values an ETDump may have; 0 keeps none.
     """
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
@@ -51,6 +52,7 @@ class Program(ExplainsMembers):
         self.shared_arenas: dict[int, Array] = {}
         self.shared_lock = Lock()
         self.recorded: list[Sequence[Event]] | None = None
+        self.debug_buffer_size = 0
         error = CError()
         address, size = self._memory.ctypes.data, self._memory.nbytes
         check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, f"{name}: " if name else "")
@@ -98,10 +100,11 @@ class Program(ExplainsMembers):
 
         Args:
             path: the `.etdp` file.
-            debug_buffer_path: for ExecuTorch's sake; there are no values to write.
+            debug_buffer_path: the file of the values, to which the ETDump refers, if any were kept.
 
         Raises:
-            FlambeauError: nothing was recorded, since the program was loaded without `enable_etdump`; or the file cannot be written.
+            FlambeauError: nothing was recorded, since the program was loaded without `enable_etdump`; the values have no file or are more
+                than `debug_buffer_size`; or a file cannot be written.
         """
         from flambeau.runtime.binding.recorded_runs import to_etdump
         from flambeau.runtime.etdump import write_etdump
@@ -109,10 +112,19 @@ class Program(ExplainsMembers):
         if self.recorded is None:
             text = "nothing was recorded for an ETDump: load the program with enable_etdump=True"
             raise FlambeauError(Status.INVALID_STATE, text)
+        values = bytearray()
+        dump = to_etdump(self.recorded, values)
+        if len(values) > self.debug_buffer_size:
+            text = f"the values take {len(values)} bytes, more than debug_buffer_size={self.debug_buffer_size}: load the program with more"
+            raise FlambeauError(Status.OUT_OF_RESOURCES, text)
+        if values and debug_buffer_path is None:
+            raise FlambeauError(Status.INVALID_ARGUMENT, "values were kept: name a file for them, debug_buffer_path")
         try:
-            Path(path).write_bytes(write_etdump(to_etdump(self.recorded)))
+            Path(path).write_bytes(write_etdump(dump))
+            if debug_buffer_path is not None:
+                Path(debug_buffer_path).write_bytes(values)
         except OSError as error:
-            raise FlambeauError(Status.ACCESS_FAILED, f"{fspath(path)}: {error.strerror or error}") from None
+            raise FlambeauError(Status.ACCESS_FAILED, f"{error.filename or fspath(path)}: {error.strerror or error}") from None
         self.recorded.clear()
 
     def release_pages(self) -> None:
@@ -210,6 +222,7 @@ class Runtime:
         backend_options: Mapping[str, Mapping[str, object]] | None = None,
         data_path: "DataPath | Sequence[DataPath] | None" = None,
         enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
     ) -> Program:
         """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
 
@@ -220,6 +233,8 @@ class Runtime:
                 know when a method is loaded.
             data_path: the `.ptd` file of the program's weights, or several. The program gets a copy of them.
             enable_etdump: whether executions are recorded, for `write_etdump_result_to_file`.
+            debug_buffer_size: how many bytes of values are recorded with them: of what each kernel and delegate gives, in each execution.
+                Executions are slower then. 0 records none.
 
         Raises:
             FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; there is no such backend; or the `.ptd`
@@ -227,6 +242,7 @@ class Runtime:
         """
         program = _load(data, read_options(backend_options), data_path)
         program.recorded = [] if enable_etdump else None
+        program.debug_buffer_size = whole_number(debug_buffer_size, 0, 2**63 - 1, "debug_buffer_size")
         return program
 
 

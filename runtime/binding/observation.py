@@ -1,12 +1,16 @@
 """What each instruction of a method computed, copied while the method is executed."""
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from flambeau.runtime.binding.arrays import from_tensor
 from flambeau.runtime.binding.library import CValue
 from flambeau.runtime.binding.metadata import ValueTag
+from flambeau.runtime.binding.recording import Event, EventKind
+from flambeau.runtime.manifest import kernel_rows
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -37,10 +41,12 @@ class CallValues:
 
     Attributes:
         position: the number of the instruction, over all chains.
+        event: the call, with what it computed.
     """
 
     position: int
     arguments: "tuple[Array | list[Array | None] | None, ...]"
+    event: Event
 
 
 class Observation:
@@ -48,19 +54,37 @@ class Observation:
 
     def __init__(self) -> None:
         self.calls: list[CallValues] = []
+        self.executions: list[Event] = []
+        """The executions as wholes."""
+        self._began: list[int] = []
         self.error: Exception | None = None
         """What went wrong in copying; nothing is kept from then on."""
         self.hook = _HOOK(self._see)
 
     def _see(self, _user: object, _method: object, pointer: Any) -> None:
         event: CEvent = pointer.contents
-        if not event.is_done or not event.args or event.status or self.error is not None:
+        if not event.is_done:
+            self._began.append(perf_counter_ns())
+            return
+        start, end = self._began.pop(), perf_counter_ns()
+        if event.status or self.error is not None:
             return
         try:
-            arguments = tuple(_argument(event.args[index].contents) for index in range(event.count))
-            self.calls.append(CallValues(event.position, arguments))
+            kind, name = EventKind(event.kind), (event.name or b"").decode(errors="replace")
+            if kind is EventKind.EXECUTE:
+                self.executions.append(Event(kind, name, None, None, start, end, 0))
+            elif event.args:
+                arguments = tuple(_argument(event.args[index].contents) for index in range(event.count))
+                values = _computed(kind, name, arguments, [ctypes.addressof(event.args[index].contents) for index in range(event.count)])
+                call = Event(kind, name, event.chain, event.instruction, start, end, 0, values)
+                self.calls.append(CallValues(event.position, arguments, call))
         except Exception as error:  # C cannot pass it on
             self.error = error
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The calls and the executions, in the order in which they ended."""
+        return sorted((*(call.event for call in self.calls), *self.executions), key=lambda event: event.end)
 
 
 def _argument(value: CValue) -> "Array | list[Array | None] | None":
@@ -70,6 +94,17 @@ def _argument(value: CValue) -> "Array | list[Array | None] | None":
         items = ctypes.cast(value.payload.list.items, ctypes.POINTER(ctypes.POINTER(CValue)))
         return [_tensor(items[index].contents) if items[index] else None for index in range(value.payload.list.count)]
     return None
+
+
+def _computed(
+    kind: EventKind, name: str, arguments: "tuple[Array | list[Array | None] | None, ...]", addresses: Sequence[int]
+) -> "tuple[Array, ...]":
+    """The tensors that a kernel of ours writes; all tensors of another kernel or of a delegate, whose outputs come last."""
+    row = kernel_rows().get(name) if kind is EventKind.KERNEL else None
+    access = row.access if row else "w" * len(arguments)
+    # The calling convention names an out again as what is returned.
+    written = {address: argument for address, argument, mode in zip(addresses, arguments, access, strict=False) if mode == "w"}
+    return tuple(argument for argument in written.values() if argument is not None and not isinstance(argument, list))
 
 
 def _tensor(value: CValue) -> "Array | None":

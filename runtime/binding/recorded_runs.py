@@ -1,9 +1,11 @@
 """Recorded executions as an ETDump."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import prod
 
+from flambeau.runtime.binding.arrays import DTYPE_CODES
 from flambeau.runtime.binding.recording import Event, EventKind
-from flambeau.runtime.etdump import ETDump, ProfileEvent, RunData
+from flambeau.runtime.etdump import DebugEvent, ETDump, ProfileEvent, RunData, Tensor, Value, ValueType
 from flambeau.runtime.etdump import Event as ETDumpEvent
 
 _NAMES = {
@@ -21,11 +23,23 @@ def event_name(event: Event) -> str:
     return _NAMES.get(event.kind) or f"native_call_{event.name.rpartition('::')[2]}"
 
 
-def to_etdump(runs: Iterable[Iterable[Event]]) -> ETDump:
-    """A run for each of `runs`. As in ExecuTorch's, events stand in the order in which they ended."""
-    return ETDump(run_data=tuple(RunData("Execute", events=tuple(map(_event, sorted(run, key=lambda event: event.end)))) for run in runs))
+def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) -> ETDump:
+    """A run for each of `runs`. As in ExecuTorch's, events stand in the order in which they ended, each before what it computed.
+
+    Args:
+        runs: the events of each execution.
+        values: receives the bytes of the values that events keep, to which the dump refers.
+    """
+    kept = bytearray() if values is None else values
+    return ETDump(run_data=tuple(RunData("Execute", events=tuple(_events(run, kept))) for run in runs))
 
 
-def _event(event: Event) -> ETDumpEvent:
-    chain, instruction = (-1, 0) if event.chain is None or event.instruction is None else (event.chain, event.instruction)
-    return ETDumpEvent(ProfileEvent(event_name(event), chain, instruction, start_time=event.start, end_time=event.end))
+def _events(run: Iterable[Event], values: bytearray) -> Iterator[ETDumpEvent]:
+    for event in sorted(run, key=lambda event: event.end):
+        chain, instruction = (-1, 0) if event.chain is None or event.instruction is None else (event.chain, event.instruction)
+        yield ETDumpEvent(ProfileEvent(event_name(event), chain, instruction, start_time=event.start, end_time=event.end))
+        for array in event.values:
+            strides = tuple(prod(array.shape[axis + 1 :]) for axis in range(array.ndim))
+            tensor = Tensor(DTYPE_CODES[array.dtype.name], array.shape, strides, len(values))
+            yield ETDumpEvent(debug_event=DebugEvent(chain, instruction, Value(ValueType.TENSOR, tensor=tensor)))
+            values += array.tobytes()

@@ -2,10 +2,14 @@
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from flambeau.runtime.binding.library import library, whole_number
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding.arrays import Array
 
 
 class EventKind(IntEnum):
@@ -30,6 +34,7 @@ class Event:
         start: when it began, in nanoseconds of a clock that only goes forward.
         end: when it ended.
         bytes: of the tensors that a kernel or a delegate reads and writes, at the sizes that they had.
+        values: the tensors that a kernel wrote, or all that a delegate was given and wrote, the outputs last; where values are kept.
     """
 
     kind: EventKind
@@ -39,6 +44,7 @@ class Event:
     start: int
     end: int
     bytes: int
+    values: "tuple[Array, ...]" = field(default=(), compare=False, repr=False)
 
     @property
     def nanoseconds(self) -> int:

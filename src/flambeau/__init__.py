@@ -17,10 +17,12 @@ if TYPE_CHECKING:
         ExecutorchBackendConfig,
         ExecutorchProgramManager,
         MemoryPlanningPass,
+        generate_etrecord,
         get_delegation_info,
         to_edge,
         to_edge_transform_and_lower,
     )
+    from flambeau.compiler.etrecord import ETRecord
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.dialects.schema.row import row
     from flambeau.frontends.interface import frontend
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BundledProgram": "flambeau.runtime.bundled_program",
     "CompileSpec": "flambeau.passes.delegation.partitioner",
+    "ETRecord": "flambeau.compiler.etrecord",
     "EdgeCompileConfig": "flambeau.compiler.edge_program",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
     "ExecutorchBackendConfig": "flambeau.compiler.edge_program",
@@ -59,6 +62,7 @@ _HOMES = {
     "Recipe": "flambeau.frontends.torch_quantization.recipe",
     "Runtime": "flambeau.runtime",
     "frontend": "flambeau.frontends.interface",
+    "generate_etrecord": "flambeau.compiler.edge_program",
     "get_delegation_info": "flambeau.compiler.edge_program",
     "interprets": "flambeau.runtime.interpreter.functions",
     "load_plugin": "flambeau.plugins.loader",
@@ -86,6 +90,9 @@ __all__ = [
     "quantize",
     "to_edge",
     "to_edge_transform_and_lower",
+    # What ExecuTorch's Inspector reads.
+    "ETRecord",
+    "generate_etrecord",
     # Programs with test cases.
     "BundledProgram",
     "MethodTestCase",

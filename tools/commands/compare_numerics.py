@@ -17,6 +17,7 @@ from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.options import split_choices
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.runtime.etdump import read_etdump
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
 from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
@@ -26,6 +27,7 @@ from flambeau.tools.semantics.numeric_errors import (
     Numerics,
     compare_values,
     method_of,
+    read_log,
     rounding_noise,
     run_device,
     run_eager,
@@ -59,11 +61,19 @@ def numerics_command(
     backends: Annotated[
         list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
     ] = None,
+    etdump: Annotated[
+        Path | None, typer.Option(metavar="FILE.etdp", help="judge the values that this ETDump logs, of a run on the same inputs")
+    ] = None,
+    debug_buffer: Annotated[Path | None, typer.Option(metavar="FILE", help="the values of --etdump")] = None,
     most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="show the N values with the greatest relative errors")] = 20,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
     """Compare every value that a stage of MODEL computes, and name the first operator that is wrong."""
+    if (etdump is None) != (debug_buffer is None):
+        raise StageError("--etdump and --debug-buffer go together: the file of events, and that of the values")
+    log = None if etdump is None or debug_buffer is None else (read_etdump(etdump.read_bytes()), debug_buffer.read_bytes())
+    stage = stage if log is None else DEVICE
     options = SemanticsOptions(tolerance, None if inputs is None else load_inputs(inputs), seed)
     context = FlambeauContext()
     console = stderr_console()
@@ -78,8 +88,11 @@ def numerics_command(
         leaves = inputs_for(method_of(reference, method), context, options)
         run = run_eager if chosen == EAGER else run_stage
         expected = run(reference, context, method, leaves)
-        judge = run_device if stage == DEVICE else run_stage
-        found = judge(_at(module, context, STAGES[-1] if stage == DEVICE else stage, road), context, method, leaves)
+        judged = _at(module, context, STAGES[-1] if stage == DEVICE else stage, road)
+        if log is not None:
+            found = read_log(judged, method, *log)
+        else:
+            found = (run_device if stage == DEVICE else run_stage)(judged, context, method, leaves)
         numerics = compare_values(expected, found, options, rounding_noise(reference, context, method, leaves))
     if json:
         print_json(_as_json(numerics, stage, chosen))

@@ -19,6 +19,8 @@ from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.interface import run_payload
 from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
 from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.etdump import ETDump
+from flambeau.runtime.inspector import logged_calls
 from flambeau.runtime.interpreter import InterpreterError, Leaf, interpret
 from flambeau.support.lazy import Array, np
 from flambeau.tools.semantics.computed_values import Computed, ValueRecorder, counterparts, results_of
@@ -145,6 +147,37 @@ def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: 
             values |= {slot: item for slot, item in zip(slots, items, strict=False) if item is not None}
         recorder.observe(op, [values[slot] for slot in results_of(op) if slot in values])
     return recorder.values
+
+
+def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list[Computed]:
+    """Every value that an ETDump logs of the first run of a method at the planned stage. Raises SemanticsError, ETDumpError.
+
+    Args:
+        module: the planned module of the program that ran.
+        method: the method that ran.
+        dump: the ETDump.
+        buffer: its debug buffer.
+    """
+    found = method_of(module, method)
+    assert isinstance(found, MethodOp)
+    steps = [op for op in found.instructions if not isinstance(op, LabelOp)]
+    runs = [calls for run in dump.run_data if (calls := logged_calls(run, buffer))]
+    if not runs:
+        raise SemanticsError("the ETDump has no values: load the program with enable_etdump=True and debug_buffer_size=BYTES")
+    recorder = ValueRecorder()
+    for call in runs[0]:
+        op = steps[call.instruction] if call.instruction < len(steps) else None
+        there = "nothing" if op is None else _event_name(op)
+        if op is None or there != call.name or call.chain:
+            what = f"instruction {call.instruction} is {call.name} there and {there} here"
+            raise SemanticsError(f"the ETDump is of another program: {what}; give the same model, --target and --backend")
+        recorder.observe(op, call.values[len(call.values) - len(results_of(op)) :])
+    return recorder.values
+
+
+def _event_name(op: Operation) -> str:
+    """The name that events of an instruction have in an ETDump."""
+    return f"native_call_{op.operator.data.rpartition('::')[2]}" if isinstance(op, CallOp) else "DELEGATE_CALL"
 
 
 def compare_values(

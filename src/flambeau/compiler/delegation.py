@@ -19,6 +19,7 @@ from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.partitioner import CompileSpec
 from flambeau.passes.rewriting.constants import blob_store
+from flambeau.passes.rewriting.locations import handle_of, handles_of
 from flambeau.runtime.interpreter.function_runner import named_data_of
 from flambeau.support.executorch_names import ExplainsMembers
 
@@ -54,6 +55,19 @@ class DelegationInfo(ExplainsMembers):
         return self.get_summary() + "\n".join(rows)
 
 
+@dataclass(frozen=True)
+class Handed:
+    """What a partition held when it was handed over: how many operations of each operator, and the debug handles of each operation."""
+
+    operators: Counter[str]
+    handles: tuple[tuple[int, ...], ...]
+
+
+def _handles(op: SchemaOp) -> tuple[int, ...]:
+    named = (handle for result in op.results if (handle := handle_of(result)) is not None)
+    return tuple(dict.fromkeys((*handles_of(op.location), *named)))
+
+
 def operators_in(op: Operation) -> Counter[str]:
     """The number of operations of each operator inside of an operation."""
     return Counter(item.name for item in op.walk() if isinstance(item, SchemaOp))
@@ -61,24 +75,25 @@ def operators_in(op: Operation) -> Counter[str]:
 
 @dataclass(frozen=True)
 class HandOver(ModulePass):
-    """Gives the partitions of backends their compile specs, by the identifiers of these, and notes the operators in each partition."""
+    """Gives the partitions of backends their compile specs, by the identifiers of these, and notes what is in each partition."""
 
     name = "hand-over"
     specs: Mapping[str, Sequence[CompileSpec]]
-    operators: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    handed: dict[str, Handed] = field(default_factory=dict[str, Handed])
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         for partition in op.body.block.ops:
             if isinstance(partition, PartitionOp) and partition.backend.data in self.specs:
-                self.operators[partition.sym_name.data] = operators_in(partition)
+                handles = tuple(_handles(item) for item in partition.walk() if isinstance(item, SchemaOp))
+                self.handed[partition.sym_name.data] = Handed(operators_in(partition), handles)
                 if specs := self.specs[partition.backend.data]:
                     name, blobs = partition.sym_name.data, blob_store(ctx)
                     given = compile_specs({spec.key: spec_value(name, spec.key, spec.value, blobs) for spec in specs})
                     partition.specs = DictionaryAttr({**(partition.specs.data if partition.specs else {}), **given.data})
 
 
-def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[str, Counter[str]]) -> DelegationInfo:
+def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[str, Handed]) -> DelegationInfo:
     """Counts the operators of a module at the edge level.
 
     Args:
@@ -95,7 +110,8 @@ def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[s
             outside += operators_in(op)
         elif isinstance(op, PartitionOp | PayloadOp):
             subgraphs += 1
-            inside += known.get(op.sym_name.data) or _operators_of(op, named_data, context)
+            found = known.get(op.sym_name.data)
+            inside += _operators_of(op, named_data, context) if found is None else found.operators
     operators = {name: DelegationBreakdown(name, inside[name], outside[name]) for name in sorted(inside.keys() | outside.keys())}
     return DelegationInfo(subgraphs, inside.total(), outside.total(), operators)
 

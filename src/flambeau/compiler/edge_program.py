@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.compiler.delegation import DelegationInfo, HandOver, count_delegated
+from flambeau.compiler.delegation import DelegationInfo, Handed, HandOver, count_delegated
+from flambeau.compiler.etrecord import ETRecord, InstructionMaps, instruction_maps
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
@@ -104,12 +104,14 @@ class ExecutorchProgramManager(ExplainsMembers):
     Attributes:
         parts: the parts of the `.pte`, without copies of weights.
         tensor_data: the bytes of the `.ptd` files with its external constants, by their names without `.ptd`.
+        edge: the program at the edge level that it was made of.
     """
 
     parts: Sequence[bytes | memoryview]
     module: ModuleOp
     context: FlambeauContext
     tensor_data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    edge: EdgeProgramManager | None = None
 
     @property
     def buffer(self) -> bytes:
@@ -129,6 +131,31 @@ class ExecutorchProgramManager(ExplainsMembers):
     def memory(self) -> dict[str, MemoryReport]:
         """The planned memory of each method."""
         return memory_reports(self.module, self.context)
+
+    @cached_property
+    def _maps(self) -> InstructionMaps:
+        return instruction_maps(self.module, {} if self.edge is None else self.edge.delegated)
+
+    @property
+    def debug_handle_map(self) -> dict[str, dict[int, list[int]]]:
+        """The debug handles of each instruction, by method and number; empty without `generate_etrecord=True`."""
+        return self._maps.debug_handle_map
+
+    @property
+    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+        """The backend and the operators of each call of a delegate, by method and number of the instruction."""
+        return self._maps.delegate_map
+
+    @property
+    def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
+        """The number of tensors that each instruction gives, by method and number."""
+        return self._maps.instruction_id_to_num_outs_map
+
+    def get_etrecord(self) -> ETRecord:
+        """The record of how the program was compiled. Raises ValueError where `to_edge` was not told to keep one."""
+        if self.edge is None or self.edge.recorded is None:
+            raise ValueError("there is no ETRecord: say to_edge(..., generate_etrecord=True)")
+        return ETRecord(self.edge.recorded, self._maps)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the `.pte` file."""
@@ -155,7 +182,7 @@ class ExecutorchProgramManager(ExplainsMembers):
         return program_html(self.module, self.memory, sum(map(len, self.parts)))
 
 
-_NONE_YET: Mapping[str, Counter[str]] = {}
+_NONE_YET: Mapping[str, Handed] = {}
 
 
 class EdgeProgramManager(ExplainsMembers):
@@ -165,13 +192,20 @@ class EdgeProgramManager(ExplainsMembers):
     """
 
     def __init__(
-        self, module: ModuleOp, context: FlambeauContext, options: PipelineOptions, delegated: Mapping[str, Counter[str]] = _NONE_YET
+        self,
+        module: ModuleOp,
+        context: FlambeauContext,
+        options: PipelineOptions,
+        delegated: Mapping[str, Handed] = _NONE_YET,
+        recorded: Mapping[str, ExportedProgram] | None = None,
     ):
         self.module = module
         self.context = context
         self.options = options
         self.delegated = delegated
-        """The operators that delegates were made of, by the names of these."""
+        """What delegates were made of, by their names."""
+        self.recorded = recorded
+        """The programs as they were imported, for an ETRecord; None without `generate_etrecord=True`."""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -184,7 +218,7 @@ class EdgeProgramManager(ExplainsMembers):
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self.options, self.delegated)
+        return EdgeProgramManager(module, self.context, self.options, self.delegated, self.recorded)
 
     @explains_arguments
     def to_backend(
@@ -219,7 +253,7 @@ class EdgeProgramManager(ExplainsMembers):
         compilation.external = _external(config)
         parts = compilation.emit_parts()
         tensor_data = {} if compilation.external is None else compilation.external.encoded()
-        return ExecutorchProgramManager(parts, compilation.module, self.context, tensor_data)
+        return ExecutorchProgramManager(parts, compilation.module, self.context, tensor_data, self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""
@@ -243,6 +277,7 @@ def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
     """Brings exported programs to the edge level.
 
@@ -250,13 +285,14 @@ def to_edge(
         programs: a program, or several by method name.
         constant_methods: further methods, which take nothing and return these values: numbers, strings, tensors, lists of them.
         compile_config: the target, and what to keep whole.
+        generate_etrecord: whether `to_executorch().get_etrecord()` gives a record for the Inspector.
 
     Raises:
         ValueError: no program is given.
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: lists the operators that have no form in Core ATen.
     """
-    return _to_edge(programs, constant_methods, compile_config, ())
+    return _to_edge(programs, constant_methods, compile_config, (), {} if generate_etrecord else None)
 
 
 def _to_edge(
@@ -264,6 +300,7 @@ def _to_edge(
     constant_methods: Mapping[str, object] | None,
     compile_config: EdgeCompileConfig | None,
     backends: tuple[str, ...],
+    recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
     """A program at the edge level, in which the operators that backends want whole are so."""
     from flambeau.frontends.torch_export import export_constants, import_program
@@ -284,14 +321,14 @@ def _to_edge(
     if both := named.keys() & (constant_methods or {}).keys():
         raise ValueError(f"to_edge: {', '.join(sorted(both))} is among programs and among constant_methods")
     context = FlambeauContext()
-    module = import_program(named | export_constants(constant_methods or {}), context)
+    module = import_program(named | export_constants(constant_methods or {}), context, recorded=recorded)
     options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
     bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
     compilation = Compilation(module, context, replace(options, backends=backends, bounds=bounds))
     compilation.to("core")
     compilation.options = options
     compilation.to("edge")
-    return EdgeProgramManager(module, context, options)
+    return EdgeProgramManager(module, context, options, recorded=recorded and {name: recorded[name] for name in named})
 
 
 @explains_arguments
@@ -301,6 +338,7 @@ def to_edge_transform_and_lower(
     partitioner: str | Partitioner | Sequence[str | Partitioner] | None = None,
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
     """`to_edge`, then `transform`, then `to_backend`.
 
@@ -310,11 +348,12 @@ def to_edge_transform_and_lower(
         partitioner: the name of a backend, or one with its options, or several of these, the first choice first.
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
+        generate_etrecord: as for `to_edge`.
     """
     is_list = isinstance(partitioner, Sequence) and not isinstance(partitioner, str)
     given = cast("Sequence[object]", [] if partitioner is None else partitioner if is_list else [partitioner])
     chosen = [_partitioner(item) for item in given]
-    edge = _to_edge(programs, constant_methods, compile_config, tuple(item.backend for item in chosen))
+    edge = _to_edge(programs, constant_methods, compile_config, tuple(item.backend for item in chosen), {} if generate_etrecord else None)
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
     return _delegated(edge, chosen) if chosen else edge
@@ -331,7 +370,7 @@ def _delegated(
     assert isinstance(partition, PartitionPass)
     handing_over = HandOver({find_choice(item.backend).backend.identifier: item.compile_specs for item in chosen})
     found = edge.transform([partition.keeping(unless), handing_over, *rest])
-    return EdgeProgramManager(found.module, edge.context, edge.options, {**edge.delegated, **handing_over.operators})
+    return EdgeProgramManager(found.module, edge.context, edge.options, {**edge.delegated, **handing_over.handed}, edge.recorded)
 
 
 def _partitioner(given: object) -> Partitioner:
@@ -353,6 +392,25 @@ def _texts(given: object) -> tuple[str, ...]:
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")
     return cast("tuple[str, ...]", tuple(items))
+
+
+@explains_arguments
+def generate_etrecord(
+    et_record: str | PathLike[str] | IO[bytes], edge_dialect_program: EdgeProgramManager, executorch_program: ExecutorchProgramManager
+) -> None:
+    """Writes the ETRecord of a program: `executorch_program.get_etrecord().save(et_record)`.
+
+    Args:
+        et_record: the file, or where to write it.
+        edge_dialect_program: the program at the edge level, of `to_edge(..., generate_etrecord=True)`.
+        executorch_program: what its `to_executorch` gave.
+
+    Raises:
+        ValueError: the programs do not belong together, or `to_edge` was not told to keep a record.
+    """
+    if executorch_program.edge is not edge_dialect_program:
+        raise ValueError("generate_etrecord: the finished program is not one that to_executorch of this edge program gave")
+    executorch_program.get_etrecord().save(et_record)
 
 
 @explains_arguments

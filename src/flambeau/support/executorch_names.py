@@ -12,7 +12,6 @@ from flambeau.support.suggestions import did_you_mean
 
 INSTEAD = {
     # Modules.
-    "devtools": "flambeau has BundledProgram; flambeau inspect and profile show a program, --check-semantics finds a wrong pass",
     "exir": "its names are those of flambeau itself: from flambeau import to_edge, EdgeCompileConfig, ExecutorchBackendConfig",
     "extension": "flambeau.runtime loads programs",
     "partition": "a backend's own package in flambeau.backends has its partitioner",
@@ -34,14 +33,13 @@ INSTEAD = {
     "save_pte_program": "edge.to_executorch().save(path)",
     "load": "torch.export.load reads a .pt2, and flambeau compile takes the file itself",
     "save": "torch.export.save writes a .pt2; the results of to_edge and to_executorch have a method save",
+    "devtools": "flambeau has BundledProgram, ETRecord and generate_etrecord, and flambeau.runtime.inspector an Inspector",
     # Partitioners, quantizers, passes.
     "ToOutVarPass": "the pass convert-edge-to-exec chooses the kernels of the target",
     "OpenvinoPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     "XnnpackPartitioner": "import it from the backend's own package in flambeau.backends, or say the backend's name",
     # executorch.devtools
-    "ETRecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
-    "Inspector": "flambeau inspect shows a program; flambeau profile, its times, and writes the ETDump that Inspector reads",
-    "generate_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
+    "Inspector": "from flambeau.runtime.inspector import Inspector",
     # executorch.export
     "AOQuantizationConfig": "prepare_pt2e and convert_pt2e of torchao, before torch.export.export",
     "BackendRecipeProvider": "a target: the page of plug-ins shows how to write one",
@@ -76,13 +74,20 @@ INSTEAD = {
     "EdgeProgramManager.config_methods": "methods names these as well",
     "EdgeProgramManager.exported_program": "module is the IR, and print shows it",
     "ExecutorchProgramManager.config_methods": "methods names these as well",
-    "ExecutorchProgramManager.debug_handle_map": "each operation of module has its place in the model as its location",
-    "ExecutorchProgramManager.delegate_map": "each operation of module has its place in the model as its location",
     "ExecutorchProgramManager.dump_executorch_program": "print(program), or flambeau inspect FILE.pte",
     "ExecutorchProgramManager.executorch_program": "module is the program as IR, and print shows it",
     "ExecutorchProgramManager.exported_program": "module is the program as IR, and print shows it",
-    "ExecutorchProgramManager.get_etrecord": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
-    "ExecutorchProgramManager.instruction_id_to_num_outs_map": "module is the program as IR, and print shows it",
+    "ETRecord.add_edge_dialect_program": "to_edge(..., generate_etrecord=True) keeps the program",
+    "ETRecord.add_executorch_program": "get_etrecord() of what to_executorch gives has what is known of it",
+    "ETRecord.add_exported_program": "to_edge(..., generate_etrecord=True) keeps the program",
+    "ETRecord.add_extra_export_modules": "torch.export.save writes further programs",
+    "ETRecord.copy": "copy.copy",
+    "Inspector.get_op_list": "event_blocks has the events, whose op_types name operators",
+    "Inspector.get_vgf_neural_statistics": "there is no backend for VGF",
+    "Inspector.write_tensorboard_artifact": "flambeau profile --trace writes what Perfetto opens",
+    "Inspector.to_dataframe": "pandas.DataFrame(inspector.rows())",
+    "Inspector.calculate_numeric_gap": "flambeau numerics MODEL --etdump FILE --debug-buffer FILE compares every value",
+    "Inspector.get_exported_program": "torch.export.export gives it, and the ETRecord keeps it for ExecuTorch's Inspector",
     "Method.call": "execute(inputs)",
     "Method.get_attribute": "state[name] reads a mutable buffer, and state[name] = value writes it",
     "Method.get_outputs": "execute(inputs) returns the outputs",
@@ -102,12 +107,12 @@ INSTEAD = {
     "Program.plan_execute": "load_method(name) makes everything ready",
     "Program.run_method": "load_method(name).execute(inputs)",
     # Arguments.
-    "to_edge(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
-    "to_edge_transform_and_lower(generate_etrecord)": 'edge.save("edge.mlir") keeps the IR, with the line of the model of each operation',
     "EdgeCompileConfig(_check_ir_validity)": "leave it out, the IR is always verified, after each pass",
     "EdgeCompileConfig(_core_aten_ops_exception_list)": "preserve_ops keeps operators whole",
     "EdgeCompileConfig(_skip_dim_order)": "leave it out, the target decides the layouts",
     "EdgeCompileConfig(_use_edge_ops)": "leave it out, programs always reach the edge level",
+    "generate_etrecord(exported_program)": "leave it out, to_edge(..., generate_etrecord=True) keeps the program",
+    "generate_etrecord(extra_recorded_export_modules)": "leave it out, torch.export.save writes further programs",
     "get_delegation_info(graph_module)": "get_delegation_info takes what to_backend gives, as its only argument",
     "OpenvinoPartitioner(op_names_to_skip)": "edge.to_backend(partitioner, no_delegate=[...]) keeps operators and modules",
     "OpenvinoPartitioner(op_types_to_skip)": "edge.to_backend(partitioner, no_delegate=[...]) keeps operators and modules",
@@ -136,7 +141,6 @@ INSTEAD = {
     "MemoryPlanningPass(alloc_mutable_buffers)": "leave it out, state is always planned",
     "MemoryPlanningPass(allow_lifetime_and_storage_overlap)": "leave it out, the pass reuse-storage lets tensors overlap",
     "MemoryPlanningPass(share_mutable_buffers)": "leave it out, methods share the state of one buffer always",
-    "Runtime.load_program(debug_buffer_size)": "leave it out, flambeau run --engine numpy runs the program where values can be seen",
 }
 """What to use instead, by `name`, `Class.member`, or `function(argument)`."""
 

@@ -300,7 +300,7 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
             lambda: edge.transform(["canonicalize", "cse"]),
         ),
         ("no argument '_use_edge_ops', which ExecuTorch has: ", TypeError, lambda: made(_use_edge_ops=True)),
-        ("no attribute 'delegate_map', which ExecuTorch has: ", AttributeError, lambda: edge.to_executorch().delegate_map),
+        ("no attribute 'executorch_program', which", AttributeError, lambda: edge.to_executorch().executorch_program),
         ("compile_config is a flambeau.EdgeCompileConfig, not executorch's", TypeError, lambda: configured(stock.EdgeCompileConfig())),
         ("to_edge: constant_methods is a dict of values by method name, not flambeau's", TypeError, lambda: to_edge(exported, misplaced())),
         ("a flambeau.ExecutorchBackendConfig, not executorch's", TypeError, lambda: finished(stock.ExecutorchBackendConfig())),

@@ -21,15 +21,19 @@ import flambeau
 import flambeau.runtime
 from flambeau.backends.xnnpack import XnnpackPartitioner
 from flambeau.compiler import delegation, edge_program
+from flambeau.runtime.inspector import Inspector
 from flambeau.support.executorch_names import INSTEAD
 
 portable_lib: Any = import_module("executorch.extension.pybindings.portable_lib")
+stock_devtools: Any = import_module("executorch.devtools")
 stock_runtime: Any = executorch.runtime
 stock_xnnpack: Any = StockXnnpackPartitioner
 
 PAIRS: list[tuple[type[Any], type[Any]]] = [
     (executorch.exir.EdgeProgramManager, flambeau.EdgeProgramManager),
     (executorch.exir.ExecutorchProgramManager, flambeau.ExecutorchProgramManager),
+    (stock_devtools.Inspector, Inspector),
+    (stock_devtools.ETRecord, flambeau.ETRecord),
     (stock_partitioner.Partitioner, flambeau.Partitioner),
     (stock_delegation.DelegationBreakdown, delegation.DelegationBreakdown),
     (stock_delegation.DelegationInfo, delegation.DelegationInfo),
@@ -60,6 +64,7 @@ FUNCTIONS: list[tuple[Any, Any]] = [
     (stock_passes.MemoryPlanningPass.__init__, flambeau.MemoryPlanningPass),
     (stock_xnnpack.__init__, XnnpackPartitioner),
     (stock_delegation.get_delegation_info, flambeau.get_delegation_info),
+    (stock_devtools.generate_etrecord, flambeau.generate_etrecord),
     (stock_runtime.Runtime.load_program, flambeau.Runtime.load_program),
     (stock_runtime.Program.load_method, flambeau.runtime.Program.load_method),
     (stock_runtime.Method.execute, flambeau.runtime.Method.execute),

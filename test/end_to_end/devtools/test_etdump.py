@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,8 @@ from executorch.devtools import Inspector
 from executorch.devtools.etdump import schema_flatcc
 from executorch.devtools.etdump.serialize import deserialize_from_etdump_flatcc
 from executorch.devtools.inspector import TimeScale
-from models import Model, digits_cnn, lstm_classifier, minilm
+from profiled_models import MODELS
 from runtime_programs import stock
-from torch import Tensor, nn
-from torch._higher_order_ops import map as higher_order_map
 
 from flambeau import to_edge, to_edge_transform_and_lower
 from flambeau.compiler.program_profile import Profile, profile_program
@@ -27,59 +25,8 @@ from flambeau.runtime.binding.recorded_runs import event_name, to_etdump
 from flambeau.runtime.etdump import ETDumpError, etdump_records, read_etdump, write_etdump
 
 peer: Any = executorch_runtime
-untyped: Any = torch
-map_rows: Any = higher_order_map
 
 RUNS = 4
-
-
-class Branches(nn.Module):
-    """One of two branches, as the data decides."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return untyped.cond(x.sum() > 0, self.positive, self.negative, (x,)) + 1
-
-    def positive(self, x: Tensor) -> Tensor:
-        return self.linear(x).relu()
-
-    def negative(self, x: Tensor) -> Tensor:
-        return x * 2
-
-
-class Loop(nn.Module):
-    """A product for each row."""
-
-    def forward(self, rows: Tensor, weight: Tensor) -> Tensor:
-        return map_rows(self.step, rows, weight)
-
-    def step(self, row: Tensor, weight: Tensor) -> Tensor:
-        return (row * weight).tanh()
-
-
-def branches() -> Model:
-    return Branches().eval(), (torch.ones(2, 4),)
-
-
-def loop() -> Model:
-    return Loop().eval(), (torch.ones(5, 3), torch.ones(3))
-
-
-def perceptron() -> Model:
-    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4), nn.Softmax(-1)).eval(), (torch.ones(2, 8),)
-
-
-MODELS: dict[str, tuple[Callable[[], Model], str | None]] = {
-    "cnn": (digits_cnn, None),
-    "transformer": (lambda: minilm(16, 1, 100), None),
-    "lstm": (lambda: lstm_classifier(4), None),
-    "branches": (branches, None),
-    "loop": (loop, None),
-    "delegate": (perceptron, "xnnpack"),
-}
 
 
 def profiled(name: str) -> Profile:

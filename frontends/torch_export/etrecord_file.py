@@ -1,0 +1,80 @@
+"""Writes the file of an ETRecord: a zip of exported programs in ExecuTorch's serialisation, and of JSON.
+
+Format: `devtools/etrecord/_etrecord.py` of ExecuTorch 1.5.1.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from io import BytesIO
+from os import PathLike
+from typing import IO, Any
+from zipfile import ZipFile
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.utils import _pytree
+
+IDENTIFIER = "ETRECORD_V0"
+
+
+def write_etrecord(
+    path: str | PathLike[str] | IO[bytes],
+    programs: Mapping[str, ExportedProgram],
+    maps: Mapping[str, Mapping[str, Mapping[int, Any]]],
+    inputs: Sequence[object],
+    outputs: Mapping[str, Sequence[object]] | None,
+) -> None:
+    """Writes a file.
+
+    Args:
+        path: the file, or where to write it.
+        programs: the programs by method, whose nodes have debug handles.
+        maps: the JSON files by name: for each method, something by the number of the instruction.
+        inputs: the leaves of inputs that stand for usual ones.
+        outputs: what the methods should give, by their names, for each test case.
+
+    Raises:
+        ModuleNotFoundError: ExecuTorch, whose serialisation it is, is not installed.
+    """
+    try:
+        serialize: Any = import_module("executorch.exir.serde.serialize").serialize
+    except ImportError as error:
+        text = f"an ETRecord holds programs in ExecuTorch's serialisation: install the package executorch ({error})"
+        raise ModuleNotFoundError(text, name="executorch") from error
+    with ZipFile(path, "w") as file:
+        file.writestr(IDENTIFIER, "")
+        for method, program in programs.items():
+            name, found = f"edge_dialect_exported_program/{method}", serialize(_without_devices(program))
+            file.writestr(name, found.exported_program)
+            for part in ("state_dict", "constants", "example_inputs"):
+                file.writestr(f"{name}_{part}", getattr(found, part))
+        for name, content in maps.items():
+            file.writestr(name, json.dumps(content))
+        for name, values in (("representative_inputs", list(inputs)), ("reference_outputs", outputs)):
+            if values is not None:
+                stream = BytesIO()
+                torch.save(values, stream)
+                file.writestr(name, stream.getvalue())
+
+
+def _without_devices(program: ExportedProgram) -> ExportedProgram:
+    """A program whose conversions name no device, which the Inspector of ExecuTorch 1.5.1 cannot show."""
+    convert = torch.ops.aten.to
+    if not any(node.target is convert.device for node in program.graph.nodes):
+        return program
+    graph = copy.deepcopy(program.graph)
+    for node in graph.nodes:
+        if node.target is convert.device:
+            node.target, node.args = convert.dtype, (node.args[0], *node.args[2:])
+    found: Any = program
+    return found._update(fx.GraphModule(program.graph_module, graph), program.graph_signature)
+
+
+def example_leaves(program: ExportedProgram) -> list[object]:
+    """Returns the leaves of the example inputs that a program brings with it."""
+    return _pytree.tree_leaves(program.example_inputs)

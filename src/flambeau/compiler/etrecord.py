@@ -1,0 +1,152 @@
+"""ETRecord, ExecuTorch's record of how a program was compiled, which its Inspector reads beside an ETDump."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from flambeau.compiler.delegation import Handed
+from flambeau.compiler.memory_report import methods_of
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, LabelOp, reads_and_writes
+from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.slots import ViewOp
+from flambeau.passes.rewriting.locations import handle_of, handles_of
+from flambeau.support.executorch_names import ExplainsMembers
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from flambeau.runtime.bundled_program import BundledProgram
+
+FORWARD = "forward"
+"""The method of which ExecuTorch's Inspector reads a record."""
+
+
+@dataclass(frozen=True)
+class InstructionMaps:
+    """What a program says of its instructions, by method and by the number of the instruction.
+
+    Attributes:
+        debug_handle_map: the debug handles of the calls of the exported program that an instruction computes, the result's last.
+        delegate_map: for calls of delegates, the `name` of the backend, and a `delegate_map` from the operators inside, by their numbers,
+            to debug handles.
+        instruction_id_to_num_outs_map: the number of tensors that it gives; 1 for kernels.
+    """
+
+    debug_handle_map: dict[str, dict[int, list[int]]] = field(default_factory=dict[str, dict[int, list[int]]])
+    delegate_map: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict[str, dict[int, dict[str, Any]]])
+    instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
+
+
+def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> InstructionMaps:
+    """Returns the maps of a planned module. `handed` says what its delegates were made of."""
+    found = InstructionMaps()
+    backends = {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)}
+    for name, method in methods_of(module).items():
+        steps = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        calls = {number: op for number, op in enumerate(steps) if isinstance(op, DelegateCallOp)}
+        found.debug_handle_map[name] = {number: handles for number, handles in enumerate(_handles(method, steps, handed)) if handles}
+        found.delegate_map[name] = {
+            number: {"name": backends[call.delegate.string_value()], "delegate_map": dict(enumerate(map(list, _inside(call, handed))))}
+            for number, call in calls.items()
+        }
+        found.instruction_id_to_num_outs_map[name] = {
+            number: len(calls[number].outs) if number in calls else 1 for number in range(len(steps))
+        }
+    return found
+
+
+def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tuple[int, ...]]:
+    known = handed.get(call.delegate.string_value())
+    return () if known is None else known.handles
+
+
+def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
+    """The handles of each instruction: of the calls that it computes, that of its result last.
+
+    The last instruction of a call may give what no call gives, such as a result in another layout. Then it has the handles of what reads
+    it too.
+    """
+    views: dict[SSAValue, list[SSAValue]] = {}
+    for slot in method.slots:
+        if isinstance(slot, ViewOp):
+            source = slot.source
+            while isinstance(source.owner, ViewOp):
+                source = source.owner.source
+            views.setdefault(source, []).append(slot.slot)
+    calls = [list(handles_of(op.location)) for op in steps]
+    named = [_named(op, views, calls[number]) for number, op in enumerate(steps)]
+    done = {handle for handles in named for handle in handles}
+    found: list[list[int]] = [[] for _ in steps]
+    readers: dict[SSAValue, int] = {}
+    for number in range(len(steps) - 1, -1, -1):
+        op = steps[number]
+        reads, writes = reads_and_writes(op)
+        handles = [handle for handles in _inside(op, handed) for handle in handles] if isinstance(op, DelegateCallOp) else calls[number]
+        if not named[number] and not done & set(handles):
+            later = [readers[slot] for value in writes for slot in (value, *views.get(value, ())) if slot in readers]
+            handles = [*handles, *(handle for reader in later[:1] for handle in found[reader])]
+        found[number] = [*dict.fromkeys(handle for handle in handles if handle not in named[number]), *named[number]]
+        done.update(handles)
+        for value in writes:
+            readers.pop(value, None)
+        readers.update(dict.fromkeys(reads, number))
+    return found
+
+
+def _named(op: InstructionOp, views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
+    """The handles of the values that an instruction gives. The result of a decomposed call may be a view of what was computed last."""
+    writes = reads_and_writes(op)[1]
+    own = [handle for value in writes if (handle := handle_of(value)) is not None]
+    viewed = [handle for value in writes for view in views.get(value, ()) if (handle := handle_of(view)) in calls and handle is not None]
+    return list(dict.fromkeys(own or viewed))
+
+
+@dataclass
+class ETRecord(ExplainsMembers):
+    """A record of how a program was compiled. `to_edge(…, generate_etrecord=True)` and `get_etrecord()` give one.
+
+    Attributes:
+        edge_dialect_program: the exported programs as they were imported, by method. Their nodes have debug handles.
+        maps: what the compiled program says of its instructions.
+    """
+
+    edge_dialect_program: Mapping[str, ExportedProgram]
+    maps: InstructionMaps
+    _representative_inputs: Sequence[object] | None = None
+    _reference_outputs: Mapping[str, Sequence[object]] | None = None
+
+    def update_representative_inputs(self, representative_inputs: Sequence[object] | BundledProgram) -> None:
+        """Sets the inputs of `forward` with which the Inspector computes what is right; by default the example inputs of the export."""
+        suites = getattr(representative_inputs, "method_test_suites", None)
+        if suites is None:
+            self._representative_inputs = representative_inputs  # pyright: ignore[reportAttributeAccessIssue]: without suites, a sequence
+            return
+        cases = [suite.test_cases for suite in suites if suite.method_name == FORWARD]
+        if not cases or not cases[0]:
+            raise ValueError("update_representative_inputs: the bundled program has no test case of the method 'forward'")
+        self._representative_inputs = cases[0][0].inputs
+
+    def update_reference_outputs(self, reference_outputs: Mapping[str, Sequence[object]] | Sequence[object] | BundledProgram) -> None:
+        """Sets what the methods should give, by their names and test cases; a list is that of `forward`."""
+        suites = getattr(reference_outputs, "method_test_suites", None)
+        if suites is not None:
+            found = {suite.method_name: [case.expected_outputs for case in suite.test_cases] for suite in suites}
+        else:
+            found = reference_outputs if isinstance(reference_outputs, Mapping) else {FORWARD: reference_outputs}
+        self._reference_outputs = found  # pyright: ignore[reportAttributeAccessIssue]: a bundled program has suites
+
+    def save(self, path: str | PathLike[str] | IO[bytes]) -> None:
+        """Writes the file, for the `Inspector` of ExecuTorch or of Flambeau. Raises ModuleNotFoundError without the package executorch."""
+        from flambeau.frontends.torch_export.etrecord_file import example_leaves, write_etrecord
+
+        inputs = self._representative_inputs
+        if inputs is None:
+            inputs = example_leaves(self.edge_dialect_program.get(FORWARD) or next(iter(self.edge_dialect_program.values())))
+        write_etrecord(path, self.edge_dialect_program, vars(self.maps), inputs, self._reference_outputs)
