@@ -22,6 +22,7 @@ Value = tuple[str, str]
 
 T = "tensor<2x4xf32>"
 IMAGE = "tensor<1x2x4x4xf32>"
+DYNAMIC = "tensor<?x4xf32, #edge.layout<sizes = [s0 in [2, 9], 4]>>"
 LAST = "tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>"
 CONVOLUTION = "stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1"
 
@@ -137,6 +138,13 @@ def counted(f: Function, x: Value) -> Value:
     first, second = (f"tensor<?x2xi64, #edge.layout<sizes = [u{f.values + index} in [0, ?], 2]>>" for index in range(2))
     places = f.op("nonzero", [f.op("nonzero", [x], first)], second)
     return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
+
+
+def computed_size(f: Function, x: Value) -> Value:
+    """A tensor of a size that the run computes, another one in each step."""
+    size = f"s0 * {len(f.lines) + 2} + 1"
+    f.op("full", [], f"tensor<?xf32, #edge.layout<sizes = [{size}]>>", size=f"[{size}]", fill_value="1.0")
+    return f.op("relu", [x], DYNAMIC)
 
 
 def branching(f: Function, x: Value) -> Value:
@@ -367,6 +375,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
     "group-attention": (Case("aten", (attentions,), IMAGE),),
     "lower-complex": (Case("aten", (complex_square, composite)),),
+    "lower-expressions": (Case("edge", (computed_size,), DYNAMIC, before="convert-edge-to-exec"),),
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),
     "lower-scf": (Case("edge", (branching, plain_edge)),),
     "partition": (Case("edge", (handed_over, weighted, plain_edge), options="{backends=elementwise}"),),

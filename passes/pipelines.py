@@ -136,6 +136,8 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
             alloc_graph_input=options.alloc_graph_input,
             alloc_graph_output=options.alloc_graph_output,
         ),
+        # The sizes that the run computes, while the slots are still as they were declared.
+        _pass("lower-expressions"),
         # Branches compute into the slots of their results, and loops write over what they carry, while these are nothing else's.
         _pass("coalesce-slots"),
         # Where nothing is left to copy, a jump leads to a jump.

@@ -1,10 +1,10 @@
 """The instructions of a method, which run in order on its slots, and the slots that each reads and writes."""
 
 from abc import ABC
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -24,7 +24,10 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.slots import TENSOR, symbol
-from flambeau.dialects.exec.types import BoolType
+from flambeau.dialects.exec.types import BoolType, IntType
+from flambeau.dialects.ir.expressions import Expression
+from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_extent, print_extent
+from flambeau.dialects.ir.extents import Extent
 
 
 class InstructionOp(IRDLOperation, ABC):
@@ -108,6 +111,85 @@ class CallOp(InstructionOp):
         op = cls(operator, ins, outs, returns, writes)
         op.attributes = attributes
         return op
+
+
+@irdl_op_definition
+class EvaluateOp(InstructionOp):
+    """`exec.evaluate ins(s0 in [2, 9] = %n) outs(s0 * 2 = %a, min(s0 * 2, 8) + 1 = %b)`: computes expressions over symbols.
+
+    The slots of `ins` hold the symbols, and expressions that are known. The format has no such instruction: `lower-expressions` makes calls
+    of it, in which an expression may use those before it.
+    """
+
+    name = "exec.evaluate"
+
+    known = prop_def(ArrayAttr[ExtentAttr])
+    computed = prop_def(ArrayAttr[ExtentAttr])
+    ins = var_operand_def(IntType())
+    outs = var_operand_def(IntType())
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, ins: Mapping[ExtentAttr, SSAValue], outs: Mapping[ExtentAttr, SSAValue]):
+        super().__init__(
+            operands=[list(ins.values()), list(outs.values())],
+            properties={"known": ArrayAttr(list(ins)), "computed": ArrayAttr(list(outs))},
+        )
+
+    @property
+    def known_slots(self) -> dict[Expression, SSAValue]:
+        """The slots of the expressions that are known."""
+        return dict(zip(map(_expression, self.known), self.ins, strict=True))
+
+    @property
+    def computed_slots(self) -> dict[Expression, SSAValue]:
+        """The slots of the expressions that it computes, in order."""
+        return dict(zip(map(_expression, self.computed), self.outs, strict=True))
+
+    def verify_(self) -> None:
+        """Checks that each expression has a slot, and that the symbols of what is computed are known."""
+        if len(self.known) != len(self.ins) or len(self.computed) != len(self.outs):
+            raise VerifyException(f"{self.name} needs one slot for each expression")
+        symbols = {expression.symbol for expression in map(_expression, self.known)}
+        for expression in map(_expression, self.computed):
+            if unknown := [symbol for symbol in expression.symbols if symbol not in symbols]:
+                raise VerifyException(f"{self.name} computes {expression} without a slot for {unknown[0]}")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `ins(expression = %slot) outs(expression = %slot) {attributes}`."""
+        for keyword, expressions, slots in (("ins", self.known, self.ins), ("outs", self.computed, self.outs)):
+            printer.print_string(f" {keyword}(")
+            for index, (expression, slot) in enumerate(zip(expressions, slots, strict=True)):
+                printer.print_string(", " if index else "")
+                print_extent(printer, expression)
+                printer.print_string(" = ")
+                printer.print_ssa_value(slot)
+            printer.print_string(")")
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+
+        def parse_pair() -> tuple[ExtentAttr, SSAValue]:
+            expression = parse_extent(parser)
+            parser.parse_punctuation("=")
+            return expression, syntax.parse_slot(parser)
+
+        groups: list[dict[ExtentAttr, SSAValue]] = []
+        for keyword in ("ins", "outs"):
+            parser.parse_keyword(keyword)
+            groups.append(dict(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_pair)))
+        op = cls(*groups)
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+def _expression(attribute: ExtentAttr) -> Expression:
+    value = attribute.value
+    if isinstance(value, Extent) and value.expression is not None:
+        return value.expression
+    raise VerifyException(f"exec.evaluate takes expressions over symbols, got {value}")
 
 
 @irdl_op_definition
@@ -337,6 +419,8 @@ def written_literals(instructions: Iterable[Operation]) -> set[SSAValue]:
         match op:
             case CallOp():
                 found.update((*op.outs, *op.returns))
+            case EvaluateOp():
+                found.update(op.outs)
             case MoveOp():
                 found.add(op.target)
             case ReturnOp():
@@ -356,4 +440,4 @@ def _tensors(slots: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
     return tuple(found)
 
 
-INSTRUCTIONS: list[type[Operation]] = [CallOp, DelegateCallOp, MoveOp, LabelOp, JumpFalseOp, FreeOp, ReturnOp]
+INSTRUCTIONS: list[type[Operation]] = [CallOp, EvaluateOp, DelegateCallOp, MoveOp, LabelOp, JumpFalseOp, FreeOp, ReturnOp]

@@ -397,9 +397,9 @@ class ConvertEdgeToExecPass(ModulePass):
     Needs: `edge`, `quantized_decomposed` or `fused` operators with static or bounded shapes, and calls of payloads; `arith` on `i64`,
     `f64`, `i1`, of symbols and of tensors of one element; `cf.br`, `cf.cond_br`, `cf.assert`; `tensor.extract_slice` and
     `tensor.insert_slice` of one entry of the outermost dimension. Leaves: one `exec.method` per function, its tensors without places;
-    scalars and lists that are equal share a slot. Branches become jumps; they copy to the slots of a block's arguments, and a state is
-    copied where it is read: `coalesce-slots` removes the copies that can be spared. Raises ConversionError that lists every operator for
-    which the target has no kernel, and leaves the module as it was then.
+    scalars and lists that are equal share a slot; sizes that are computed are expressions of `exec.evaluate`. Branches become jumps; they
+    copy to the slots of a block's arguments, and a state is copied where it is read: `coalesce-slots` removes the copies without use.
+    Raises ConversionError that lists every operator for which the target has no kernel, and leaves the module as it was then.
     """
 
     name = "convert-edge-to-exec"

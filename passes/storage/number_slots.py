@@ -1,12 +1,12 @@
 """Numbers of a method that only the run knows: slots for sizes and what is computed from them, and the checks of both.
 
-A size is read with `aten::sym_size.int`, and expressions are computed with ExecuTorch's `executorch_prim` operators, each once. A check
-jumps to a call at the end of the method that fails with a message.
+A size is read with `aten::sym_size.int`, and expressions are computed by `exec.evaluate`, each once. A check jumps to a call at the end of
+the method that fails with a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
@@ -14,17 +14,17 @@ from math import nan
 from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import FAILURE, CallOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.instructions import FAILURE, CallOp, EvaluateOp, JumpFalseOp, LabelOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
 from flambeau.dialects.exec.slots import TensorOp
 from flambeau.dialects.flambeau.symbol_definitions import Definition
 from flambeau.dialects.flambeau.symbol_operations import Relation
-from flambeau.dialects.ir.expressions import INFINITE, Atom, Expression, Symbol, of_symbol
-from flambeau.dialects.ir.extents import Extent
+from flambeau.dialects.ir.expressions import INFINITE, Call, Expression, Symbol, of_symbol
+from flambeau.dialects.ir.extent_attribute import ExtentAttr
+from flambeau.dialects.ir.extents import Extent, extent
 from flambeau.dialects.ir.tensor_types import shape_of, tensor
 from flambeau.passes.storage.slot_builder import SlotBuilder
 
-_PRIMITIVES = {"floordiv": "floordiv.Scalar", "mod": "mod.Scalar", "min": "sym_min.Scalar", "max": "sym_max.Scalar"}
 _COMPARISONS: dict[Relation, str] = {"eq": "eq.Scalar", "ne": "eq.Scalar", "lt": "lt.Scalar", "le": "le.Scalar"}
 
 
@@ -65,31 +65,28 @@ class NumberSlots:
         if (known := expression.constant) is not None:
             return self.builder.integer(known)
         if expression not in self._known:
-            self._known[expression] = self._compute(expression)
+            ins = {of_symbol(symbol): self._symbol(symbol) for symbol in expression.symbols}
+            parts = dict.fromkeys(self._unknown_parts(expression, ins))
+            outs = {part: self.builder.slot(IntOp(0)) for part in parts}
+            self.builder.emit(EvaluateOp(_by_attribute(ins), _by_attribute(outs)))
+            self._known |= outs
         return self._known[expression]
 
-    def _compute(self, expression: Expression) -> SSAValue:
-        total: SSAValue | None = None
-        for monomial, factor in expression.terms:
-            term: SSAValue | None = None
-            for atom in monomial:
-                found = self._atom(atom)
-                term = found if term is None else self._primitive("mul.Scalar", term, found)
-            if term is None:
-                term = self.builder.integer(abs(factor) if total is not None else factor)
-            elif (times := abs(factor) if total is not None else factor) != 1:
-                term = self._primitive("mul.Scalar", term, self.builder.integer(times))
-            total = term if total is None else self._primitive("sub.Scalar" if factor < 0 else "add.Scalar", total, term)
-        assert total is not None, "it is not constant"
-        return total
+    def _symbol(self, symbol: Symbol) -> SSAValue:
+        if (found := self._known.get(of_symbol(symbol))) is None:
+            help = "let a dimension of an input have this size, or put a flambeau.define_symbol before"
+            raise UndefinedSymbolError(f"nothing gives {symbol} a value here: {help}")
+        return found
 
-    def _atom(self, atom: Atom) -> SSAValue:
-        if isinstance(atom, Symbol):
-            if (found := self._known.get(of_symbol(atom))) is None:
-                help = "let a dimension of an input have this size, or put a flambeau.define_symbol before"
-                raise UndefinedSymbolError(f"nothing gives {atom} a value here: {help}")
-            return found
-        return self._primitive(_PRIMITIVES[atom.function], self._of(atom.left), self._of(atom.right))
+    def _unknown_parts(self, expression: Expression, ins: dict[Expression, SSAValue]) -> Iterator[Expression]:
+        """The expressions that have to be computed for one, which comes last; those that are known become `ins`."""
+        for atom in (atom for monomial, _ in expression.terms for atom in monomial if isinstance(atom, Call)):
+            for side in (atom.left, atom.right):
+                if side in self._known:
+                    ins[side] = self._known[side]
+                elif side.constant is None:
+                    yield from self._unknown_parts(side, ins)
+        yield expression
 
     def _primitive(self, name: str, *operands: SSAValue) -> SSAValue:
         result = self.builder.slot(IntOp(0))
@@ -217,3 +214,7 @@ class NumberSlots:
         # Never run: it says that no path goes on from here to the end.
         yield JumpFalseOp(false, next(reversed(self._failures.values())))
         yield LabelOp("end")
+
+
+def _by_attribute(slots: Mapping[Expression, SSAValue]) -> dict[ExtentAttr, SSAValue]:
+    return {ExtentAttr.of(extent(expression)): slot for expression, slot in slots.items()}

@@ -18,7 +18,18 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
-from flambeau.dialects.exec.instructions import COPY_INDEX, FAILURE, CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp, ReturnOp
+from flambeau.dialects.exec.instructions import (
+    COPY_INDEX,
+    FAILURE,
+    CallOp,
+    DelegateCallOp,
+    EvaluateOp,
+    FreeOp,
+    JumpFalseOp,
+    LabelOp,
+    MoveOp,
+    ReturnOp,
+)
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
@@ -258,6 +269,8 @@ class MethodProgram:
                     if not holds:
                         position = labels[op.label.data]
                         jumps[op] = jumps.get(op, 0) + 1
+                case EvaluateOp():
+                    _evaluate(op, memory.values)
                 case MoveOp():
                     memory.values[op.target] = memory.values[op.source]
                 case LabelOp() | FreeOp():
@@ -315,6 +328,16 @@ class MethodProgram:
         if kernel is None:
             raise UnsupportedError(f"the interpreter has no kernel {name}{did_you_mean(name, row_kernels())}")
         return [np.asarray(result) for result in compute_kernel(kernel, ins, outs)]
+
+
+def _evaluate(op: EvaluateOp, values: dict[SSAValue, Any]) -> None:
+    """Computes the expressions of an instruction. Raises InterpreterError."""
+    symbols = {expression.symbol.name: int(values[slot]) for expression, slot in op.known_slots.items() if expression.symbol is not None}
+    for expression, slot in op.computed_slots.items():
+        try:
+            values[slot] = expression.evaluate(symbols)
+        except ZeroDivisionError as error:
+            raise InterpreterError(f"{op.name}: {expression} cannot be computed: {error}", op) from error
 
 
 def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:

@@ -33,6 +33,7 @@ _PASSES = (
     "fold-constants",
     "fuse-epilogues",
     "fuse-rms-norm",
+    "lower-expressions",
     "lower-partitions",
     "place-concat",
     "plan-memory",

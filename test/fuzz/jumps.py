@@ -24,7 +24,7 @@ from fuzz.campaign import Campaign
 from fuzz.modules import random_function
 from fuzz.structure import fill_globals, store_globals
 
-_LOWERING = "decompose-aten,convert-aten-to-core,convert-core-to-edge,convert-edge-to-exec"
+_LOWERING = "decompose-aten,convert-aten-to-core,convert-core-to-edge,convert-edge-to-exec,lower-expressions"
 _STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "cse", "canonicalize")
 _ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
 

@@ -44,7 +44,7 @@ def random_pipeline(chosen: random.Random) -> str:
     if target == "flambeau":
         names.append("optimize-edge{target=flambeau}")
         more((*_ANYWHERE, "fuse-epilogues", "propagate-layouts", "fuse-rms-norm"))
-    names.append(f"convert-edge-to-exec{{target={target}}}")
+    names += [f"convert-edge-to-exec{{target={target}}}", "lower-expressions"]
     while chosen.random() < 0.7:
         names.append(chosen.choice((*_STORAGE, f"elide-views{{target={target}}}")))
     names += [_PLAN, "verify-plan"]

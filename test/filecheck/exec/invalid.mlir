@@ -304,3 +304,31 @@ exec.method @m {} {
   exec.call "aten::tänh.out"(%x) outs(%x)
   exec.return
 }
+
+// -----
+
+exec.method @m {} {
+  %n = exec.int 0
+  %a = exec.int 0
+  // expected-error @+1 {{exec.evaluate computes s0 + s1 without a slot for s1}}
+  exec.evaluate ins(s0 in [1, 4] = %n) outs(s0 + (s1 in [1, 4]) = %a)
+  exec.return
+}
+
+// -----
+
+exec.method @m {} {
+  %n = exec.int 0
+  // expected-error @+1 {{exec.evaluate takes expressions over symbols, got 4}}
+  exec.evaluate ins() outs(4 = %n)
+  exec.return
+}
+
+// -----
+
+"exec.method"() <{sym_name = "m"}> ({
+  %n = "exec.int"() <{value = 0 : i64}> : () -> !exec.int
+  // expected-error @+1 {{exec.evaluate needs one slot for each expression}}
+  "exec.evaluate"(%n) <{known = [], computed = [], operandSegmentSizes = array<i32: 1, 0>}> : (!exec.int) -> ()
+  "exec.return"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()
+}) : () -> ()

@@ -1,4 +1,4 @@
-// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p lower-scf,convert-edge-to-exec,coalesce-slots,simplify-jumps,plan-memory,verify-plan | filecheck %s
+// RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p lower-scf,convert-edge-to-exec,lower-expressions,coalesce-slots,simplify-jumps,plan-memory,verify-plan | filecheck %s
 
 // Each branch computes its results into their slots; what it only passes on, or gives twice, is copied there.
 // CHECK-LABEL: exec.method @branches
