@@ -17,7 +17,7 @@ _LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=5
 def compile_tool(backend: Path, folder: Path) -> Path:
     """The program that changes payloads for the backend in a folder, whose name is the folder's."""
     tool, core = folder / "changed_payloads", include_folder().parent / "core"
-    sources = [Path(__file__).with_suffix(".c"), *backend.glob("runtime/*.c"), *core.glob("*.c")]
+    sources = [Path(__file__).with_suffix(".c"), *backend.glob("runtime/*.c"), *core.rglob("*.c")]
     includes = [f"-I{core.parent}", f"-I{include_folder()}", f"-DBACKEND=fl_backend_{backend.name}"]
     subprocess.run(["cc", *_SANITIZE, *includes, *sources, "-lm", "-ldl", "-lpthread", "-o", tool], check=True)
     return tool
