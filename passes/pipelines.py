@@ -153,7 +153,7 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
-    """Every slot gets its place, and an independent check of the result."""
+    """Plans the memory of slots, and checks the plan independently."""
     return [planner_pass(options), _pass("verify-plan")]
 
 
@@ -193,7 +193,7 @@ ROAD = (
 
 
 def compile_pipeline(options: PipelineOptions) -> Sequence[ModulePass]:
-    """The whole road."""
+    """The whole pipeline, from ATen operators to planned memory."""
     return [item for stage in ROAD for item in stage.passes(options)]
 
 

@@ -1,1 +1,1 @@
-"""Analyses that rewrite nothing: a framework for data flow, and what is built on it."""
+"""Analyses: a framework for data flow, and the analyses built on it. They rewrite nothing."""

@@ -34,7 +34,7 @@ class CausalMask:
 
 
 def causal_mask(mask: SSAValue, scores: tuple[int, int], constants: ModuleConstants) -> CausalMask | None:
-    """What a mask of so many queries and keys shows, if it is causal and begins at a place that the program is given."""
+    """Returns the causal mask that `mask` is; None unless its position is an input or computed. `scores` is (queries, keys)."""
     found = _Reading(scores, constants).reach(mask)
     if found is None or found.most != 0 or found.position is None or (found.least is not None and found.least > 0):
         return None
@@ -66,7 +66,7 @@ class _Reading:
     left: int = _MOST
 
     def reach(self, mask: SSAValue) -> _Reach | None:
-        """What a mask shows that is broadcast to the queries and keys."""
+        """Returns the keys that each query sees through `mask`, broadcast to the scores; None when unknown."""
         op = mask.owner
         self.left -= 1
         if element_of(mask) != i1 or self.left < 0:
@@ -100,7 +100,7 @@ class _Reading:
         return _Reach(None, limit, queries.position) if sign > 0 else _Reach(-limit, None, queries.position)
 
     def places(self, value: SSAValue) -> _Places | None:
-        """The numbers in a tensor, if they are places along one dimension."""
+        """Returns the positions in an int64 tensor that counts along one dimension at most; None for other tensors."""
         op = value.owner
         self.left -= 1
         wide = [dim - len(shape_of(value)) for dim, extent in enumerate(shape_of(value)) if not _is_one(extent)]

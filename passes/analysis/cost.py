@@ -1,4 +1,4 @@
-"""What an operator costs: floating-point operations and bytes, counted from types."""
+"""The cost of an operator: floating-point operations and bytes, counted from types."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Computation: TypeAlias = SchemaOp | KernelCall
 
 @runtime_checkable
 class CountsFlops(Protocol):
-    """An operator, such as one of a backend, that says itself what it computes."""
+    """An operator, such as one of a backend, that counts its own floating-point operations."""
 
     def flops(self) -> int:
         """Its floating-point operations at the greatest sizes. Raises TypeError where a size has no bound."""
@@ -52,7 +52,7 @@ class CountsFlops(Protocol):
 
 
 def _product(first: str) -> Callable[[Computation], int]:
-    """Of a product of matrices: each element of the result is a sum along the last dimension of an argument."""
+    """Returns the count of a matrix product, which sums along the last dimension of the argument `first`."""
     return lambda op: 2 * _count(op.results[0]) * upper_bounds(op.argument(first))[-1]
 
 
@@ -69,7 +69,7 @@ def _packed_convolution(op: Computation) -> int:
 
 
 def _attention(keys: str) -> Callable[[Computation], int]:
-    """Of a product with the keys, and one with as many values."""
+    """Returns the count of attention: the product with `keys`, and the product with as many values."""
     return lambda op: 2 * upper_bounds(op.argument(keys))[-2] * (_count(op.argument("query")) + _count(op.results[0]))
 
 
@@ -98,8 +98,8 @@ _LOOKUPS = ("embedding", "gather", "index.Tensor", "index_select")
 def flops(op: Computation) -> int | None:
     """The floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
 
-    One that is no product has one for each element of the largest tensor, and one that only moves elements has none. None where a size has
-    no bound.
+    Operators other than products have one per element of the largest tensor; those that only move elements none. None where a size has
+        no bound.
     """
     try:
         if (count := _PRODUCTS.get(op.schema.qualified_name)) is not None:

@@ -34,11 +34,11 @@ PATIENCE = 16
 
 
 class _Analysis(ABC, Generic[FactT]):
-    """The part that both directions share."""
+    """Base class of forward and backward analyses."""
 
     @abstractmethod
     def bottom(self) -> FactT:
-        """The fact that is joined from: nothing has been seen yet."""
+        """Returns the least fact, with which every value starts."""
 
     def widen(self, before: FactT, after: FactT) -> FactT:
         """A fact that covers `after` and ends a chain of ever greater facts, as of a counter in a loop; `after` where chains are short."""
@@ -92,7 +92,7 @@ class _Solver(Generic[FactT]):
         return op
 
     def join(self, value: SSAValue, fact: FactT) -> bool:
-        """Adds to what is known of a value; whether that is new."""
+        """Joins a fact into that of a value; returns whether the fact changed."""
         before = self.fact(value)
         after = before.join(fact)
         if after == before:
@@ -104,7 +104,7 @@ class _Solver(Generic[FactT]):
         return True
 
     def spread(self, values: Iterable[tuple[SSAValue, FactT]], along: Mapping[SSAValue, Sequence[SSAValue]]) -> list[SSAValue]:
-        """Adds facts, and hands them on to the values that stand for these; gives those of which something is new."""
+        """Joins facts, also along the edges from value to values in `along`; returns the values whose facts changed."""
         changed: list[SSAValue] = []
         pending = list(values)
         while pending:
@@ -151,7 +151,7 @@ class ForwardAnalysis(_Analysis[FactT]):
 
 
 class BackwardAnalysis(_Analysis[FactT]):
-    """Facts about operands follow from facts about results: what is needed of them."""
+    """Backward analysis: facts about operands follow from facts about results."""
 
     @abstractmethod
     def exit(self, op: Operation) -> Sequence[FactT]:

@@ -15,7 +15,7 @@ PRODUCTS: tuple[type[Operation], ...] = (LinearOp, AddmmOp, MmOp)
 
 @dataclass(frozen=True)
 class LinearParts:
-    """What a linear layer multiplies and adds."""
+    """The operands of a linear layer."""
 
     input: SSAValue
     weight: SSAValue
@@ -25,12 +25,12 @@ class LinearParts:
 
     @property
     def output_axis(self) -> int:
-        """The dimension of the weight that numbers the output features."""
+        """The dimension of the output features in the weight."""
         return 1 if self.transposed else 0
 
 
 def linear_parts(op: Operation) -> LinearParts | None:
-    """The parts of a product that is a linear layer."""
+    """Returns the operands of a linear layer, written as linear, mm or addmm; None for other operations."""
     match op:
         case LinearOp():
             x, weight, bias = op.arguments()

@@ -1,4 +1,4 @@
-"""What may run somewhere, as data: the limits of an operator's kernel on a target's CPU, and of what a backend computes."""
+"""Operator tables: the limits of the kernels of a target's CPU, and of the operators of a backend, as data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Check: TypeAlias = Callable[[SchemaOp], str | None]
 
 @dataclass(frozen=True)
 class Limit:
-    """What a kernel takes of one argument, or of every tensor of a call. What is left out is not limited."""
+    """The limits of a kernel on one argument, or on every tensor of a call. A field that is not given sets no limit."""
 
     argument: str = ""
     """Its name in the schema, or `result`; empty for all tensors, operands and the results that are read. A fused form need not have it."""
@@ -52,7 +52,7 @@ class Limit:
     """Another tensor, whose shape it has in every run."""
 
     def why_not(self, op: SchemaOp, but: Sequence[SSAValue] = ()) -> str | None:
-        """What does not fit, of all values `but` some, with what the kernel takes; None when all does."""
+        """Returns the first limit that a value fails, with the accepted values; None when all fit. Values in `but` are exempt."""
         values = [value for value in _values(op, self.argument) if value not in but]
         count = sum(isinstance(value, SSAValue) for value in values)
         if self.tensors is not None and count != self.tensors:
@@ -106,7 +106,7 @@ class Limit:
 
 
 def _values(op: SchemaOp, name: str) -> Iterator[Any]:
-    """What an argument of a call is, each item of a list of tensors, or its results; all its tensors without a name."""
+    """Yields the values of the argument `name`, items of lists one by one; the results for `result`, all tensors for the empty name."""
     if not name:
         yield from (*op.operands, *(result for result in op.results if len(op.results) == 1 or any(result.uses)))
     elif name == "result":
@@ -122,13 +122,13 @@ def is_constant(value: object) -> bool:
 
 
 def is_dequantized_constant(value: object) -> bool:
-    """Whether an argument is what integers that are known when a program is compiled stand for."""
+    """Returns whether an argument is a dequantized constant."""
     op = value.op if isinstance(value, OpResult) else None
     return isinstance(op, DequantizePerTensorOp | DequantizePerChannelOp) and all(map(is_constant, op.operands))
 
 
 def _needs_a_size(op: SchemaOp) -> str | None:
-    """What an operation on its own cannot be computed without: a size, in its numbers, that none of its operands has."""
+    """Returns the reason when a numeric argument reads a symbolic size that no operand has; None otherwise."""
     open_values: list[Any] = [to_value(value) for value in op.properties.values() if isinstance(value, ExtentAttr) or is_extents(value)]
     numbers = [number for value in open_values for number in (cast("tuple[int, ...]", value) if isinstance(value, tuple) else (value,))]
     needed = {symbol.name for number in numbers for symbol in free_symbols(number)}
@@ -138,13 +138,13 @@ def _needs_a_size(op: SchemaOp) -> str | None:
 
 
 def first_reason(limits: Sequence[Limit], op: SchemaOp) -> str | None:
-    """Which of the limits does not hold first; None when all hold."""
+    """Returns the reason of the first limit that fails; None when all hold."""
     return next((reason for limit in limits if (reason := limit.why_not(op)) is not None), None)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds of an operator that runs somewhere."""
+    """The conditions under which a target or a backend runs an operator."""
 
     limits: tuple[Limit, ...] = ()
     constants: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Rule:
     folded: tuple[str, ...] = ()
     """The arguments that a backend does not see, where they are constants: it computes with others in their place."""
     checks: tuple[Check, ...] = ()
-    """What limits cannot say. They are asked when all limits hold."""
+    """The conditions that limits cannot express. They are checked when all limits hold."""
     instead: Callable[..., Any] | None = None
     """What computes the same where this does not hold, in terms of other operators, from the arguments in the schema's order. Without one,
     the row's `decompose`."""
@@ -162,7 +162,7 @@ class Rule:
     """The arguments among its constants that may be constants which the program dequantizes."""
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """What does not hold of an operation; None when all does."""
+        """Returns the first condition of the rule that an operation fails; None when all hold."""
         for name in self.constants:
             value = op.argument(name)
             if not is_constant(value) and not (name in self.dequantized and is_dequantized_constant(value)):
@@ -177,18 +177,18 @@ def _all_constants(op: SchemaOp, value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """What a backend takes."""
+    """The operators that a backend takes."""
 
     rules: Mapping[str, Rule]
     """The operators: `add.Tensor` is that of the edge level, those of other dialects have their full names."""
     tensors: Limit = Limit()
-    """What holds of the tensors of every operation."""
+    """The limits on the tensors of every operation."""
     absorbs: Callable[[SchemaOp, SSAValue], bool] = _all_constants
     """Whether a constant operand goes into the payload: all do, unless it says which."""
     most: int = 1_000_000
     """The most operations of one delegate."""
     checks: tuple[Check, ...] = ()
-    """What holds of every operation and limits cannot say. They are asked before those of its rule."""
+    """The conditions on every operation that limits cannot express. They are checked before those of its rule."""
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
         """Whether an operator that is not Core ATen is to stay whole until partitions are cut."""
@@ -218,7 +218,7 @@ class OperatorTable:
         return reason or rule.why_not(op)
 
     def _why_not_tensors(self, op: SchemaOp, rule: Rule) -> str | None:
-        """Which tensor the backend does not take: not a folded constant. An argument whose dtypes the rule says has these instead."""
+        """Returns the reason when the backend refuses a tensor. Folded constants are exempt; dtypes of the rule replace the table's."""
         own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
         constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
         others: list[Any] = [*constants, *(value for limit in own for value in _values(op, limit.argument))]

@@ -1,4 +1,4 @@
-"""How integers stand for floats: the quantized type of a tensor, found where it is dequantized and quantized."""
+"""Quantized types: scale, zero point and range of a tensor's integers, read from its dequantize or quantize operator."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ class QuantizedType:
 
     @property
     def scale(self) -> float:
-        """That of the whole tensor."""
+        """The per-tensor value; per-channel types have none."""
         assert self.axis is None
         return self.scales[0]
 
     @property
     def zero_point(self) -> int:
-        """That of the whole tensor."""
+        """The per-tensor value; per-channel types have none."""
         assert self.axis is None
         return self.zero_points[0]
 
     def stands_for_same(self, other: QuantizedType) -> bool:
-        """Whether equal integers of both are equal floats."""
+        """Returns whether both types map equal integers to equal floats."""
         return (self.storage, self.scales, self.zero_points, self.axis) == (other.storage, other.scales, other.zero_points, other.axis)
 
     def quantize(self, number: float) -> int:
-        """The integer that a float becomes, as `quantize_per_tensor` computes it in float32."""
+        """Returns the quantized integer of a float, computed in float32 as by `quantize_per_tensor`."""
         return int(np.clip(np.rint(np.float32(number) * np.float32(1.0 / self.scale)) + self.zero_point, self.low, self.high))
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A tensor of integers, and what they stand for."""
+    """A tensor of integers, and its quantized type."""
 
     value: SSAValue
     type: QuantizedType
 
 
 def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
-    """The integers that `value` is the float32 numbers of; None where it is none, or their parameters are no constants."""
+    """Returns the integers that `value` dequantizes to float32; None unless it does, with constant parameters."""
     op = value.owner
     if not isinstance(op, DEQUANTIZE) or element_of(value) != f32:
         return None
@@ -92,18 +92,18 @@ def widens_weight(op: Operation) -> bool:
 
 
 def quantized_type(op: QuantizePerTensorOp) -> QuantizedType:
-    """What the integers of its result stand for."""
+    """Returns the quantized type of the result."""
     _, scale, zero_point, low, high, _ = op.arguments()
     return QuantizedType(element_of(op.result), low, high, (_single(scale),), (zero_point,))
 
 
 def _single(scale: float) -> float:
-    """A scale as kernels read it: in float32."""
+    """Returns a scale rounded to float32, as kernels read it."""
     return float(np.float32(scale))
 
 
 def before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int]:
-    """The operand of the clamp that computes `value`, if one does for nothing else, and between which integers it brings results."""
+    """Returns the operand of the clamp that computes `value`, and its bounds in integers; `value` itself without a clamp of one use."""
     clamp = value.owner
     if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
         return clamp.operands[0], *narrowed(to, bounds)
@@ -111,6 +111,6 @@ def before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int
 
 
 def narrowed(to: QuantizedType, bounds: tuple[float, float]) -> tuple[int, int]:
-    """The least and the greatest integer of numbers between bounds."""
+    """Returns the range of integers of `to` for floats between `bounds`."""
     low, high = (to.quantize(bound) for bound in bounds)
     return max(low, to.low), max(low, min(high, to.high))

@@ -74,19 +74,19 @@ class RangeAnalysis(ForwardAnalysis[Range]):
         self._constants = constants
 
     def bottom(self) -> Range:
-        """No number."""
+        """Returns the empty range."""
         return EMPTY
 
     def entry(self, value: SSAValue) -> Range:
-        """Any number of the type."""
+        """Returns the range of the type."""
         return range_of_type(value.type)
 
     def widen(self, before: Range, after: Range) -> Range:
-        """A bound that still moves is given up."""
+        """Widens a bound that still moves to infinity."""
         return Range(after.low if after.low >= before.low else -inf, after.high if after.high <= before.high else inf)
 
     def transfer(self, op: Operation, operands: Sequence[Range]) -> Sequence[Range]:
-        """By the operator's rule; anything that its type can hold for operators without one."""
+        """Returns the ranges by the operator's rule; those of the types for an operator without a rule."""
         array = self._constants.array(op.results[0]) if self._constants is not None and len(op.results) == 1 else None
         if array is not None:
             return [_range_of_array(array)]
@@ -104,7 +104,7 @@ def _range_of_array(array: Any) -> Range:
 
 
 def _rounded(found: Range, kind: Attribute) -> Range:
-    """The range with bounds as the elements can have them; that of the type where integers may overflow."""
+    """Returns the range with bounds rounded to the element type; the range of the type where integers may overflow."""
     whole, element = range_of_type(kind), element_of(kind)
     if isnan(found.low) or isnan(found.high):
         return whole
@@ -126,7 +126,7 @@ def _moved(op: SchemaOp, operands: Sequence[Range]) -> Range:
 
 
 def _numbers(op: SchemaOp, operands: Sequence[Range]) -> tuple[Range, Range] | None:
-    """Both sides of a binary operator whose second one may be a number; None when there is a factor to it."""
+    """Returns the ranges of both operands of a binary operator, the second perhaps a number; None with an `alpha`, or mixed dtypes."""
     if any(argument.name == "alpha" for argument in op.schema.arguments) and op.argument("alpha") != 1:
         return None
     if any(element_of(operand) != element_of(op.result) for operand in op.operands):
@@ -167,7 +167,7 @@ def _clamped(x: Range, low: float, high: float) -> Range:
 
 
 def bounds_of_clamp(op: SchemaOp) -> tuple[float, float] | None:
-    """Between which numbers an operator brings its operand without changing what lies there already; None for other operators."""
+    """Returns the bounds of a relu, hardtanh or clamp; None for other operators."""
     match op.schema.name:
         case "relu":
             return 0, inf
@@ -192,7 +192,7 @@ def _abs(op: SchemaOp, operands: Sequence[Range]) -> Range:
 
 
 def _sign_kept(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    """Of sums and means: rounding may exceed any bound but zero."""
+    """Returns the range of a sum or mean: only its sign is known, for rounding may exceed other bounds."""
     x = operands[0]
     return Range(0 if x.low >= 0 else -inf, 0 if x.high <= 0 else inf)
 

@@ -17,7 +17,7 @@ _KINDS: dict[type[Operation], Describe] = {}
 
 
 class ValueFlow:
-    """The values inside an operation that others stand for.
+    """The values that flow into each value inside an operation.
 
     An operation with regions or successors that nobody described is opaque: nothing is known of the arguments of its blocks, and of its
     results only what an analysis says.
@@ -48,7 +48,7 @@ class ValueFlow:
             self.sources.setdefault(target, []).append(source)
 
     def function(self, name: str) -> func.FuncOp | None:
-        """The function of this name whose body is known."""
+        """Returns the function of this name; None without a body."""
         found = self._functions.get(name)
         return found if found is not None and found.body.blocks else None
 

@@ -53,7 +53,7 @@ from flambeau.passes.targets.interface import TargetName, find_target, target_na
 
 
 class _Method:
-    """A method while it is built."""
+    """The state of a method under construction."""
 
     def __init__(self, function: FuncOp, target: str):
         self.function = function

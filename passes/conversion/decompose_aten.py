@@ -62,7 +62,7 @@ class DecomposePattern(Pattern):
         replace_with_values(op, values, rewriter)
 
     def _instead(self, op: SchemaOp) -> list[SSAValue] | None:
-        """What computes the same, in operators that stand nowhere yet; None without a decomposition."""
+        """Returns the decomposition of an operator, as results of detached operations; None without a decomposition."""
         takes_types = self.target.missing_type(op) is None
         contract = self.target.contract(op) if takes_types and self.target.keeps(type(op)) else None
         instead = contract.instead if contract is not None else None
@@ -72,7 +72,7 @@ class DecomposePattern(Pattern):
         return None if decomposed is None else flat_results(decomposed)
 
     def _is_left(self, op: SchemaOp) -> bool:
-        """Whether an operator of the edge level was kept for a backend, and none took it."""
+        """Returns whether an operator was kept whole for a backend, and no partition took it."""
         was_kept = op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
         return was_kept and op.schema.name not in self.preserve and not self.target.runs(op)
 
@@ -87,7 +87,7 @@ class DecomposePattern(Pattern):
         return wanted and (op.core or not self._goes_in_parts(op))
 
     def _goes_in_parts(self, op: SchemaOp) -> bool:
-        """Whether the first backend that takes all of an operator takes what it decomposes into, and not the operator itself."""
+        """Returns whether the first backend that takes an operator, whole or decomposed, takes its decomposition."""
         for table in self.tables:
             if table.will_take(op):
                 return False
@@ -96,7 +96,7 @@ class DecomposePattern(Pattern):
         return False
 
     def _takes_parts(self, table: OperatorTable, op: SchemaOp) -> bool:
-        """Whether a backend takes all that an operator decomposes into, but for what is computed from constants alone."""
+        """Returns whether a backend takes the decomposition of an operator. Operations on constants alone are exempt."""
         block = Block(arg_types=[value.type for value in op.operands])
         operands: list[SSAValue] = list(block.args)
         for place, value in enumerate(op.operands):
@@ -147,6 +147,6 @@ class DecomposeAtenPass(PatternPass):
     """Backends whose tables want operators whole."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """The one pattern that asks an operator's row."""
+        """Returns the pattern, which decomposes by the operator's row."""
         tables = tuple(find_choice(name).table for name in self.backends)
         return [DecomposePattern(find_target(self.target), frozenset(self.preserve), tables)]

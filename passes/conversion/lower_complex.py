@@ -24,7 +24,7 @@ from flambeau.passes.rewriting.retyping import retyped
 
 
 def _parts_of(value: SSAValue) -> Parts:
-    """The parts of a complex value: those that it is made of, or what stands in its bytes."""
+    """Returns the real and imaginary parts of a complex value: the operands of its `aten.complex`, or slices of `view_as_real`."""
     op = value.owner
     if isinstance(op, SchemaOp) and op.name == "aten.complex":
         return Parts(*op.operands)
@@ -33,7 +33,7 @@ def _parts_of(value: SSAValue) -> Parts:
 
 
 def _is_made(value: SSAValue) -> bool:
-    """Whether a value is made of parts that are known."""
+    """Returns whether a value is the result of `aten.complex`."""
     return isinstance(value.owner, SchemaOp) and value.owner.name == "aten.complex"
 
 
@@ -45,7 +45,7 @@ def _argument(value: Any) -> Any:
 
 
 def _result(found: Any, wanted: OpResult) -> SSAValue:
-    """A result as a value: of parts, one that later operators take apart again."""
+    """Returns the result of a rule as one value; parts are joined by `aten.complex`."""
     if not isinstance(found, Parts):
         return cast(SSAValue, found) if is_static(found) else retyped(found, wanted.type)
     parts = [aten.full((), 0.0, element_of(found.real)) if part is None else part for part in (found.real, found.imaginary)]
@@ -126,5 +126,5 @@ class LowerComplexPass(PatternPass):
     works_on = ("aten",)
 
     def patterns(self) -> Sequence[Pattern]:
-        """The one pattern that asks an operator's rule."""
+        """Returns the pattern, which rewrites by the operator's rule."""
         return [LowerComplexPattern()]

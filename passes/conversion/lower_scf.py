@@ -21,7 +21,7 @@ from flambeau.passes.storage.entries import number_of
 
 
 def _end(block: Block, branch: Operation, *before: Operation, place: Operation) -> None:
-    """Ends a block with a branch, and what is computed for it; what ended it before goes."""
+    """Appends `before` and a branch to a block, in place of its terminator of `scf`."""
     last = block.last_op
     if isinstance(last, scf.YieldOp | scf.ConditionOp):
         Rewriter.erase_op(last)
@@ -41,7 +41,7 @@ def _replace(values: Sequence[SSAValue], by: Sequence[SSAValue]) -> None:
 
 
 def _merge_arguments(block: Block, by: Sequence[SSAValue]) -> None:
-    """Gives the arguments of a block these values, which dominate it."""
+    """Replaces the arguments of a block by values that dominate it."""
     _replace(block.args, by)
     for argument in tuple(block.args):
         block.erase_arg(argument)

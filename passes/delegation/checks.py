@@ -10,7 +10,7 @@ from flambeau.dialects.schema.row import SchemaOp
 
 
 def open_extents(shape: Sequence[int]) -> int:
-    """How many extents only the run knows."""
+    """Returns the number of dynamic extents."""
     return sum(not is_known(extent) for extent in shape)
 
 
@@ -21,7 +21,7 @@ def reduced_dims(op: SchemaOp) -> list[int]:
 
 
 def pair(values: tuple[int, ...]) -> tuple[int, int]:
-    """The numbers for height and width, of which one may stand for both."""
+    """Returns the numbers for height and width; a single number applies to both."""
     return values[0], values[-1]
 
 

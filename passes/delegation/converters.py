@@ -1,4 +1,4 @@
-"""What the operators of a backend's table become in the backend's dialect: one function for each."""
+"""Conversion of operators to a backend's dialect: one function per operator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Converters(Mapping[str, Converter]):
         return len(self._converters)
 
     def __call__(self, *names: str) -> Callable[[Converter], Converter]:
-        """Declares what operators become."""
+        """Registers the conversion of operators."""
 
         def declare(converter: Converter) -> Converter:
             self._converters.update(dict.fromkeys(names, converter))

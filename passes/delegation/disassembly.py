@@ -1,4 +1,4 @@
-"""What payloads compute, in the dialects of their backends."""
+"""Decodes payloads to partitions in the dialects of their backends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Disassembled:
 
 
 class _Seen(Mapping[str, memoryview]):
-    """Named data that remembers which of it was read."""
+    """A mapping of named data that records the keys read."""
 
     def __init__(self, data: Mapping[str, memoryview]):
         self._data = data
@@ -47,7 +47,7 @@ class _Seen(Mapping[str, memoryview]):
 
 
 def disassemble(payload: PayloadOp, named_data: Mapping[str, memoryview], blobs: BlobStore, taken: Container[str] = ()) -> Disassembled:
-    """What a payload computes.
+    """Decodes a payload.
 
     Args:
         payload: of any program.

@@ -78,7 +78,7 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
 
 
 def _is_of_constants(op: Operation) -> bool:
-    """Whether an operation reads constants, and nothing else."""
+    """Returns whether all operands of an operation are constants."""
     return len(op.operands) > 0 and all(isinstance(value.owner, GlobalLoadConstantOp) for value in op.operands)
 
 

@@ -61,7 +61,7 @@ class BackendOptions:
 
     @property
     def only_here(self) -> str | None:
-        """Why ExecuTorch's runtime does not run what is compiled with these options; None where it does, or nobody knows."""
+        """Returns why ExecuTorch's runtime does not run payloads with these options; None where it does, or this is unknown."""
         return None
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Description:
-    """What users choose a backend by.
+    """The properties by which users choose a backend.
 
     Attributes:
         hardware: what computes.
@@ -99,7 +99,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend: what it takes, and what it makes of it. Its functions are imported when they are first called (`later`).
+    """A backend: its operators, and the functions that make payloads of them, imported at their first call (`later`).
 
     Attributes:
         name: what users call it; the name of its folder.
@@ -134,7 +134,7 @@ class Backend:
 
 
 def one_by_one(encode: Callable[[PartitionOp, ModuleConstants, Any], Encoded]) -> Callable[..., Sequence[Encoded]]:
-    """The `encode` of a backend whose payloads know nothing of each other, from that of one partition."""
+    """Returns an `encode` of all partitions from that of one, for independent payloads."""
 
     def encode_all(partitions: Sequence[PartitionOp], constants: ModuleConstants, options: BackendOptions) -> Sequence[Encoded]:
         found: list[Encoded] = []
@@ -302,7 +302,7 @@ def _run_partition(
 
 
 def _is_smaller(given: Array, shape: Sequence[int]) -> bool:
-    """Whether an input has other sizes than those that a payload knows."""
+    """Returns whether an input has other sizes than the payload's."""
     return len(shape) != given.ndim or any(is_known(size) and size != found for size, found in zip(shape, given.shape, strict=True))
 
 
@@ -336,5 +336,5 @@ def _open_sizes(partition: PartitionOp) -> None:
 
 
 def unknown_identifier(identifier: str) -> str:
-    """The message for a program whose backend is absent."""
+    """Returns the message for a program whose backend is absent."""
     return f"no backend here is called {identifier!r} by programs ({', '.join(backend_names())}); {ABSENT_ADVICE}"

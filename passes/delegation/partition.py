@@ -29,7 +29,7 @@ from flambeau.passes.rewriting.uses import replace_uses
 
 
 def _give_each_reader_its_own(block: Block) -> None:
-    """Copies what constants are dequantized to for each operation that reads it, so that no partition has to get it from another."""
+    """Copies the dequantize operator of a constant for each reader, so that no partition reads it from another."""
     for op in list(block.ops):
         if len(op.results) == 1 and is_dequantized_constant(op.results[0]):
             for user in list(dict.fromkeys(use.operation for use in op.results[0].uses))[1:]:
@@ -152,7 +152,7 @@ class PartitionPass(ModulePass):
         return new
 
     def report(self, module: ModuleOp) -> list[ReportRow]:
-        """What the pass has made of a module: who has each operator, and why the others stay."""
+        """Returns the report of the partitioned module: the backend of each operator, and why the others stay."""
         return partition_report(module, [find_choice(name) for name in self.backends], Vetoes(self.no_delegate, self.unless))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -1,4 +1,4 @@
-"""The report of a partitioned module: who runs each operator, why nobody else does, and how much work that is."""
+"""The report of a partitioned module: the backend of each operator, why the others refuse it, and its cost."""
 
 from __future__ import annotations
 

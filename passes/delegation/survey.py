@@ -20,7 +20,7 @@ Veto = Callable[[Operation], str | None]
 
 
 def no_veto(op: Operation) -> str | None:
-    """The veto of a user who has none."""
+    """Returns None: the veto that keeps nothing."""
     return None
 
 
@@ -42,7 +42,7 @@ class Survey:
 
 
 def survey(module: ModuleOp, name: str) -> Survey:
-    """What the backend `name`, perhaps with options in braces, would take of the functions of an edge module. Raises BackendError."""
+    """Returns the operators of an edge module that the backend `name`, perhaps with options in braces, would take. Raises BackendError."""
     choice = find_choice(name)
     refused: Counter[tuple[str, str]] = Counter()
     taken = partitions = 0

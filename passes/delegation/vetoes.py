@@ -24,7 +24,7 @@ class Vetoes:
         self._unless = unless
 
     def check(self, operations: Iterable[Operation]) -> None:
-        """Raises BackendError for a text that stands for none of the operations, where it would go unnoticed."""
+        """Raises BackendError for a text that matches none of the operations."""
         names = {name for op in operations if isinstance(op, SchemaOp) for name in _names(op)} if self._texts else set[str]()
         for text in self._texts:
             if text not in names:
@@ -44,7 +44,7 @@ class Vetoes:
 
 
 def _names(op: SchemaOp) -> set[str]:
-    """What stands for an operator: its names, the paths of its module and of those around it."""
+    """Returns the texts that veto an operator: its names, the path of its module and of the enclosing ones."""
     found = {op.name, op.schema.name, op.schema.base, op.schema.base.lstrip("_")}
     for path in module_paths(op.location):
         parts = path.split(".")

@@ -18,7 +18,7 @@ from flambeau.support.tracebacks import in_one_line, locals_where_raised, raised
 
 
 class PassError(ValueError):
-    """A pass that cannot do its work on this module, or that left it broken."""
+    """A pass that failed on this module, or left it invalid."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ def _is_of_xdsl(step: PassStep) -> bool:
 
 
 class ResultChanged(PassError):
-    """A pass after which the program computes something else."""
+    """A pass that changed the results of the program."""
 
 
 def _raised_here(place: Position | None) -> tuple[Diagnostic, ...]:

@@ -43,7 +43,7 @@ class PassStep:
 
 
 class Instrumentation:
-    """Overrides what it wants to see. `after_` hooks run in the reverse order of the `before_` hooks.
+    """Base class of instrumentations; override the hooks to receive. `after_` hooks run in the reverse order of the `before_` hooks.
 
     A class that overrides `before_action` or `after_action` makes every attempt to rewrite an event; the others cost nothing there.
     """

@@ -1,4 +1,4 @@
-"""Base classes of passes that look at one operation and what is inside it, so that pipelines can nest them."""
+"""Base classes of passes on one operation and its regions, so that pipelines can nest them."""
 
 from __future__ import annotations
 

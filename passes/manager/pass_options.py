@@ -91,7 +91,7 @@ class _Mismatch(Exception):
 
 @cache
 def option_fields(kind: type[Any]) -> tuple[OptionField, ...]:
-    """The options of a dataclass, in order of declaration. Raises OptionError when a type is not known where the class stands."""
+    """The options of a dataclass, in order of declaration. Raises OptionError when a type is unknown in the class's module."""
     try:
         types = get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -186,7 +186,7 @@ def _known(kind: type[Any], name: str) -> str:
 
 
 def _unannotated(type_: Any) -> Any:
-    """A type without what is annotated to it."""
+    """Returns the type inside `Annotated`."""
     return get_args(type_)[0] if get_origin(type_) is Annotated else type_
 
 

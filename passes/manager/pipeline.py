@@ -239,7 +239,7 @@ class _Run:
             watcher.after_pass(step)
 
     def _refuse(self, step: PassStep, message: str) -> NoReturn:
-        """Fails a step that had looked like a success."""
+        """Fails a step after the pass itself has succeeded."""
         error = PassError(step, message)
         self._tell_of_failure(step, error)
         raise error

@@ -1,4 +1,4 @@
-"""`coalesce-slots`: removes copies between slots that can be one."""
+"""`coalesce-slots`: removes copies between slots that can be merged."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class _Copies:
 
 
 def copied(op: Operation) -> tuple[SSAValue, SSAValue] | None:
-    """The slots from and to which an instruction copies all of a tensor or a number, if it does that alone."""
+    """Returns the source and target slot of an instruction that only copies a whole tensor or number."""
     match op:
         case MoveOp() if not isinstance(op.source.type, TensorType):
             return op.source, op.target
@@ -218,7 +218,7 @@ def _depths(method: MethodOp) -> dict[Operation, int]:
 
 
 def coalesce_slots(method: MethodOp) -> int:
-    """Makes slots one where a copy between them is all that they differ in; returns the number of copies that are gone."""
+    """Merges slots that differ only by a copy; returns the number of copies removed."""
     found = _Copies(method)
     if not found.copies:
         return 0
@@ -261,7 +261,7 @@ def coalesce_slots(method: MethodOp) -> int:
 
 @dataclass(frozen=True)
 class CoalesceSlotsPass(OperationPass):
-    """Makes slots one where a copy is all that they differ in, the copies of innermost loops first.
+    """Merges slots that differ only by a copy, the copies of innermost loops first.
 
     Needs: `exec` methods before planning. Leaves: no copy between slots of one type that never hold different contents at a time, but for
     constants, inputs, and two results of the method. A result of a branch is then computed into its slot, a round of a loop writes over

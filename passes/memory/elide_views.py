@@ -34,7 +34,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
-    """Whether reading the source at any later time, through the view, gives what the copy would have held."""
+    """Returns whether a view of the source always reads the same content as the copy."""
     source, copy = storage[part.source], storage[part.slot]
     if not isinstance(part.slot.owner, TensorOp) or source is copy or copy.writes != [time] or copy.first != time:
         return False

@@ -79,7 +79,7 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
 
 
 def _start(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage) -> CallOp | None:
-    """The copy of the state with which its next value starts, where calls only write over that copy, which is copied back at `time`."""
+    """Returns the copy of the state that calls update in place and that is copied back at `time`; None when other code reads it."""
     held, computed = storage[state], storage[value]
     when = computed.first
     if not isinstance(value.owner, TensorOp) or computed.is_output or not when or len(computed.members) > 1 or when >= time:

@@ -1,4 +1,4 @@
-"""`simplify-jumps`: removes jumps to jumps, jumps to what comes next, and what no path reaches."""
+"""`simplify-jumps`: removes jumps to jumps, jumps to the next instruction, and unreachable instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flambeau.passes.storage.slot_rewrites import erase_instruction, unplanned_m
 
 
 def _thread(jumps: list[JumpFalseOp], always: set[Operation], labels: dict[str, LabelOp]) -> int:
-    """Makes each jump to a jump go where that goes; returns how many do."""
+    """Redirects each jump to a jump to its final target; returns the number redirected."""
     found = 0
     for jump in jumps:
         target, passed = jump.label.data, set[str]()
@@ -37,7 +37,7 @@ def _thread(jumps: list[JumpFalseOp], always: set[Operation], labels: dict[str, 
 
 
 def _is_next(jump: JumpFalseOp) -> bool:
-    """Whether a jump goes to what comes next."""
+    """Returns whether a jump goes to the next instruction."""
     following = jump.next_op
     while isinstance(following, LabelOp):
         if following.label.data == jump.label.data:

@@ -25,7 +25,7 @@ from flambeau.support.suggestions import did_you_mean
 
 
 class PlanVerificationError(OperationError):
-    """A memory plan under which a method would compute something else."""
+    """A memory plan under which a method would compute wrong results."""
 
 
 def _name(op: Operation) -> str:
@@ -39,7 +39,7 @@ def _name(op: Operation) -> str:
 
 
 class _Method:
-    """A method, and what to call its instructions."""
+    """A method, with names for its instructions."""
 
     def __init__(self, method: MethodOp):
         self.method = method
@@ -87,7 +87,7 @@ class _Method:
 
 
 def _refusal(op: Operation | None) -> str:
-    """Why an instruction may not write over what it reads: the end of a sentence."""
+    """Returns why an instruction may not overwrite its operand: the end of a sentence."""
     if not isinstance(op, CallOp) or op.operator.data in row_kernels():
         return "which its kernel does not allow"
     return f"and there is no kernel {op.operator.data}{did_you_mean(op.operator.data, row_kernels())}"
@@ -161,7 +161,7 @@ def _place(place: tuple[int, int]) -> str:
 
 
 def check_method(method: MethodOp) -> list[str]:
-    """Everything that is wrong with the plan of a method, one line each."""
+    """Returns the faults of a method's plan, one line each."""
     return [str(fault) for fault in _faults(method)]
 
 

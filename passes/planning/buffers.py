@@ -38,7 +38,7 @@ def align(size: int, alignment: int) -> int:
 
 
 def aligned_buffers(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
-    """The same buffers with their sizes rounded up. Raises ValueError for an empty span, a negative size or a useless alignment."""
+    """Returns the buffers with their sizes rounded up. Raises ValueError for an empty span, a negative size or a useless alignment."""
     if alignment < 1:
         raise ValueError(f"an alignment must be at least 1, got {alignment}")
     for index, (start, end, size) in enumerate(buffers):

@@ -27,7 +27,7 @@ from flambeau.support.lazy import np
 
 @dataclass(frozen=True)
 class _Windows:
-    """What is averaged, and how many numbers a sum is divided by."""
+    """The windows of an average pool, and the divisor of their sums."""
 
     kernel: Pair
     stride: Pair
@@ -77,7 +77,7 @@ class PoolPattern(Pattern):
 
 
 def _windows_of(value: SSAValue) -> _Windows | None:
-    """The windows of images that `value` holds the averages of; None where it does not, or, with a reason, where they have no kernel."""
+    """Returns the windows when `value` is a mean or average pool of images; None otherwise, with a reason when no kernel fits."""
     op = value.owner
     match op:
         case MeanDimOp() if op.level() == "edge":

@@ -1,4 +1,4 @@
-"""Linear layers of floats that the run quantizes, with the scale and zero point that it chooses."""
+"""Linear layers with dynamically quantized inputs: scale and zero point are computed at run time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flambeau.support.lazy import Array, np
 
 @dataclass(frozen=True)
 class DynamicInput:
-    """Integers, and the tensors that say what they stand for: one scale and zero point, or one for each row."""
+    """A dynamically quantized tensor: its integers, with a scale and zero point for the tensor or for each row."""
 
     integers: SSAValue
     scale: SSAValue
@@ -37,7 +37,7 @@ class DynamicInput:
 
 
 def dynamic_input(value: SSAValue) -> DynamicInput | None:
-    """The integers that `value` is the float32 numbers of, where other tensors hold their parameters."""
+    """Returns the integers that `value` dequantizes to float32, with scale and zero point in tensors; None otherwise."""
     match value.owner:
         case DequantizePerTensorTensorOp() | DequantizePerTokenOp() as op if element_of(value) == f32:
             found = DynamicInput(*op.operands[:3])
@@ -51,7 +51,7 @@ def dynamic_input(value: SSAValue) -> DynamicInput | None:
 
 @dataclass(frozen=True)
 class DynamicPattern(Pattern):
-    """linear, mm or addmm of what the run quantized and a dequantized constant: products of integers."""
+    """linear, mm or addmm of a dynamically quantized input and a dequantized constant: products of integers."""
 
     target: Target
     constants: ModuleConstants
@@ -75,7 +75,7 @@ class DynamicPattern(Pattern):
 
 
 def integer_product(x: DynamicInput, weight: IntegerWeight, bias: SSAValue | None, constants: ModuleConstants) -> SSAValue:
-    """The layer as one operator, with what it needs of its weight as constants."""
+    """Returns the layer as one operator, on constants for the packed weight, its sums and its scales."""
     packed, sums = pack_quads(weight.integers), weight.integers.sum(1, dtype=np.int32)
     load = constants.add(f"{weight.name}.packed", packed, tensor(i8, packed.shape))
     totals = constants.add(f"{weight.name}.sums", sums, tensor(i32, sums.shape))
@@ -114,7 +114,7 @@ class IntegerProductPattern(Pattern):
                 return replace_with_values(op, [integer_product(x, weight, None, self.constants)], rewriter)
 
     def _parts(self, product: MmOp, offsets: Array | None) -> tuple[SSAValue, int, IntegerWeight] | None:
-        """The integers of the input, their zero point, and the weight; None unless `offsets` are what that zero point adds."""
+        """Returns the input's integers and zero point, and the weight; None unless `offsets` is the zero point times the weight's sums."""
         integers, matrix = (_widened_from(operand, i32) for operand in product.operands)
         array = None if matrix is None else self.constants.array(matrix)
         if integers is None or element_of(integers) not in RANGES or matrix is None or array is None or array.dtype != np.int8:
@@ -131,18 +131,18 @@ class IntegerProductPattern(Pattern):
 
 
 def _widened_from(value: SSAValue, element: Attribute) -> SSAValue | None:
-    """What a conversion to this element type converts."""
+    """Returns the operand of the `_to_copy` to this element type that computes `value`; None without one."""
     return value.owner.operands[0] if isinstance(value.owner, ToCopyOp) and element_of(value) == element else None
 
 
 def _are_for_rows(scale: SSAValue, product: SSAValue) -> bool:
-    """Whether a float32 number is for the whole product, a matrix, or one is for each of its rows."""
+    """Returns whether `scale` is float32, for the whole matrix `product` or for each of its rows."""
     shape = shape_of(scale)
     return element_of(scale) == f32 and is_row_major(scale) and (shape == (*shape_of(product)[:1], 1) or shape in ((), (1,)))
 
 
 def _ratio(numbers: Array, sums: Array) -> int | None:
-    """The integer that times `sums` is `numbers`; 0 if all are 0."""
+    """Returns the integer factor from `sums` to `numbers`, 0 if all are 0; None without one."""
     if numbers.shape not in ((1,), sums.shape):
         return None
     first = int(np.argmax(sums != 0))
@@ -151,7 +151,7 @@ def _ratio(numbers: Array, sums: Array) -> int | None:
 
 
 def _before_128_was_added(value: SSAValue) -> SSAValue | None:
-    """The int8 numbers of which uint8 numbers are 128 more."""
+    """Returns the int8 tensor to which 128 was added to make a uint8 tensor; None for other values."""
     total = _widened_from(value, ui8)
     added = None if total is None else total.owner
     if (

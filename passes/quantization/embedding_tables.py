@@ -30,7 +30,7 @@ _MOST_STEPS = 8
 
 
 def _followed(op: SchemaOp, rows: int) -> list[SSAValue] | None:
-    """The operands that have an entry for each row of the result, where it depends on the same row of these only."""
+    """Returns the operands with a row per row of the result, when each row depends on the same rows only; None otherwise."""
     shape = shape_of(op.results[0])
     match op:
         case ViewOp() | ToCopyOp() | DequantizePerTensorOp():
@@ -47,7 +47,7 @@ def _followed(op: SchemaOp, rows: int) -> list[SSAValue] | None:
 
 
 def are_separate(value: SSAValue, rows: int, constants: ModuleConstants, steps: int = _MOST_STEPS) -> bool:
-    """Whether a value is computed from constants, each of its rows for itself."""
+    """Returns whether a value is computed from constants row by row, in at most `steps` nested operators."""
     if not is_static(value) or not is_row_major(value):
         return False
     if constants.is_constant(value):
@@ -61,7 +61,7 @@ def are_separate(value: SSAValue, rows: int, constants: ModuleConstants, steps: 
 
 @dataclass(frozen=True)
 class RowsOfTable:
-    """The rows that `indices`, a vector, number in a value whose rows `are_separate`."""
+    """Gathers the rows at `indices`, a vector, from values whose rows `are_separate`."""
 
     constants: ModuleConstants
     rows: int
@@ -69,7 +69,7 @@ class RowsOfTable:
     found: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def of(self, value: SSAValue) -> SSAValue:
-        """The rows of a value."""
+        """Returns the rows of `value` at the indices."""
         if value not in self.found:
             self.found[value] = self._constant_rows(value) if self.constants.is_constant(value) else self._computed_rows(value)
         return self.found[value]

@@ -1,4 +1,4 @@
-"""Operators that move quantized numbers, and functions of one quantized tensor: what needs no arithmetic on integers."""
+"""Operators on quantized tensors without integer arithmetic: moves of elements, and functions of one tensor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_OPERATORS = 32
 class MovePattern(Pattern):
     """quantize(f(dequantize(x), …)), where f moves elements, takes the largest or clamps: f of the integers.
 
-    Integers that stand for other numbers than those of the result become such by a table first; floats are quantized before they move.
+    Integers of another quantized type than the result's are mapped by a table first; floats are quantized before they move.
     """
 
     target: Target
@@ -73,14 +73,14 @@ class MovePattern(Pattern):
         return replace_with_values(op, [self._moved(mover, [source for source in sources if source is not None], op)], rewriter)
 
     def _moved(self, mover: SchemaOp, operands: list[SSAValue], op: QuantizePerTensorOp) -> SSAValue:
-        """What moves integers as `mover` does its operands."""
+        """Returns the result of the operator `mover` on integer operands."""
         kinds = [tensor(element_of(op.result), shape_of(mover.results[0]), tensor_type(mover.results[0]).encoding), *mover.result_types[1:]]
         moved = type(mover).create(operands=operands, result_types=kinds, properties=dict(mover.properties))
         moved.location = mover.location
         return moved.results[0]
 
     def _integers(self, value: SSAValue, to: QuantizedType) -> SSAValue | None:
-        """The integers that a value is dequantized from, if they stand for the same, and none has to be clamped."""
+        """Returns the integers of a dequantized value; None unless their quantized type is `to`, perhaps with a narrower range."""
         found = dequantized(value, self.constants)
         fits = found is not None and found.type.stands_for_same(to) and to.low <= found.type.low and found.type.high <= to.high
         return found.value if found is not None and fits else None
@@ -91,7 +91,7 @@ class MovePattern(Pattern):
 
 
 def _moves(op: SchemaOp) -> bool:
-    """Whether every element of the first result is one of the operands."""
+    """Returns whether the operator only moves elements into its first result."""
     if isinstance(op, MaxPool2dWithIndicesOp):
         return all(not result.uses for result in op.results[1:])
     row = op.siblings["row"]
@@ -126,7 +126,7 @@ class LookupPattern(Pattern):
 
 
 def _root_of(value: SSAValue) -> SSAValue | None:
-    """The one dequantized tensor that a value is an elementwise function of."""
+    """Returns the dequantized tensor that a value is an elementwise function of; None for several, or other operators."""
     roots: set[SSAValue] = set()
     operators: set[Operation] = set()
     waiting = [value]
@@ -144,7 +144,7 @@ def _root_of(value: SSAValue) -> SSAValue | None:
 
 
 def _evaluate(value: SSAValue, known: dict[SSAValue, Array]) -> Array:
-    """The numbers of a value, by the meaning of the operators that compute it from those that are known."""
+    """Evaluates a value in numpy from the `known` arrays, and adds the results to them."""
     if value not in known:
         op = value.owner
         assert isinstance(op, SchemaOp)
@@ -153,20 +153,20 @@ def _evaluate(value: SSAValue, known: dict[SSAValue, Array]) -> Array:
 
 
 def _is_of_one_tensor(op: SchemaOp, value: SSAValue) -> bool:
-    """Whether each element of a result of float32 is computed from those of operands of its shape alone."""
+    """Returns whether an operator is elementwise on float32 tensors of the shape of `value`."""
     if not op.elementwise or op.draws() or op.level() != "edge" or len(op.results) != 1 or not op.operands:
         return False
     return all(element_of(item) == f32 and shape_of(item) == shape_of(value) for item in (*op.operands, *op.results))
 
 
 def _floats_of_bytes(kind: QuantizedType) -> Array:
-    """The floats that the bytes from 0 to 255 stand for, as `dequantize_per_tensor` computes them."""
+    """Returns the dequantized floats of the bytes 0 to 255, as `dequantize_per_tensor` computes them."""
     integers = np.arange(256, dtype=np.uint8).view(dtype_of(kind.storage).numpy)
     return (integers.astype(np.int32) - kind.zero_point).astype(np.float32) * np.float32(kind.scale)
 
 
 def lookup(value: SSAValue, numbers: Array, op: QuantizePerTensorOp, constants: ModuleConstants) -> SSAValue:
-    """`op` of numbers, one for each byte that `value` may hold."""
+    """Returns a table look-up of `value`: `numbers` has the float for each byte, and `op` quantizes it."""
     table = QuantizePerTensorOp.call("numpy", op.bind([numbers], op.properties))
     element = element_of(op.result)
     load = constants.add("quantized_table", np.ascontiguousarray(table), tensor(element, (256,)))

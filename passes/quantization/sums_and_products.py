@@ -31,7 +31,7 @@ from flambeau.passes.targets.interface import Target
 def _operands(
     op: SchemaOp, to: QuantizedType, form: type[SchemaOp], target: Target, constants: ModuleConstants
 ) -> tuple[Quantized, Quantized] | None:
-    """The integers that the two operands are dequantized from; None, with a reason, where `form` cannot compute them."""
+    """Returns the integers of the two dequantized operands; None, with a reason, where `form` cannot compute them."""
     if not target.has(form):
         return decline(f"stays in floats: the target {target.name!r} has no kernel for {form.name}")
     if len(op.operands) != 2:
@@ -47,7 +47,7 @@ def _operands(
 
 
 def _shift(ratio: float, bits: int) -> int | None:
-    """The shift that gives a ratio a multiplier of so many bits; None, with a reason, where it is too large."""
+    """Returns the shift that gives a ratio a multiplier of so many bits; None, with a reason, where it is too large."""
     shift = min(bits - math.frexp(ratio)[1], NARROW_SHIFTS[1])
     return shift if shift >= NARROW_SHIFTS[0] else decline(f"stays in floats: the ratio of scales {ratio} is too large")
 

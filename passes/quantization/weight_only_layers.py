@@ -39,7 +39,7 @@ class IntegerWeight:
 
 
 def integer_weight(parts: LinearParts, constants: ModuleConstants) -> IntegerWeight | None:
-    """The constant integers that the weight of a layer stands for; None, with a reason, where it has another form."""
+    """Returns the constant int8 weight of a layer with its scales; None, with a reason, for another form of weight."""
     source = parts.weight.owner
     if isinstance(source, ToCopyOp) and element_of(source.operands[0]) == i8:
         value, scales = source.operands[0], np.ones(1, np.float32)
@@ -133,5 +133,5 @@ class BiasPattern(Pattern):
 
 
 def weight_only_patterns(target: Target, constants: ModuleConstants) -> list[Pattern]:
-    """The patterns, which leave alone what is not a layer with an integer weight."""
+    """Returns the patterns; they match layers with an integer weight only."""
     return [WeightPattern(target, constants), ScalePattern(constants), BiasPattern()]

@@ -28,7 +28,7 @@ class Action:
 
 
 def note_action(error: BaseException, action: Action) -> None:
-    """Notes on an exception what raised it, if nothing further in has done so."""
+    """Attaches the action to an exception, unless an inner action is attached already."""
     vars(error).setdefault("flambeau_action", action)
 
 
@@ -69,7 +69,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("flambeau_actions", default=None)
 
 
 def action_listener() -> ActionListener | None:
-    """The present watchers."""
+    """Returns the current listener."""
     return _WATCH.get()
 
 

@@ -92,7 +92,7 @@ class ModuleConstants:
         return GlobalLoadConstantOp(SymbolRefAttr(unique), kind)
 
     def _insert(self, new: GlobalOp) -> None:
-        """Puts a global behind the others."""
+        """Inserts a global after the existing ones."""
         body = self._module.body.block
         if self._globals:
             body.insert_op_after(new, next(reversed(self._globals.values())))
@@ -114,11 +114,11 @@ class _Names:
 
     @property
     def next(self) -> str:
-        """The first name that has not been passed over."""
+        """Returns the first free name."""
         return f"{self.name}_{self.count}" if self.count else self.name
 
     def pass_over(self, taken: Operation) -> None:
-        """Goes on behind what has this name."""
+        """Marks this name as taken."""
         name = self.next
         if isinstance(taken, GlobalOp) and not taken.is_mutable and isinstance(taken.value, BlobAttr) and taken.value.key.data == name:
             self.of_contents.setdefault((taken.value.digest.data, taken.type), name)

@@ -1,4 +1,4 @@
-"""Which operations may go."""
+"""Dead operations: those that can be erased."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _TRACE: ContextVar[Trace | None] = ContextVar("flambeau_trace", default=None)
 
 
 class Trace:
-    """What stopped an attempt to apply a pattern: the reason that it declined with, or the first thing that its graph lacked.
+    """The reason why a pattern did not apply: its own, or the first mismatch of its graph.
 
     A graph may be tried in several ways. The reason is that of the way in which most of the graph matched.
     """
@@ -38,7 +38,7 @@ class Trace:
 
 
 def decline(reason: str | Callable[[], str]) -> None:
-    """Says why the pattern that runs leaves an operation alone that it was nearly made for.
+    """Records why the running pattern does not apply to an operation.
 
     A pattern ends with `return decline("the weight is not a constant")`. If the operation is still there in the end, users read it as a
     remark, or in the report of a conversion that fails.

@@ -77,7 +77,7 @@ class ConversionTarget:
         return None if rule is None else rule.check(op)
 
     def is_closed_off(self, op: Operation) -> bool:
-        """Whether `op` is inside of something that is not looked into."""
+        """Returns whether `op` is inside an operation that is legal with its contents."""
         around = op.parent_op() if self._closed else None
         while around is not None:
             if isinstance(around, self._closed) and self.why_illegal(around) is None:

@@ -78,7 +78,7 @@ def rewrites(
 
 
 def _is_operation_class(thing: object) -> bool:
-    """Plug-ins need not be type-checked."""
+    """Returns whether `root` is an operation class; plug-ins need not be type-checked."""
     return isinstance(thing, type) and issubclass(thing, Operation)
 
 
@@ -155,7 +155,7 @@ def _rewrite(
 
 
 def _drop(built: Sequence[Operation]) -> None:
-    """Erases operations that stand nowhere, with those that read them, so that they do not count as readers of what matched."""
+    """Erases detached operations and their readers, so that they do not count as uses of the matched values."""
     pending, doomed = list(built), dict[Operation, None]()
     while pending:
         op = pending.pop()

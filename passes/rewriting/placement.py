@@ -15,7 +15,7 @@ from flambeau.passes.rewriting.explanation import decline
 
 
 def replace_several(root: Operation, replaced: Mapping[Operation, Sequence[SSAValue]], rewriter: PatternRewriter) -> bool:
-    """Replaces operations by values; operations behind the values that stand nowhere yet are inserted, with locations and names.
+    """Replaces operations by values; detached operations behind the values are inserted, with locations and names.
 
     They go before the first reader of what they replace. What computes their operands after that moves up, if it has no effects.
 
@@ -53,7 +53,7 @@ def replace_several(root: Operation, replaced: Mapping[Operation, Sequence[SSAVa
 
 
 def _order(root: Operation, replaced: Iterable[Operation]) -> dict[Operation, int]:
-    """The operations from the first that is replaced to the root, or to the end when one stands behind it, each with its position."""
+    """Returns the position of each operation from the first replaced one to the root, or to the last replaced one behind it."""
     missing, span = set(replaced), list[Operation]()
     op: Operation | None = root
     while op is not None and (missing or not span):
@@ -70,7 +70,7 @@ def _order(root: Operation, replaced: Iterable[Operation]) -> dict[Operation, in
 
 
 def _readers(replaced: Iterable[Operation], block: Block) -> Iterable[Operation]:
-    """The operations of the block that stay, and read in themselves or in their regions what is replaced."""
+    """Yields the remaining operations of the block that read a replaced result, in themselves or in their regions."""
     gone = set(replaced)
     for op in gone:
         for result in op.results:
@@ -81,7 +81,7 @@ def _readers(replaced: Iterable[Operation], block: Block) -> Iterable[Operation]
 
 
 def _late_operands(values: Iterable[SSAValue], order: Mapping[Operation, int], place: int) -> list[Operation]:
-    """The operations that stand at the place or behind it, and that values or the operations behind them read, in order."""
+    """Returns the operations at or after `place` that `values` depend on, in order."""
     late: set[Operation] = set()
     seen: set[Operation] = set()
     pending = [value.op for value in values if isinstance(value, OpResult)]
@@ -98,7 +98,7 @@ def _late_operands(values: Iterable[SSAValue], order: Mapping[Operation, int], p
 
 
 def _obstacle(late: Iterable[Operation], first: Operation, replaced: Mapping[Operation, object]) -> Operation | None:
-    """An operation that cannot move before `first`."""
+    """Returns an operation that cannot move before `first`; None when all can."""
     for op in late:
         reads_replaced = any(isinstance(operand, OpResult) and operand.op in replaced for operand in op.operands)
         if op is first or op in replaced or reads_replaced or op.regions or not is_side_effect_free(op):

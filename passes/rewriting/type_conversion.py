@@ -24,7 +24,7 @@ Materialization: TypeAlias = Callable[[SSAValue, Attribute], SSAValue]
 
 
 class TypeConverter:
-    """Which types become which, one for one; a type without a rule stays.
+    """Maps types one to one; a type without a rule stays.
 
     Where a value is wanted in another type than it has, a `builtin.unrealized_conversion_cast` stands for it. Casts that meet their
     inverse vanish in the end, and `materialize` makes something better of those that are left.
@@ -164,7 +164,7 @@ class SignaturePattern(ConversionPattern):
 
 
 class OperandsPattern(ConversionPattern):
-    """An operation that carries on with other types as it is: the same with converted operands, results and block arguments."""
+    """Rebuilds an operation with converted operands, results and block arguments."""
 
     def __init__(self, types: TypeConverter, kinds: tuple[type[Operation], ...]):
         super().__init__(types)

@@ -1,4 +1,4 @@
-"""The matching side of a `pdl.pattern` as functions: each asks whether a candidate fits, and notes what it stands for."""
+"""The matching side of a `pdl.pattern` as functions: each tests a candidate, and records the IR that it binds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Matching:
         """The `pdl` operations that the test of the root asks about."""
 
     def test(self, value: SSAValue) -> Test:
-        """The function that asks whether a candidate is what `value` stands for. Raises PdlError."""
+        """Returns the function that tests whether a candidate matches `value`. Raises PdlError."""
         if value not in self._tests:
             self._tests[value] = _once(value, self._compile(value, owner(value)))
         return self._tests[value]
@@ -104,7 +104,7 @@ class Matching:
         return test
 
     def _group(self, op: Operation, values: Sequence[SSAValue], several: type[Operation]) -> Test:
-        """Asks of operands or types in order; one of `values` may stand for any number of them."""
+        """Returns the test of a list of operands or types, in order; one of `values` may be a range."""
         ranges = [index for index, value in enumerate(values) if isinstance(value.owner, several)]
         if len(ranges) > 1:
             raise PdlError(op, "one group of operands or types of an operation may be a range, not several")
@@ -128,7 +128,7 @@ class Matching:
 
 
 def _once(value: SSAValue, test: Test) -> Test:
-    """A value stands for one thing, however often it occurs in the pattern."""
+    """Returns a test that matches `value` to the same IR wherever the pattern repeats it."""
 
     def once(candidate: Any, state: State) -> bool:
         if value in state:

@@ -66,7 +66,7 @@ def _result(at: Operation, op: Operation, index: int) -> SSAValue:
 
 
 def _flat(values: Sequence[SSAValue], state: State) -> list[Any]:
-    """The IR that `pdl` values stand for, ranges as their members."""
+    """Returns the IR bound to `pdl` values, with ranges flattened."""
     found: list[Any] = []
     for value in values:
         item = state[value]
@@ -135,7 +135,7 @@ def _operation(op: pdl.OperationOp, context: Context) -> Step:
 
 
 def _segments(op: Operation, kind: type[SchemaOp], count: int) -> Attribute:
-    """Which tensors of an operator are given when `count` operands are: all, or the first ones."""
+    """Returns the operand segments of an operator with `count` operands: all tensors are present, or the first ones."""
     arguments = kind.schema.operands
     if any(argument.type.is_list for argument in arguments):
         if len(arguments) == 1:

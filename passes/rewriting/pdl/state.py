@@ -23,11 +23,11 @@ Test: TypeAlias = Callable[[Any, State], bool]
 
 
 class PdlError(OperationError):
-    """A `pdl.pattern` that cannot be applied, at the operation of it that is to blame."""
+    """A `pdl.pattern` that cannot be applied, located at the operation to blame."""
 
 
 def owner(value: SSAValue) -> Operation:
-    """The `pdl` operation that defines a value. Raises ValueError for an argument of a block, which patterns have none of."""
+    """The `pdl` operation that defines a value. Raises ValueError for a block argument."""
     if not isinstance(value.owner, Operation):
         raise ValueError("values of a pattern are defined by operations")
     return value.owner

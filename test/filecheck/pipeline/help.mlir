@@ -9,7 +9,7 @@
 
 // CHECK:      usage: flambeau-opt
 // CHECK:      {{^}}pipelines:
-// CHECK:      {{^}}  compile {{ +}}The whole road
+// CHECK:      {{^}}  compile {{ +}}The whole pipeline, from ATen operators
 // CHECK:      {{^}}passes:
 // CHECK:      {{^}}  cse {{ +}}computes equal operations on equal operands once
 // CHECK:      {{^}}passes of xDSL
