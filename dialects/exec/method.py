@@ -98,6 +98,11 @@ class MethodOp(IRDLOperation):
         return [op for op in self.body.block.ops if isinstance(op, InstructionOp)]
 
     @property
+    def steps(self) -> list[InstructionOp]:
+        """The instructions in order, numbered as a `.pte` numbers them: labels are none."""
+        return [op for op in self.instructions if not isinstance(op, LabelOp)]
+
+    @property
     def terminator(self) -> ReturnOp:
         """The `exec.return` that lists inputs and outputs."""
         return cast(ReturnOp, self.body.block.last_op)

@@ -19,7 +19,7 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.utils import _pytree
 
-IDENTIFIER = "ETRECORD_V0"
+from flambeau.runtime.inspector.etrecord_reader import IDENTIFIER, PROGRAM
 
 
 def write_etrecord(
@@ -49,7 +49,7 @@ def write_etrecord(
     with ZipFile(path, "w") as file:
         file.writestr(IDENTIFIER, "")
         for method, program in programs.items():
-            name, found = f"edge_dialect_exported_program/{method}", serialize(_without_devices(program))
+            name, found = f"{PROGRAM}/{method}", serialize(_without_devices(program))
             file.writestr(name, found.exported_program)
             for part in ("state_dict", "constants", "example_inputs"):
                 file.writestr(f"{name}_{part}", getattr(found, part))

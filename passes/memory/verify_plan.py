@@ -10,7 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slot_contents import Conflict, ContentAnalysis, Fault
@@ -43,7 +43,7 @@ class _Method:
 
     def __init__(self, method: MethodOp):
         self.method = method
-        self.operations = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        self.operations = method.steps
 
     def op(self, index: int) -> Operation:
         """The instruction that a number stands for; the method for the caller and the end."""

@@ -8,9 +8,12 @@ from flambeau.runtime.binding.recording import Event, EventKind
 from flambeau.runtime.etdump import DebugEvent, ETDump, ProfileEvent, RunData, Tensor, Value, ValueType
 from flambeau.runtime.etdump import Event as ETDumpEvent
 
+DELEGATE_EVENT = "DELEGATE_CALL"
+"""ExecuTorch's name of the event of a delegate."""
+
 _NAMES = {
     EventKind.EXECUTE: "Method::execute",
-    EventKind.DELEGATE: "DELEGATE_CALL",
+    EventKind.DELEGATE: DELEGATE_EVENT,
     EventKind.MOVE: "MOVE_CALL",
     EventKind.JUMP: "JF_CALL",
     EventKind.FREE: "FREE_CALL",
@@ -20,7 +23,12 @@ _NAMES = {
 
 def event_name(event: Event) -> str:
     """The name that ExecuTorch's runtime gives such an event: `native_call_add.out` for the kernel `aten::add.out`."""
-    return _NAMES.get(event.kind) or f"native_call_{event.name.rpartition('::')[2]}"
+    return _NAMES.get(event.kind) or kernel_event(event.name)
+
+
+def kernel_event(operator: str) -> str:
+    """The name of the events of a kernel, by the qualified name of its operator."""
+    return f"native_call_{operator.rpartition('::')[2]}"
 
 
 def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) -> ETDump:

@@ -189,7 +189,7 @@ class _Plan:
             else:
                 count += 1
         values = tuple(self._value(op) for op in method.slots)
-        steps = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        steps = method.steps
         instructions = tuple(self._instruction(op, targets) for op in steps)
         places = () if strip_debug else tuple(to_frames(op.location) for op in steps)
         specs = (method.input_spec, method.output_spec)

@@ -13,7 +13,8 @@ from os import PathLike
 from typing import IO, Any
 
 IDENTIFIER = "ETRECORD_V0"
-_PROGRAM = "edge_dialect_exported_program"
+PROGRAM = "edge_dialect_exported_program"
+"""The folder of the exported programs, by method; a file in older records."""
 
 
 class ETRecordError(ValueError):
@@ -65,7 +66,7 @@ def read_etrecord(path: str | PathLike[str] | IO[bytes], method: str = "forward"
                 _by_instruction(json.loads(file.read(name)), method) if name in names else {}
                 for name in ("debug_handle_map", "delegate_map", "instruction_id_to_num_outs_map")
             )
-            program = next((name for name in (f"{_PROGRAM}/{method}", _PROGRAM) if name in names), None)
+            program = next((name for name in (f"{PROGRAM}/{method}", PROGRAM) if name in names), None)
             nodes = {} if program is None else _nodes(json.loads(file.read(program)))
     except (zipfile.BadZipFile, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise ETRecordError(f"{path}: this is not an ETRecord: {error}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT
 from flambeau.runtime.etdump import ETDumpError, ProfileEvent, RunData, read_etdump
 from flambeau.runtime.inspector.etrecord_reader import RecordedProgram, read_etrecord
 from flambeau.runtime.inspector.logged_values import tensors_of
@@ -263,7 +264,7 @@ def _place(event: Event, key: _Key, record: RecordedProgram) -> None:
         return
     delegate = record.delegates.get(key.instruction)
     event.debug_handles, event.num_outputs = record.handles[key.instruction], record.outputs.get(key.instruction, 1)
-    if delegate is not None and (key.delegate is not None or event.name == "DELEGATE_CALL"):
+    if delegate is not None and (key.delegate is not None or event.name == DELEGATE_EVENT):
         event.delegate_backend_name = delegate["name"]
     if key.delegate is not None and delegate is not None:
         given: Any = delegate["delegate_map"].get(str(key.delegate), ())

@@ -62,3 +62,27 @@ MODELS: dict[str, tuple[Callable[[], Model], str | None]] = {
     "delegate": (perceptron, "xnnpack"),
 }
 """Each model, and the backend that has a part of it."""
+
+LAYERS = """import torch
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(8, 16)
+        self.down = torch.nn.Linear(16, 8)
+
+    def forward(self, x):
+        return x + self.down(torch.nn.functional.gelu(self.up(x)))
+
+
+class Squares(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.gelu(x * x + x)
+
+
+torch.manual_seed(0)
+squares = Squares(), (torch.ones(1, 8),)
+model = torch.nn.Sequential(Layer(), Layer()).eval(), (torch.ones(1, 8),)
+"""
+"""The source of a model of two equal layers, for tests of what names modules and lines."""

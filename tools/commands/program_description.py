@@ -14,7 +14,7 @@ from flambeau.compiler.memory_report import MemoryReport, memory_reports, method
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ir.extents import is_known, largest, least
@@ -115,7 +115,7 @@ def _describe_type(given: Attribute) -> dict[str, Any]:
 
 def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str, Any]:
     """A method and its memory, for JSON."""
-    instructions = [op for op in method.instructions if not isinstance(op, LabelOp)]
+    instructions = method.steps
     operators = Counter(op.operator.data for op in instructions if isinstance(op, CallOp))
     delegates = Counter(op.delegate.string_value() for op in instructions if isinstance(op, DelegateCallOp))
     ends = method.terminator

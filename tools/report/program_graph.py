@@ -12,14 +12,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp, reads_and_writes
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp
 from flambeau.dialects.text.operation_text import OptionsPrinter, PrintingOptions
 from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
-
-ELIDED_ABOVE = 16
-"""The most elements of a constant that the text shows."""
+from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE
 
 
 @dataclass(frozen=True)
@@ -145,9 +143,7 @@ class _Builder:
     def add_method(self, method: MethodOp) -> None:
         for slot in method.terminator.inputs:
             self._add_input(slot)
-        for op in method.instructions:
-            if isinstance(op, LabelOp):
-                continue
+        for op in method.steps:
             reads, writes = reads_and_writes(op)
             operator = op.operator.data if isinstance(op, CallOp) else self._delegate(op) if isinstance(op, DelegateCallOp) else op.name
             self._add(op, operator, reads, writes)

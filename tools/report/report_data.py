@@ -14,7 +14,6 @@ from flambeau.compiler.memory_report import memory_reports, methods_of
 from flambeau.compiler.program_profile import profile_program
 from flambeau.compiler.program_size import SIZE_BY, program_sizes
 from flambeau.compiler.stages import STAGES, stage_of
-from flambeau.dialects.exec.instructions import LabelOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import FlambeauError
@@ -132,7 +131,7 @@ def _memory(subject: Subject, lowered: Lowered) -> Part:
 def _profile(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], iterations: int) -> Part:
     profile = profile_program(lowered.data, lambda: _fresh(inputs), method=subject.method, iterations=iterations)
     machine = measure_machine()
-    steps = [op for op in methods_of(lowered.planned)[subject.method].instructions if not isinstance(op, LabelOp)]
+    steps = methods_of(lowered.planned)[subject.method].steps
     nodes = lowered.graphs[STAGES[-1]].operations
     data = profile_data(profile, "instruction", machine)
     for row in data["rows"]:

@@ -11,13 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.interface import run_payload
 from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
+from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.etdump import ETDump
 from flambeau.runtime.inspector import logged_calls
@@ -134,7 +135,7 @@ def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: 
         raise SemanticsError(f"@{method}: what it computes cannot be read: {observation.error}") from observation.error
     found = method_of(module, method)
     assert isinstance(found, MethodOp)
-    steps = [op for op in found.instructions if not isinstance(op, LabelOp)]
+    steps = found.steps
     recorder = ValueRecorder()
     for call in observation.calls:
         op = steps[call.position]
@@ -160,13 +161,13 @@ def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list
     """
     found = method_of(module, method)
     assert isinstance(found, MethodOp)
-    steps = [op for op in found.instructions if not isinstance(op, LabelOp)]
     runs = [calls for run in dump.run_data if (calls := logged_calls(run, buffer))]
     if not runs:
         raise SemanticsError("the ETDump has no values: load the program with enable_etdump=True and debug_buffer_size=BYTES")
+    steps = found.steps
     recorder = ValueRecorder()
     for call in runs[0]:
-        op = steps[call.instruction] if call.instruction < len(steps) else None
+        op = steps[call.instruction] if 0 <= call.instruction < len(steps) else None
         there = "nothing" if op is None else _event_name(op)
         if op is None or there != call.name or call.chain:
             what = f"instruction {call.instruction} is {call.name} there and {there} here"
@@ -177,7 +178,7 @@ def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list
 
 def _event_name(op: Operation) -> str:
     """The name that events of an instruction have in an ETDump."""
-    return f"native_call_{op.operator.data.rpartition('::')[2]}" if isinstance(op, CallOp) else "DELEGATE_CALL"
+    return kernel_event(op.operator.data) if isinstance(op, CallOp) else DELEGATE_EVENT
 
 
 def compare_values(

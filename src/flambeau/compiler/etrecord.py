@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from flambeau.compiler.delegation import Handed
 from flambeau.compiler.memory_report import methods_of
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, LabelOp, reads_and_writes
+from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ViewOp
 from flambeau.passes.rewriting.locations import handle_of, handles_of
@@ -49,7 +49,7 @@ def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> Instruct
     found = InstructionMaps()
     backends = {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)}
     for name, method in methods_of(module).items():
-        steps = [op for op in method.instructions if not isinstance(op, LabelOp)]
+        steps = method.steps
         calls = {number: op for number, op in enumerate(steps) if isinstance(op, DelegateCallOp)}
         found.debug_handle_map[name] = {number: handles for number, handles in enumerate(_handles(method, steps, handed)) if handles}
         found.delegate_map[name] = {

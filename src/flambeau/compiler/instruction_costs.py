@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec import literals
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, LabelOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.schema.context import FlambeauContext
@@ -47,7 +47,7 @@ def instruction_costs(module: ModuleOp, context: FlambeauContext, method: Method
                 delegates[op.sym_name.data] = _total(disassemble(op, named_data, context.blobs).partition)
             except BackendError:
                 delegates[op.sym_name.data] = None
-    return [_cost(op, delegates) for op in method.instructions if not isinstance(op, LabelOp)]
+    return [_cost(op, delegates) for op in method.steps]
 
 
 def _cost(op: Operation, delegates: Mapping[str, int | None]) -> InstructionCost:

@@ -10,7 +10,6 @@ from xdsl.dialects.func import FuncOp
 
 from flambeau.compiler.html_table import html_table
 from flambeau.compiler.memory_report import MemoryReport
-from flambeau.dialects.exec.instructions import InstructionOp, LabelOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.operation_text import PrintingOptions, strict_text
@@ -37,4 +36,4 @@ def program_html(module: ModuleOp, memory: Mapping[str, MemoryReport], size: int
 
 
 def _operations(method: FuncOp | MethodOp) -> int:
-    return sum(isinstance(op, SchemaOp | InstructionOp) and not isinstance(op, LabelOp) for op in method.walk())
+    return len(method.steps) if isinstance(method, MethodOp) else sum(isinstance(op, SchemaOp) for op in method.walk())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiled_models import LAYERS
 
 from flambeau.runtime import find_library, include_folder
 from flambeau.tools.main import main
@@ -30,35 +31,18 @@ fl_status __wrap_fl_gelu_out(fl_context *context, fl_value *const *args, size_t 
 }
 """
 
-MODEL = """import torch
+RUN = """import torch
 from flambeau import to_edge
+from flambeau.runtime import Runtime
+from network import model
 
-
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = torch.nn.Linear(8, 16)
-        self.down = torch.nn.Linear(16, 8)
-
-    def forward(self, x):
-        h = self.up(x)
-        h = torch.nn.functional.gelu(h)
-        return x + self.down(h)
-
-
-torch.manual_seed(0)
-model = torch.nn.Sequential(Layer(), Layer()).eval(), (torch.ones(1, 8),)
-
-if __name__ == "__main__":
-    from flambeau.runtime import Runtime
-
-    program = to_edge(torch.export.export(*model)).to_executorch()
-    loaded = Runtime.get().load_program(program.buffer, enable_etdump=True, debug_buffer_size=1 << 16)
-    loaded.load_method().execute([torch.ones(1, 8)])
-    loaded.write_etdump_result_to_file("log.etdp", "log.bin")
+program = to_edge(torch.export.export(*model)).to_executorch()
+loaded = Runtime.get().load_program(program.buffer, enable_etdump=True, debug_buffer_size=1 << 16)
+loaded.load_method().execute([torch.ones(1, 8)])
+loaded.write_etdump_result_to_file("log.etdp", "log.bin")
 """
 
-LINE = 1 + MODEL.splitlines().index("        h = torch.nn.functional.gelu(h)")
+LINE = next(number for number, line in enumerate(LAYERS.splitlines(), 1) if "self.down(torch.nn.functional.gelu(self.up(x)))" in line)
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +50,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model, and with the log of a run in a runtime whose gelu is wrong."""
     found = tmp_path_factory.mktemp("planted")
     (found / "wrong.c").write_text(WRONG)
-    (found / "network.py").write_text(MODEL)
+    (found / "network.py").write_text(LAYERS)
     archive = find_library().with_suffix(".a")
     whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-Wl,--wrap=fl_gelu_out", "-lm"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
     build = [*compiler, "-shared", "-fPIC", "-I", str(include_folder()), str(found / "wrong.c"), *whole, "-o", str(found / "wrong.so")]
     subprocess.run(build, check=True)
-    run_with_wrong_kernel(found, "network.py")
+    (found / "run.py").write_text(RUN)
+    done = run_with_wrong_kernel(found, "run.py")
+    assert done.returncode == 0, done.stderr
     (found / "short.bin").write_bytes(bytes(10))
     return found
 

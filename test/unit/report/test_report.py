@@ -10,33 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profiled_models import LAYERS
 
 from flambeau.runtime.manifest import kernel_rows
 from flambeau.tools.main import main
 from flambeau.tools.report.source_excerpts import kernel_excerpt, model_excerpt
-
-MODEL = """import torch
-
-
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = torch.nn.Linear(8, 16)
-        self.down = torch.nn.Linear(16, 8)
-
-    def forward(self, x):
-        return x + self.down(torch.nn.functional.gelu(self.up(x)))
-
-
-class Squares(torch.nn.Module):
-    def forward(self, x):
-        return torch.nn.functional.gelu(x * x + x)
-
-
-torch.manual_seed(0)
-squares = Squares(), (torch.ones(1, 8),)
-model = torch.nn.Sequential(Layer(), Layer()).eval(), (torch.ones(1, 8),)
-"""
 
 STAGES = ["aten", "core", "edge", "exec", "planned"]
 
@@ -51,7 +29,7 @@ def data_of(page: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("report")
-    (found / "layers.py").write_text(MODEL)
+    (found / "layers.py").write_text(LAYERS)
     return found
 
 
