@@ -8,22 +8,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.numerics import cast_to, element_of_array
+from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
+from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
 from flambeau.dialects.schema.families import chosen_element, require_number
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
-
-
-def to_element(x: SSAValue, element: Attribute) -> SSAValue:
-    """Gives x in an element type: x itself when it has that type already."""
-    return x if element_of(x) == element else aten._to_copy(x, element)
-
-
-def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
-    """A number as a 0-d tensor of an element type."""
-    return aten.scalar_tensor(value, element)
 
 
 class MadeOp(SchemaOp):

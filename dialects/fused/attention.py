@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i64, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.fused.epilogue import apply_epilogue, check_activation
 from flambeau.dialects.fused.packing import PANEL, panels, unpack_conv_weight
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, shape_of, tensor

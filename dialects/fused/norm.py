@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.aten.layers.norm import LayerNormOp, RmsNormOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, may_equal, shape_of, tensor
 from flambeau.dialects.schema.families import require_same_element
 from flambeau.dialects.schema.row import SchemaOp, row

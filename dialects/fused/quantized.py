@@ -11,7 +11,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.fused.conv2d import Pair, convolved_size
 from flambeau.dialects.fused.packing import PANEL, QUAD, panels, unpack_quads
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, shape_of, tensor, ui8

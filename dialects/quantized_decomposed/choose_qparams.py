@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32, f64, i8, i64
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.numerics import widened
-from flambeau.dialects.aten.reduction import ExtremeOp
+from flambeau.dialects.aten.library.numerics import widened
+from flambeau.dialects.aten.reductions.reduction import ExtremeOp
 from flambeau.dialects.ir.tensor_types import Tensor, bf16, dtype_of, element_of, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import quantized_element, require_float, require_single
 from flambeau.dialects.schema.namespace import quantized_decomposed

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.embedding import require_in_range, require_indices, require_rows
-from flambeau.dialects.aten.numerics import element_of_array
+from flambeau.dialects.aten.indexing.embedding import require_in_range, require_indices, require_rows
+from flambeau.dialects.aten.library.numerics import element_of_array
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, i8, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import dequantize_groups, float_of, require_single
 from flambeau.dialects.schema.families import chosen_element, require_same_element, require_shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f64, i8
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.matmul import MmOp
-from flambeau.dialects.aten.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, widened
+from flambeau.dialects.aten.linear_algebra.matmul import MmOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, is_float, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import (
     DequantizePerTensorOp,

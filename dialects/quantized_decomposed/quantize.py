@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import f32, f64, i8, i16, i32
 from xdsl.ir import Attribute
 
-from flambeau.dialects.aten.numerics import cast_to
+from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
     Tensor,

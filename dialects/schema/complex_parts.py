@@ -58,5 +58,5 @@ def has_rule(schema: Schema) -> bool:
 def complex_rules() -> dict[str, Rule]:
     """The rules of every operator that takes complex tensors or gives them."""
     for name in ("complex_arithmetic", "complex_functions", "complex_rules"):
-        importlib.import_module(f"flambeau.dialects.aten.{name}")
+        importlib.import_module(f"flambeau.dialects.aten.complex_numbers.{name}")
     return RULES

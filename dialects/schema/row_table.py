@@ -58,8 +58,8 @@ def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
 def _load_own_rows() -> None:
     own = [f"flambeau.dialects.{name}" for name in dialect_names() if name not in _WITHOUT_ROWS]
     for name in (*own, *(f"flambeau.backends.{name}.dialect" for name in backend_dialects())):
-        for module in pkgutil.iter_modules(importlib.import_module(name).__path__):
-            importlib.import_module(f"{name}.{module.name}")
+        for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+            importlib.import_module(module.name)
 
 
 FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose")

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Block, SSAValue
 
-from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.shape import view
+from flambeau.dialects.aten.library.operands import to_element
+from flambeau.dialects.aten.movement.shape import view
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.extents import differ, is_known, largest, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor

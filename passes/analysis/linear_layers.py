@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.aten.linear import LinearOp
-from flambeau.dialects.aten.matmul import AddmmOp, MmOp
+from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.aten.linear_algebra.matmul import AddmmOp, MmOp
 from flambeau.dialects.ir.tensor_types import shape_of
 
 PRODUCTS: tuple[type[Operation], ...] = (LinearOp, AddmmOp, MmOp)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.aten.conversion import ToCopyOp
+from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
 from flambeau.dialects.ir.tensor_types import element_of, is_float, normalize_dim, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from flambeau.dialects.aten.numerics import cast_to
+from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import element_of, is_float
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import ForwardAnalysis

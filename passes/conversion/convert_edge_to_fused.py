@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp, scale_of
-from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.norm import LayerNormOp, RmsNormOp
-from flambeau.dialects.aten.shape import ExpandOp
+from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp, scale_of
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.norm import LayerNormOp, RmsNormOp
+from flambeau.dialects.aten.movement.shape import ExpandOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionOp

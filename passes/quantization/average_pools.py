@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.pool import AvgPool2dOp
-from flambeau.dialects.aten.reduction import MeanDimOp
-from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.aten.images.pool import AvgPool2dOp
+from flambeau.dialects.aten.movement.shape import ViewOp
+from flambeau.dialects.aten.reductions.reduction import MeanDimOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.conv2d import Pair

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import f32, i8, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.conversion import ToCopyOp
-from flambeau.dialects.aten.matmul import MmOp
+from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
+from flambeau.dialects.aten.linear_algebra.matmul import MmOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_quads

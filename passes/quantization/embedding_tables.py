@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.conversion import ToCopyOp
-from flambeau.dialects.aten.embedding import EmbeddingOp
-from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
+from flambeau.dialects.aten.indexing.embedding import EmbeddingOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import element_of, is_static, normalize_dim, shape_of, tensor

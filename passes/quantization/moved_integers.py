@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.comparison import ClampOp
-from flambeau.dialects.aten.pool import MaxPool2dWithIndicesOp
-from flambeau.dialects.aten.upsample import UpsampleNearest2dVecOp
+from flambeau.dialects.aten.elementwise.comparison import ClampOp
+from flambeau.dialects.aten.images.pool import MaxPool2dWithIndicesOp
+from flambeau.dialects.aten.images.upsample import UpsampleNearest2dVecOp
 from flambeau.dialects.fused.quantized import RANGES
 from flambeau.dialects.fused.quantized_elementwise import QuantizedTableOp
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, numel, shape_of, tensor, tensor_type

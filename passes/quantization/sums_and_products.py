@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp
 from flambeau.dialects.fused.quantized import RANGES
 from flambeau.dialects.fused.quantized_elementwise import (
     NARROW_SHIFTS,

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp
-from flambeau.dialects.aten.conversion import ToCopyOp
-from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp
+from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_linear_weight

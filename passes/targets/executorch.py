@@ -13,11 +13,11 @@ from typing import Any
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.aten.backward import gradients_by_convolutions
-from flambeau.dialects.aten.convolution import over_planes
-from flambeau.dialects.aten.creation import to_element
-from flambeau.dialects.aten.fft import real_on_both_sides
-from flambeau.dialects.aten.pad import without_margins
+from flambeau.dialects.aten.layers.convolution import over_planes
+from flambeau.dialects.aten.layers.convolution_backward import gradients_by_convolutions
+from flambeau.dialects.aten.library.operands import to_element
+from flambeau.dialects.aten.linear_algebra.fft import real_on_both_sides
+from flambeau.dialects.aten.movement.pad import without_margins
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE
 from flambeau.dialects.exec.slot_contents import ALIASING

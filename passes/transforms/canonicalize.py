@@ -11,11 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.complex import ViewAsComplexOp, ViewAsRealOp
-from flambeau.dialects.aten.concat import CatOp
-from flambeau.dialects.aten.permute import PermuteOp
-from flambeau.dialects.aten.select import NO_END, SliceTensorOp
-from flambeau.dialects.aten.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.aten.complex_numbers.complex import ViewAsComplexOp, ViewAsRealOp
+from flambeau.dialects.aten.movement.concat import CatOp
+from flambeau.dialects.aten.movement.permute import PermuteOp
+from flambeau.dialects.aten.movement.select import NO_END, SliceTensorOp
+from flambeau.dialects.aten.movement.shape import ExpandOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, ViewOp
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import is_known, is_unknown

@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.batch_norm import NativeBatchNormLegitNoTrainingOp
-from flambeau.dialects.aten.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.batch_norm import NativeBatchNormLegitNoTrainingOp
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.tensor_types import tensor, tensor_type
 from flambeau.passes.rewriting.constants import ModuleConstants

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp

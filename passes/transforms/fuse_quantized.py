@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.comparison import ClampOp
-from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.linear import LinearOp
+from flambeau.dialects.aten.elementwise.comparison import ClampOp
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.linear import LinearOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
 from flambeau.dialects.fused.packing import pack_quads, pack_quantized_conv_weight

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.arithmetic import MulTensorOp
-from flambeau.dialects.aten.math import RsqrtOp
-from flambeau.dialects.aten.pow import PowTensorScalarOp
-from flambeau.dialects.aten.reduction import MeanDimOp
+from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp
+from flambeau.dialects.aten.elementwise.math import RsqrtOp
+from flambeau.dialects.aten.elementwise.pow import PowTensorScalarOp
+from flambeau.dialects.aten.reductions.reduction import MeanDimOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.norm import FusedRmsNormOp
 from flambeau.dialects.ir.extents import is_known

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.attention import ScaledDotProductAttentionOp
-from flambeau.dialects.aten.repeat import RepeatInterleaveSelfIntOp
-from flambeau.dialects.aten.shape import ExpandOp, ReshapeOp, UnsqueezeOp, ViewOp
+from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp
+from flambeau.dialects.aten.movement.repeat import RepeatInterleaveSelfIntOp
+from flambeau.dialects.aten.movement.shape import ExpandOp, ReshapeOp, UnsqueezeOp, ViewOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.passes.manager import PatternPass

@@ -9,8 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from flambeau.dialects.aten.permute import PermuteOp
-from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.aten.movement.permute import PermuteOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import dim_order, equal_memory, is_row_major, with_dim_order
 from flambeau.dialects.ir.tensor_types import element_of, shape_of

@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsTerminator
 
-from flambeau.dialects.aten.philox import RandomStream, drawing
+from flambeau.dialects.aten.library.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array

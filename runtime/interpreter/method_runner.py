@@ -13,7 +13,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.aten.philox import RandomStream, drawing
+from flambeau.dialects.aten.library.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from networks import Network
 
-from flambeau.dialects.aten.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
-from flambeau.dialects.aten.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.linear import LinearOp
-from flambeau.dialects.aten.norm import LayerNormOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.layers.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
+from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.aten.layers.norm import LayerNormOp
 from flambeau.tools.main import main
 
 ROWS, WIDTH = 4, 8
@@ -24,9 +24,9 @@ PLUGIN = '''\
 
 from dataclasses import dataclass
 
-from flambeau.dialects.aten.activation import HardswishOp, HardtanhOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp
-from flambeau.dialects.aten.arithmetic import MulTensorOp, SubTensorOp
-from flambeau.dialects.aten.math import NegOp
+from flambeau.dialects.aten.layers.activation import (HardswishOp, HardtanhOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp)
+from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.elementwise.math import NegOp
 from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values

@@ -7,11 +7,11 @@ import pytest
 from networks import Network
 from xdsl.ir import SSAValue
 
-from flambeau.dialects.aten.activation import GeluOp, ReluOp, SeluOp, SigmoidOp
-from flambeau.dialects.aten.arithmetic import AddTensorOp
-from flambeau.dialects.aten.linear import LinearOp
-from flambeau.dialects.aten.norm import LayerNormOp
-from flambeau.dialects.aten.shape import ViewOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
+from flambeau.dialects.aten.layers.activation import GeluOp, ReluOp, SeluOp, SigmoidOp
+from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.aten.layers.norm import LayerNormOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import read_module
@@ -20,7 +20,7 @@ from flambeau.tools.main import main
 ROWS, WIDTH = 6, 8
 
 PLANTED = """\
-from flambeau.dialects.aten.activation import EluOp, SeluOp
+from flambeau.dialects.aten.layers.activation import EluOp, SeluOp
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.registry import pipeline
 

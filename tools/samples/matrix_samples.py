@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.dialects.aten.factorization import GeqrfOp, LinalgCholeskyExOp, LinalgLuFactorExOp
-from flambeau.dialects.aten.indefinite import LinalgLdlFactorExOp
+from flambeau.dialects.aten.linear_algebra.factorization import GeqrfOp, LinalgCholeskyExOp, LinalgLuFactorExOp
+from flambeau.dialects.aten.linear_algebra.indefinite import LinalgLdlFactorExOp
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_generators import Samples, make
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.dialects.aten.polynomials import POLYNOMIALS
+from flambeau.dialects.aten.special_functions.polynomials import POLYNOMIALS
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_generators import Samples, make, tensors, unary
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from flambeau.backends.openvino.dialect.layers import BinaryLayerOp, LayerOp, UnaryLayerOp, openvino, require_floats
-from flambeau.dialects.aten.activation import EluOp, GeluOp, HardsigmoidOp, HardswishOp, ReluOp, SigmoidOp, SiluOp, TanhOp
-from flambeau.dialects.aten.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, SinOp, SqrtOp
-from flambeau.dialects.aten.pow import PowTensorTensorOp
-from flambeau.dialects.aten.softmax import SoftmaxOp
+from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, SinOp, SqrtOp
+from flambeau.dialects.aten.elementwise.pow import PowTensorTensorOp
+from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardsigmoidOp, HardswishOp, ReluOp, SigmoidOp, SiluOp, TanhOp
+from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, i1, normalize_dim, shape_of, tensor
 from flambeau.support.lazy import Array, np
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_floats, require_only, require_rank
-from flambeau.dialects.aten.concat import CatOp
-from flambeau.dialects.aten.pixel_shuffle import PixelShuffleOp
-from flambeau.dialects.aten.split import SplitWithSizesOp
-from flambeau.dialects.aten.upsample import UpsampleBilinear2dVecOp, UpsampleNearest2dVecOp
+from flambeau.dialects.aten.images.upsample import UpsampleBilinear2dVecOp, UpsampleNearest2dVecOp
+from flambeau.dialects.aten.movement.concat import CatOp
+from flambeau.dialects.aten.movement.pixel_shuffle import PixelShuffleOp
+from flambeau.dialects.aten.movement.split import SplitWithSizesOp
 from flambeau.dialects.ir.extents import exceeds, is_known, maximum, minimum
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, normalize_dim, shape_of, tensor
 from flambeau.support.lazy import Array, np

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_only, require_rank
 from flambeau.backends.openvino.dialect.products import check_window
-from flambeau.dialects.aten.pool import AdaptiveAvgPool2dCoreOp
-from flambeau.dialects.aten.windows import window_count
+from flambeau.dialects.aten.images.pool import AdaptiveAvgPool2dCoreOp
+from flambeau.dialects.aten.library.windows import window_count
 from flambeau.dialects.ir.tensor_types import Tensor, f32, shape_of, tensor
 from flambeau.support.lazy import Array, np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_only
-from flambeau.dialects.aten.norm import moments
+from flambeau.dialects.aten.layers.norm import moments
 from flambeau.dialects.ir.tensor_types import Tensor, f32, normalize_dim, shape_of, tensor
 from flambeau.support.lazy import Array
 

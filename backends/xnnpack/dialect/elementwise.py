@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from flambeau.backends.xnnpack.dialect.nodes import ELEMENTS, LIMITS, BinaryNodeOp, NodeOp, UnaryNodeOp, limited, xnnpack
-from flambeau.dialects.aten.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
-from flambeau.dialects.aten.numerics import cast_to
-from flambeau.dialects.aten.softmax import SoftmaxOp
+from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
+from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
+from flambeau.dialects.aten.library.numerics import cast_to
+from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, shape_of, tensor
 from flambeau.support.lazy import Array, np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp, xnnpack
-from flambeau.dialects.aten.upsample import UpsampleBilinear2dVecOp
+from flambeau.dialects.aten.images.upsample import UpsampleBilinear2dVecOp
 from flambeau.dialects.ir.extents import is_known, minimum
 from flambeau.dialects.ir.tensor_types import Tensor, is_empty, shape_of
 from flambeau.support.lazy import Array, np

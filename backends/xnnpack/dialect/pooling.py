@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
-from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.library.numerics import widened
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.support.lazy import Array, np
 

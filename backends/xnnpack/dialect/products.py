@@ -6,8 +6,8 @@ from math import prod
 from typing import Any, cast
 
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
-from flambeau.dialects.aten.convolution import ConvolutionOp
-from flambeau.dialects.aten.numerics import widened
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.aten.library.numerics import widened
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
 from flambeau.support.lazy import Array, np

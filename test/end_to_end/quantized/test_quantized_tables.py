@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization import quantize_
 
-from flambeau.dialects.aten.embedding import EmbeddingOp
+from flambeau.dialects.aten.indexing.embedding import EmbeddingOp
 from flambeau.dialects.ir.tensor_types import element_of, i8
 from flambeau.runtime import Runtime
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.activation import ReluOp
+from flambeau.dialects.aten.layers.activation import ReluOp
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass

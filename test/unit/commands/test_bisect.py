@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.math import AbsOp, NegOp
+from flambeau.dialects.aten.elementwise.math import AbsOp, NegOp
+from flambeau.dialects.aten.layers.activation import ReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.ir.tensor_types import f32, tensor
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.namespace import aten

@@ -87,7 +87,7 @@ def test_a_new_process_that_fails_otherwise_confirms_nothing(tmp_path: Path, cap
 PLUGIN = """\
 from dataclasses import dataclass
 
-from flambeau.dialects.aten.activation import TanhOp
+from flambeau.dialects.aten.layers.activation import TanhOp
 from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.actions import may_rewrite

@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.activation import ReluOp, SigmoidOp, TanhOp
-from flambeau.dialects.aten.math import AbsOp, NegOp
+from flambeau.dialects.aten.elementwise.math import AbsOp, NegOp
+from flambeau.dialects.aten.layers.activation import ReluOp, SigmoidOp, TanhOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.lookup import op

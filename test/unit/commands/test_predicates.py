@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.aten.activation import HardswishOp, ReluOp
+from flambeau.dialects.aten.layers.activation import HardswishOp, ReluOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.namespace import aten

@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.aten.numerics import cast_to, element_of_array
+from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, tensor
 from flambeau.dialects.schema.context import FlambeauContext

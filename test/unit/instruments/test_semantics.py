@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.activation import HardswishOp, ReluOp
+from flambeau.dialects.aten.layers.activation import HardswishOp, ReluOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext

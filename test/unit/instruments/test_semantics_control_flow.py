@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.aten.activation import ReluOp
+from flambeau.dialects.aten.layers.activation import ReluOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.text.module_text import parse_module

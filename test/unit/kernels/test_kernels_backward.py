@@ -13,7 +13,7 @@ from row_programs import module_of
 from torch_programs import seed
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.aten.backward import ConvolutionBackwardOp
+from flambeau.dialects.aten.layers.convolution_backward import ConvolutionBackwardOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime

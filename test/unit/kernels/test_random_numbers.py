@@ -12,9 +12,9 @@ from torch_programs import export
 from xdsl.dialects.builtin import f32
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.aten.distributions import CauchyOp, ExponentialOp, GeometricOp, LogNormalOp, MultinomialOp, UniformOp
-from flambeau.dialects.aten.philox import RandomStream, drawing
-from flambeau.dialects.aten.training import AlphaDropoutOp, FeatureDropoutOp, RreluOp
+from flambeau.dialects.aten.library.philox import RandomStream, drawing
+from flambeau.dialects.aten.random_numbers.distributions import CauchyOp, ExponentialOp, GeometricOp, LogNormalOp, MultinomialOp, UniformOp
+from flambeau.dialects.aten.random_numbers.training import AlphaDropoutOp, FeatureDropoutOp, RreluOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.runtime import Runtime

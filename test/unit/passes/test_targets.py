@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.aten.math import SquareOp
+from flambeau.dialects.aten.elementwise.math import SquareOp
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.ir.tensor_types import tensor
 from flambeau.dialects.schema.context import FlambeauContext

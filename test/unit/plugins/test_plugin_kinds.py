@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.aten.arithmetic import AddTensorOp
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op

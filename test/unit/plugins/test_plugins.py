@@ -252,7 +252,8 @@ BAD = {
     "front end": (FUNCTION.format("frontend", ".mlir"), "2:2: error: plug-in {} " + TAKEN.format("front end '.mlir'", "Flambeau")),
     "front end's key": (FUNCTION.format("frontend", "onnx"), "2:2: error: 'onnx' cannot be the name of a front end: "),
     "meaning": (
-        "from flambeau import interprets\nfrom flambeau.dialects.aten.activation import ReluOp\n@interprets(ReluOp)\ndef mine(*_): ...\n",
+        "from flambeau import interprets\nfrom flambeau.dialects.aten.layers.activation import ReluOp\n"
+        "@interprets(ReluOp)\ndef mine(*_): ...\n",
         "3:2: error: plug-in {} declares what 'aten.relu' means to the interpreter, but its row says what it means",
     ),
     "target": (

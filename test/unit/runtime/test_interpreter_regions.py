@@ -13,7 +13,7 @@ from xdsl.dialects import arith, cf, func, scf
 from xdsl.dialects import test as test_dialect
 from xdsl.ir import Operation
 
-from flambeau.dialects.aten.activation import ReluOp
+from flambeau.dialects.aten.layers.activation import ReluOp
 from flambeau.dialects.ml_program import GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed

@@ -1,0 +1,1 @@
+"""Complex numbers, and operators on their parts."""

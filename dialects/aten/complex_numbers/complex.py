@@ -1,0 +1,190 @@
+"""Complex numbers: made of real ones, taken apart, conjugated."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32, f64, i1
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.library.numerics import imaginary_part, real_part, to_float
+from flambeau.dialects.aten.linear_algebra.matmul import DotOp, multiply
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, complex_of, element_of, part_of, shape_of, tensor
+from flambeau.dialects.schema.families import UnaryOp, float_element, require_category, require_same_element
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+PARTS = frozenset({f32, f64})
+"""The element types that complex numbers are made of."""
+
+
+def to_parts(x: Array, /) -> Array:
+    """The real and imaginary parts of complex numbers in a new last dimension."""
+    return np.ascontiguousarray(x).reshape(*x.shape, 1).view(real_part(x).dtype)
+
+
+def from_parts(x: Array, /) -> Array:
+    """Complex numbers, whose real and imaginary parts stand in the last dimension."""
+    return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
+
+
+@aten("view_as_real(Tensor(a) self) -> Tensor(a)", keep=True)
+class ViewAsRealOp(SchemaOp):
+    """The real and imaginary parts in a new last dimension of size 2; the same bytes."""
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        require_category("view_as_real", x, at_least=3)
+        return tensor(part_of(element_of(x)), (*shape_of(x), 2))
+
+    numpy = staticmethod(to_parts)
+
+
+@aten("view_as_complex(Tensor(a) self) -> Tensor(a)", keep=True)
+class ViewAsComplexOp(SchemaOp):
+    """Complex numbers, whose real and imaginary parts stand in the last dimension, of size 2; the same bytes."""
+
+    takes = PARTS
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        shape = shape_of(x)
+        if not shape or shape[-1] != 2:
+            raise ValueError(f"the last dimension must have size 2, got shape {list(shape)}")
+        return tensor(complex_of(element_of(x)), shape[:-1])
+
+    numpy = staticmethod(from_parts)
+
+
+@aten("complex(Tensor real, Tensor imag) -> Tensor")
+class ComplexOp(SchemaOp):
+    """Complex numbers of their real and imaginary parts, broadcast."""
+
+    takes = PARTS
+
+    @staticmethod
+    def infer(real: Tensor, imag: Tensor) -> Tensor:
+        require_same_element(real, imag)
+        return tensor(complex_of(element_of(real)), broadcast(shape_of(real), shape_of(imag)))
+
+    @staticmethod
+    def numpy(real: Array, imag: Array) -> Array:
+        return from_parts(np.stack(np.broadcast_arrays(real, imag), -1))
+
+    @staticmethod
+    def decompose(real: SSAValue, imag: SSAValue) -> SSAValue:
+        shape = broadcast(shape_of(real), shape_of(imag))
+        parts = [x if shape_of(x) == shape else aten.expand(x, shape) for x in (real, imag)]
+        return aten.view_as_complex(aten.stack(parts, -1))
+
+
+@aten("polar(Tensor abs, Tensor angle) -> Tensor")
+class PolarOp(SchemaOp):
+    """Complex numbers of their absolute values and angles, broadcast."""
+
+    takes = PARTS
+
+    @staticmethod
+    def infer(abs: Tensor, angle: Tensor) -> Tensor:
+        return ComplexOp.infer(abs, angle)
+
+    @staticmethod
+    def numpy(abs: Array, angle: Array) -> Array:
+        return from_parts(np.stack(np.broadcast_arrays(abs * np.cos(angle), abs * np.sin(angle)), -1))
+
+    @staticmethod
+    def decompose(abs: SSAValue, angle: SSAValue) -> SSAValue:
+        return aten.complex(aten.mul.Tensor(abs, aten.cos(angle)), aten.mul.Tensor(abs, aten.sin(angle)))
+
+
+@aten("real(Tensor(a) self) -> Tensor(a)")
+class RealOp(UnaryOp):
+    """The real part; of real tensors themselves."""
+
+    elementwise = False
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(part_of(element_of(x)), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return real_part(x)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return x
+
+
+@aten("imag(Tensor(a) self) -> Tensor(a)")
+class ImagOp(UnaryOp):
+    """The imaginary part of complex tensors."""
+
+    elementwise = False
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        require_category("imag", x, at_least=3)
+        return tensor(part_of(element_of(x)), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return imaginary_part(x)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.select.int(aten.view_as_real(x), -1, 1)
+
+
+@aten("angle(Tensor self) -> Tensor")
+class AngleOp(UnaryOp):
+    """The angle of complex numbers; of real ones 0, pi where they are negative, and NaN where they are."""
+
+    elementwise = False
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(part_of(float_element(element_of(x))), shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        if x.dtype.kind == "c":
+            return np.asarray(np.arctan2(imaginary_part(x), real_part(x)))
+        x = to_float(x)
+        return np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        element = float_element(element_of(x))
+        if element_of(x) == i1:
+            return aten.full(shape_of(x), 0.0, f32)
+        x = x if element_of(x) == element else aten._to_copy(x, element)
+        halves = aten.mul.Scalar(aten._to_copy(aten.lt.Scalar(x, 0), element), float(np.pi))
+        return aten.where.self(aten.isnan(x), x, halves)
+
+
+@aten("isreal(Tensor self) -> Tensor")
+class IsrealOp(UnaryOp):
+    """x has no imaginary part."""
+
+    elementwise = False
+
+    @staticmethod
+    def infer(x: Tensor, /) -> Tensor:
+        return tensor(i1, shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /) -> Array:
+        return np.asarray(imaginary_part(x) == 0) if x.dtype.kind == "c" else np.ones(x.shape, bool)
+
+    @staticmethod
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.full(shape_of(x), True, i1)
+
+
+@aten("vdot(Tensor self, Tensor other) -> Tensor")
+class VdotOp(DotOp):
+    """The sum of the products of the conjugates of one vector's elements with another's."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return np.asarray(multiply(np.conj(a) if a.dtype.kind == "c" else a, b))

@@ -1,0 +1,164 @@
+"""Elementary functions of complex tensors in terms of their real and imaginary parts."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import (
+    Operand,
+    divided,
+    imaginary,
+    multiplied,
+    multiply,
+    pairs_of,
+    parts_of,
+    quotient,
+    reciprocal,
+    truth,
+)
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.schema.complex_parts import RULES, Parts, Rule, on_parts
+from flambeau.dialects.schema.namespace import aten
+
+
+@on_parts("abs")
+def absolute(x: Parts, /) -> SSAValue:
+    """The absolute values."""
+    if x.imaginary is None:
+        return aten.abs(x.real)
+    a, b = aten.abs(x.real), aten.abs(x.imaginary)
+    # The larger part is factored out, so that its square does not overflow; nothing can be divided by 0 and infinity.
+    large, small = aten.maximum(a, b), aten.minimum(a, b)
+    ratio = aten.div.Tensor(small, large)
+    found = aten.mul.Tensor(large, aten.sqrt(aten.add.Scalar(aten.mul.Tensor(ratio, ratio), 1.0)))
+    return aten.where.self(aten.logical_or(aten.eq.Scalar(large, 0.0), aten.eq.Scalar(large, math.inf)), large, found)
+
+
+@on_parts("angle")
+def angle(x: Parts, /) -> SSAValue:
+    """The angles."""
+    return aten.atan2(imaginary(x), x.real)
+
+
+@on_parts("sgn")
+def _sgn_rule(x: Parts, /) -> Parts:
+    size = absolute(x)
+    size = aten.add.Tensor(size, aten._to_copy(aten.eq.Scalar(size, 0), element_of(size)))
+    return parts_of(divided(x.real, size), divided(x.imaginary, size))
+
+
+@on_parts("exp")
+def exponential(x: Parts, /) -> Parts:
+    """The exponentials."""
+    size, angle = aten.exp(x.real), imaginary(x)
+    return Parts(aten.mul.Tensor(size, aten.cos(angle)), aten.mul.Tensor(size, aten.sin(angle)))
+
+
+@on_parts("log")
+def logarithm(x: Parts, /) -> Parts:
+    """The logarithms, with angles in (-pi, pi]."""
+    return Parts(aten.log(absolute(x)), angle(x))
+
+
+def _scaled_log(base: float) -> Rule:
+    def rule(x: Parts, /) -> Parts:
+        found = logarithm(x)
+        return parts_of(multiplied(found.real, 1 / math.log(base)), multiplied(found.imaginary, 1 / math.log(base)))
+
+    return rule
+
+
+RULES.update({"log2": _scaled_log(2), "log10": _scaled_log(10)})
+
+
+@on_parts("sqrt")
+def square_root(x: Parts, /) -> Parts:
+    """The roots whose real parts are not negative."""
+    a, b = x.real, imaginary(x)
+    large = aten.sqrt(aten.mul.Scalar(aten.add.Tensor(absolute(Parts(a, b)), aten.abs(a)), 0.5))
+    divisor = aten.add.Tensor(large, aten._to_copy(aten.eq.Scalar(large, 0), element_of(large)))
+    small = aten.div.Tensor(aten.mul.Scalar(b, 0.5), divisor)
+    positive = aten.ge.Scalar(a, 0)
+    signed = aten.where.self(aten.lt.Scalar(b, 0), aten.neg(large), large)
+    return Parts(aten.where.self(positive, large, aten.abs(small)), aten.where.self(positive, small, signed))
+
+
+@on_parts("rsqrt")
+def _rsqrt_rule(x: Parts, /) -> Parts:
+    return reciprocal(square_root(x))
+
+
+@on_parts("sinh")
+def _sinh_rule(x: Parts, /) -> Parts:
+    a, b = x.real, imaginary(x)
+    return Parts(aten.mul.Tensor(aten.sinh(a), aten.cos(b)), aten.mul.Tensor(aten.cosh(a), aten.sin(b)))
+
+
+@on_parts("cosh")
+def _cosh_rule(x: Parts, /) -> Parts:
+    a, b = x.real, imaginary(x)
+    return Parts(aten.mul.Tensor(aten.cosh(a), aten.cos(b)), aten.mul.Tensor(aten.sinh(a), aten.sin(b)))
+
+
+@on_parts("tanh")
+def _tanh_rule(x: Parts, /) -> Parts:
+    a, b = aten.tanh(x.real), aten.tan(imaginary(x))
+    return parts_of(*quotient((a, b), (aten.full(shape_of(a), 1.0, element_of(a)), aten.mul.Tensor(a, b))))
+
+
+def _turned(x: Parts) -> Parts:
+    """The numbers times i."""
+    return Parts(aten.neg(imaginary(x)), x.real)
+
+
+@on_parts("sin")
+def _sin_rule(x: Parts, /) -> Parts:
+    found = _sinh_rule(_turned(x))
+    return Parts(imaginary(found), aten.neg(found.real))
+
+
+@on_parts("cos")
+def _cos_rule(x: Parts, /) -> Parts:
+    return _cosh_rule(_turned(x))
+
+
+@on_parts("tan")
+def _tan_rule(x: Parts, /) -> Parts:
+    found = _tanh_rule(_turned(x))
+    return Parts(imaginary(found), aten.neg(found.real))
+
+
+@on_parts("sigmoid")
+def _sigmoid_rule(x: Parts, /) -> Parts:
+    found = exponential(Parts(aten.neg(x.real), aten.neg(imaginary(x))))
+    return reciprocal(Parts(aten.add.Scalar(found.real, 1.0), found.imaginary))
+
+
+@on_parts("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
+def _power_rule(a: Operand, b: Operand, /) -> Parts:
+    if isinstance(a, Parts) and b == 2:
+        return multiply(a, a)
+    if isinstance(a, Parts) and b in (1, -1, 0.5):
+        return a if b == 1 else reciprocal(a) if b == -1 else square_root(a)
+    base, exponent = (parts_of(*pair) if isinstance(pair[0], SSAValue) else pair for pair in pairs_of(a, b))
+    if isinstance(base, Parts):
+        found = exponential(multiply(logarithm(base), exponent if isinstance(exponent, Parts) else cast(float, exponent[0])))
+        nothing = aten.logical_not(truth(base))
+    else:
+        assert isinstance(exponent, Parts)
+        number = float(cast(float, base[0]))
+        found = exponential(multiply(exponent, Parts(*_constant(math.log(abs(number) or 1), math.pi if number < 0 else 0, exponent))))
+        nothing = aten.full((), number == 0, i1)
+    ones = aten.logical_not(truth(exponent)) if isinstance(exponent, Parts) else aten.full((), exponent[0] == 0, i1)
+    element = element_of(found.real)
+    real = aten.where.self(nothing, aten._to_copy(ones, element), found.real)
+    return Parts(real, aten.where.self(nothing, aten.full((), 0.0, element), imaginary(found)))
+
+
+def _constant(real: float, imaginary: float, like: Parts) -> tuple[SSAValue, SSAValue]:
+    element = element_of(like.real)
+    return aten.full((), real, element), aten.full((), imaginary, element)

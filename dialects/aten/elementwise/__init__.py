@@ -1,0 +1,1 @@
+"""Operators that act on each element."""

@@ -1,0 +1,1 @@
+"""Operators that read or write the places that indices name."""

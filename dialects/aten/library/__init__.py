@@ -1,0 +1,1 @@
+"""Helpers without rows, which the families of operators share."""

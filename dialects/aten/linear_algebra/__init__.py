@@ -1,0 +1,1 @@
+"""Products, factorizations, norms and spectra of matrices."""

@@ -1,0 +1,157 @@
+"""Dimensions in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.dialects.aten.movement.shape import normalize_dims
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+
+def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    """`dims` counted from the front, each of `rank` dimensions once. Raises ValueError."""
+    if len(dims) != rank:
+        raise ValueError(f"dims {list(dims)} must name each of {rank} dimensions once")
+    return normalize_dims(dims, rank)
+
+
+@aten("permute(Tensor(a) self, int[] dims) -> Tensor(a)", core=True)
+class PermuteOp(SchemaOp):
+    """Dimension i of the result is dimension dims[i] of the operand."""
+
+    @staticmethod
+    def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
+        shape = shape_of(x)
+        return tensor(element_of(x), [shape[dim] for dim in checked_permutation(dims, len(shape))])
+
+    @staticmethod
+    def numpy(x: Array, /, dims: tuple[int, ...]) -> Array:
+        return x.transpose(checked_permutation(dims, x.ndim))
+
+
+def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
+    """`x` with its dimensions in another order, built detached; `x` itself when the order stays."""
+    return x if list(order) == list(range(len(order))) else aten.permute(x, tuple(order))
+
+
+class PermuteFamilyOp(SchemaOp):
+    """Operators that put the dimensions in another order."""
+
+    @staticmethod
+    def order(*args: Any, **kwargs: Any) -> Sequence[int]:
+        """The permutation from the rank and the other arguments, as `permute` takes it."""
+        raise NotImplementedError
+
+    @classmethod
+    def infer(cls, x: Tensor, /, *args: Any) -> Tensor:
+        shape = shape_of(x)
+        return tensor(element_of(x), [shape[dim] for dim in cls.order(len(shape), *args)])
+
+    @classmethod
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
+        return x.transpose(cls.order(x.ndim, *args))
+
+    @classmethod
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        return permute(x, cls.order(len(shape_of(x)), *args))
+
+
+def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
+    """The order with two dimensions exchanged. Raises IndexError."""
+    order = list(range(rank))
+    first, second = normalize_dim(dim0, rank), normalize_dim(dim1, rank)
+    if rank:
+        order[first], order[second] = second, first
+    return order
+
+
+@aten("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
+@aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+@aten("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+class TransposeIntOp(PermuteFamilyOp):
+    """Two dimensions exchanged."""
+
+    order = staticmethod(swapped)
+
+
+@aten("t(Tensor(a) self) -> Tensor(a)")
+class TOp(PermuteFamilyOp):
+    """The transpose of a matrix; fewer dimensions stay."""
+
+    @staticmethod
+    def order(rank: int) -> Sequence[int]:
+        """Both dimensions exchanged."""
+        if rank > 2:
+            raise ValueError(f"t takes at most 2 dimensions, got {rank}")
+        return range(rank)[::-1]
+
+
+@aten("mT(Tensor(a) self) -> Tensor(a)")
+class MTOp(PermuteFamilyOp):
+    """The last two dimensions exchanged."""
+
+    @staticmethod
+    def order(rank: int) -> Sequence[int]:
+        """The last two exchanged; there is nothing to exchange in a number."""
+        if rank == 1:
+            raise ValueError("a vector has no two dimensions to exchange")
+        return swapped(rank, -2, -1) if rank else ()
+
+
+@aten("mH(Tensor(a) self) -> Tensor(a)")
+@aten("adjoint(Tensor(a) self) -> Tensor(a)")
+class AdjointOp(MTOp):
+    """The conjugates, with the last two dimensions exchanged."""
+
+    @classmethod
+    def numpy(cls, x: Array, /, *args: Any) -> Array:
+        found = x.transpose(cls.order(x.ndim))
+        return np.conj(found) if x.dtype.kind == "c" else found
+
+    @classmethod
+    def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
+        return aten.conj_physical(permute(x, cls.order(len(shape_of(x)))))
+
+
+@aten("numpy_T(Tensor(a) self) -> Tensor(a)")
+class NumpyTOp(PermuteFamilyOp):
+    """The dimensions in reverse order."""
+
+    @staticmethod
+    def order(rank: int) -> Sequence[int]:
+        """Reversed."""
+        return range(rank)[::-1]
+
+
+def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple[int, ...]:
+    """The order after dimensions `source` moved to `destination`; the others keep theirs. Raises IndexError, ValueError."""
+    if len(source) != len(destination):
+        raise ValueError(f"source {list(source)} and destination {list(destination)} must be as many")
+    places = dict(zip(normalize_dims(destination, rank), normalize_dims(source, rank), strict=True))
+    rest = iter(dim for dim in range(rank) if dim not in places.values())
+    return checked_permutation([places[dim] if dim in places else next(rest) for dim in range(rank)], rank)
+
+
+@aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
+@aten("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
+class MovedimIntlistOp(PermuteFamilyOp):
+    """Dimensions `source` at the places `destination`; the others keep their order."""
+
+    order = staticmethod(moved)
+
+
+@aten("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
+@aten("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
+class MovedimIntOp(PermuteFamilyOp):
+    """Dimension `source` at the place `destination`; the others keep their order."""
+
+    @staticmethod
+    def order(rank: int, source: int, destination: int) -> Sequence[int]:
+        """One dimension moved."""
+        return moved(rank, (source,), (destination,)) if rank else ()

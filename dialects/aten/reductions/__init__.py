@@ -1,0 +1,1 @@
+"""Operators that reduce, scan or order elements."""
