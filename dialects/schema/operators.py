@@ -8,7 +8,7 @@ from importlib import resources
 from typing import cast
 
 from flambeau.dialects.schema.row import PURE, WRITES, SchemaOp, class_name
-from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
+from flambeau.dialects.schema.row_table import cached_over_rows, declared_row, find_row, load_rows
 from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.support.suggestions import did_you_mean
 
@@ -80,16 +80,20 @@ def find_schema(name: str) -> Schema | None:
 def find_op(name: str) -> type[SchemaOp] | None:
     """The class of a schema operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`); None when there is none."""
     dialect, _, short = name.partition(".")
-    rows = load_rows()
-    if dialect not in LEVELS or short in rows.get(dialect, {}):
-        return rows.get(dialect, {}).get(short)
+    if dialect not in LEVELS:
+        return find_row(dialect, short)
     if dialect == "aten":
-        text = _schema_text(short)
-        return None if text is None else table_op(dialect, text)
-    found = rows["aten"].get(short)
-    if dialect == "edge" and (found is None or found.schema.is_view):
-        base, dot, overload = short.partition(".")
-        found = rows["aten"].get(base.removesuffix("_copy") + dot + overload) if base.endswith("_copy") else None
+        text = None if (found := find_row(dialect, short)) else _schema_text(short)
+        return found if text is None else table_op(dialect, text)
+    if (found := declared_row(dialect, short)) is not None:
+        return found
+    base, dot, overload = short.partition(".")
+    if dialect == "edge" and base.endswith("_copy"):
+        found = declared_row("aten", short)
+        if found is None or found.schema.is_view:
+            found = find_row("aten", base.removesuffix("_copy") + dot + overload)
+    elif (found := find_row("aten", short)) is not None and dialect == "edge" and found.schema.is_view:
+        return None
     return found.at(dialect) if found is not None and (found.core or found.keep) else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -54,11 +55,48 @@ def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
     return ROWS
 
 
+def find_row(dialect: str, name: str) -> type[SchemaOp] | None:
+    """Returns the row of an operator, or None. Imports the files whose text has its schema, and every file if none has it."""
+    if (found := declared_row(dialect, name)) is None:
+        found = load_rows().get(dialect, {}).get(name)
+    return found
+
+
+def declared_row(dialect: str, name: str) -> type[SchemaOp] | None:
+    """Returns the row of an operator whose schema is in the text of a file, not made up of parts by code; or None."""
+    if name not in ROWS.get(dialect, {}):
+        for module in schema_files().get(dialect, {}).get(name, ()):
+            importlib.import_module(module)
+    return ROWS.get(dialect, {}).get(name)
+
+
+@cache
+def schema_files() -> dict[str, dict[str, list[str]]]:
+    """Returns the modules whose text may have the schema of an operator: dialect -> operator name -> modules."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for dialect, package in _packages().items():
+        modules = found.setdefault(dialect, {})
+        folder = Path(importlib.import_module(package).__path__[0])
+        for path in sorted(folder.rglob("*.py")):
+            module = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
+            for name in set(_SCHEMA_START.findall(path.read_text(encoding="utf-8"))):
+                modules.setdefault(name, []).append(module)
+    return found
+
+
+_SCHEMA_START = re.compile(r"""["']([\w.]+)\(""")
+
+
+def _packages() -> dict[str, str]:
+    """Returns the packages that declare rows, by the names of their dialects."""
+    packages = {name: f"flambeau.dialects.{name}" for name in dialect_names() if name not in _WITHOUT_ROWS}
+    return packages | {name: f"flambeau.backends.{name}.dialect" for name in backend_dialects()}
+
+
 @cache
 def _load_own_rows() -> None:
-    own = [f"flambeau.dialects.{name}" for name in dialect_names() if name not in _WITHOUT_ROWS]
-    for name in (*own, *(f"flambeau.backends.{name}.dialect" for name in backend_dialects())):
-        for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+    for package in _packages().values():
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
 
 
@@ -114,20 +152,19 @@ def register_row(row: type[SchemaOp]) -> None:
     """Makes a row of a plug-in known, and with it its dialect; `@row` does so. Raises RegistrationError for an operator that exists."""
     dialect, _, name = row.name.partition(".")
     check_functions(row)
-    rows = load_rows()
-    if name in rows.get(dialect, {}):
+    if find_row(dialect, name) is not None:
         owner = _ROW_ORIGINS.get(row.name, "Flambeau")
         raise RegistrationError(f"{origin()} declares the row {row.name!r}, but {owner} has one of that name; give it another name")
     if dialect not in dialect_names() and dialect in get_all_dialects():
         raise RegistrationError(f"{origin()} declares the row {row.name!r}, but the dialect {dialect!r} is xDSL's; give it another name")
 
     def forget() -> None:
-        del rows[dialect][name], _ROW_ORIGINS[row.name]
-        if not rows[dialect]:
-            del rows[dialect]
+        del ROWS[dialect][name], _ROW_ORIGINS[row.name]
+        if not ROWS[dialect]:
+            del ROWS[dialect]
         rows_changed()
 
-    rows.setdefault(dialect, {})[name] = row
+    ROWS.setdefault(dialect, {})[name] = row
     _ROW_ORIGINS[row.name] = origin()
     rows_changed()
     note_registration(f"operator {row.name!r}", forget)

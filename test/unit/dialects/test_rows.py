@@ -24,7 +24,7 @@ from flambeau.dialects.ir.tensor_types import element_of, f32, f64, shape_of, te
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, nondeterministic_operators, schema_table
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.dialects.schema.row_table import check_functions, load_rows
+from flambeau.dialects.schema.row_table import check_functions, load_rows, schema_files
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.delegation.options import find_choice
 from flambeau.passes.targets.interface import find_target, target_names
@@ -185,6 +185,15 @@ def test_what_draws_is_what_torch_says():
     for name in sorted(tagged - set(load_rows()["aten"])):
         found = find_op(f"aten.{name}")
         assert found is not None and not found.has_trait(Pure)
+
+
+def test_looking_up_one_row_finds_what_loading_all_rows_finds():
+    files = schema_files()
+    for dialect, rows in load_rows().items():
+        for name, row in rows.items():
+            found = files[dialect].get(name)
+            made_by_code = found is None and not row.schema.base.endswith("_copy")  # such a row is found by loading all
+            assert made_by_code or (found is not None and row.__module__ in found), row.name
 
 
 def torch_overload(name: str) -> Any:

@@ -230,6 +230,17 @@ def test_flambeau_opt_imports_neither_torch_nor_numpy(tmp_path: Path):
     assert set(output.splitlines()[-1].split()) & {"torch", "numpy", "ml_dtypes", "safetensors", "flatbuffers", "rich", "typer"} == set()
 
 
+def test_flambeau_opt_imports_the_operators_that_it_reads(tmp_path: Path):
+    source = tmp_path / "relu.mlir"
+    source.write_text("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %y = edge.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>\n")
+    with source.open("a") as file:
+        file.write("  %z = edge.view_copy(%y) {size = [2]} : (tensor<2xf32>) -> tensor<2xf32>\n  return %z : tensor<2xf32>\n}\n")
+    code = f"import sys\nfrom flambeau.tools.opt import main\nassert main([{str(source)!r}]) == 0\nprint('loaded:', *sys.modules)"
+    loaded = run_python(code).splitlines()[-1].split()
+    assert "flambeau.dialects.aten.layers.activation" in loaded
+    assert [name for name in loaded if "special_functions." in name or "linear_algebra." in name or "complex_numbers." in name] == []
+
+
 @pytest.mark.parametrize(
     "module", ["flambeau", "flambeau.runtime", "flambeau.runtime.interpreter", "flambeau.passes", "flambeau.tools.opt"]
 )
