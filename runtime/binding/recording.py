@@ -77,6 +77,7 @@ class CRecorder(ctypes.Structure):
         ("count", ctypes.c_size_t),
         ("clock", ctypes.c_void_p),
         ("execute", ctypes.c_size_t),
+        ("last", ctypes.c_uint64),
     )
 
 

@@ -38,26 +38,35 @@ void fl_record_event(void *user, const struct fl_method *method, const fl_event 
     return;
   }
   if (event->is_done) {
-    const uint64_t now = recorder->clock();
     const size_t index = event->kind == FL_EVENT_EXECUTE ? recorder->execute : recorder->count - 1;
+    recorder->last = recorder->clock();
     if (index < recorder->capacity) {
       fl_record *record = &recorder->records[index];
-      record->end = now;
+      record->end = recorder->last;
       record->status = event->status;
       record->bytes = argument_bytes(event);
     }
     return;
   }
   const size_t index = recorder->count++;
+  const int is_first = event->kind == FL_EVENT_EXECUTE || index == recorder->execute + 1;
   if (event->kind == FL_EVENT_EXECUTE) {
     recorder->execute = index;
   }
+  if (is_first) {
+    recorder->last = recorder->clock();
+  }
   if (index < recorder->capacity) {
-    recorder->records[index] = (fl_record){.name = event->name,
-                                           .chain = event->chain,
-                                           .instruction = event->instruction,
-                                           .position = event->position,
-                                           .kind = event->kind};
-    recorder->records[index].start = recorder->clock();
+    /* By field: a compound literal is built aside and copied. */
+    fl_record *record = &recorder->records[index];
+    record->start = recorder->last;
+    record->end = 0;
+    record->bytes = 0;
+    record->name = event->name;
+    record->chain = event->chain;
+    record->instruction = event->instruction;
+    record->position = event->position;
+    record->status = FL_OK;
+    record->kind = event->kind;
   }
 }

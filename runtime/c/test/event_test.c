@@ -77,6 +77,7 @@ static void test_recorder(void) {
   uint32_t adds = 0;
   for (size_t i = 1; i < count; ++i) {
     CHECK(records[i].start > records[i - 1].start && records[i].end > records[i].start && records[i].end < records[0].end);
+    CHECK(i == 1 || records[i].start == records[i - 1].end);
     if (records[i].name != NULL && strcmp(records[i].name, "aten::add.out") == 0) {
       ++adds;
       CHECK(records[i].bytes == 3 * 3 * sizeof(float));

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct fl_record {
-  uint64_t start; /* by the recorder's clock */
+  uint64_t start; /* by the recorder's clock; of an instruction after another: when that one ended, so that the clock is read once for both */
   uint64_t end;   /* 0: it has not ended */
   uint64_t bytes; /* of the tensors that a kernel or a delegate was given: each argument counts once, with the sizes that it has afterwards */
   const char *name; /* as in fl_event */
@@ -26,6 +26,7 @@ typedef struct fl_recorder {
   size_t count;            /* how many began: more than `capacity`, where there was no room for the last of them */
   uint64_t (*clock)(void); /* fl_monotonic_clock, or what a device has: ticks that only go forward */
   size_t execute;          /* private */
+  uint64_t last;           /* private */
 } fl_recorder;
 
 /* A hook, whose `user` is an fl_recorder. One method at a time may use it. */
