@@ -14,10 +14,10 @@ from flambeau.backends.openvino.representation import OPEN, Layer, Port, write_m
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.extents import is_known, least
+from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i64, shape_of, ui8
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, Encoded
-from flambeau.passes.rewriting.locations import module_paths
 from flambeau.support.lazy import Array, np
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import SSAValue
 
-from flambeau.passes.rewriting.locations import name_with_handle, with_handle
+from flambeau.dialects.ir.locations import name_with_handle, with_handle
 
 DEBUG_HANDLE = "debug_handle"
 """The key of a node's debug handle, as ExecuTorch has it."""

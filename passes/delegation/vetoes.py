@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.ir import Operation
 
+from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.passes.rewriting.locations import module_paths
 from flambeau.support.suggestions import did_you_mean
 
 

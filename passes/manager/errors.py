@@ -9,10 +9,10 @@ from pathlib import Path
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.passes.manager.instrumentation import PassStep
 from flambeau.passes.rewriting.actions import action_of
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.support.position import Position
 from flambeau.support.tracebacks import in_one_line, locals_where_raised, raised_at, raised_outside
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, OperationError
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.passes.rewriting.legality import name_of
-from flambeau.passes.rewriting.locations import describe_location
 
 _PLACES = 3
 """More places than this are only counted."""

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.explanation import current_trace
 from flambeau.passes.rewriting.legality import name_of
-from flambeau.passes.rewriting.locations import describe_location
 
 
 def note_miss(depth: int, op: Operation, place: str, why: str) -> None:

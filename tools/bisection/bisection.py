@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule
@@ -15,7 +16,6 @@ from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline import pass_text
 from flambeau.passes.rewriting.actions import Action
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.tools.bisection.binary_search import first_bad
 from flambeau.tools.bisection.partial_run import Attempt, RefuseAll, Steps, StopAt, Stopped, Window
 from flambeau.tools.bisection.rewrites import Rewrite, describe_op, diff_of, name_values, positions_of

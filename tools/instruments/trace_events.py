@@ -10,8 +10,8 @@ from typing import Any, Self, TextIO
 
 from xdsl.ir import Attribute, Operation
 
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.passes.rewriting.actions import Action
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.support.files import open_text
 from flambeau.tools.instruments.spans import Outcome, Span, SpanInstrumentation
 from flambeau.tools.instruments.timing import peak_memory

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, emit
+from flambeau.dialects.ir.locations import file_positions
 from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.operation_pass import PatternPass
@@ -17,7 +18,6 @@ from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.rewriting.actions import Action
 from flambeau.passes.rewriting.explanation import Trace, set_trace
 from flambeau.passes.rewriting.legality import name_of
-from flambeau.passes.rewriting.locations import file_positions
 from flambeau.support.suggestions import did_you_mean
 
 

@@ -9,13 +9,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, SchemaType
 from flambeau.dialects.text.module_text import ParsedModule
-from flambeau.passes.rewriting.locations import describe_location
 
 LONGEST = 300
 """Longer lines are cut."""

@@ -13,9 +13,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.ir.locations import file_positions
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.text.source_map import Mention
-from flambeau.passes.rewriting.locations import file_positions
 from flambeau.tools.language_server import describe
 from flambeau.tools.language_server.analysis import Analysis, Chunk
 from flambeau.tools.language_server.text_around import definitions, in_comment, word_at

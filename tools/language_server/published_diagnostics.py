@@ -7,7 +7,7 @@ import re
 from lsprotocol import types
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity
-from flambeau.passes.rewriting.locations import describe_location
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.support.position import Position
 from flambeau.tools.language_server.analysis import Analysis, Fault
 from flambeau.tools.language_server.text_positions import Lines

@@ -14,11 +14,11 @@ from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity
+from flambeau.dialects.ir.locations import describe_location, file_positions
 from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.dialects.text.source_text import Source
 from flambeau.passes.manager import PassCrash
 from flambeau.passes.manager.errors import ResultChanged
-from flambeau.passes.rewriting.locations import describe_location, file_positions
 from flambeau.support.position import Position
 from flambeau.support.terminal import wants_colour
 from flambeau.support.tracebacks import in_one_line, raised_outside

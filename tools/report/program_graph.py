@@ -15,8 +15,8 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp
+from flambeau.dialects.ir.locations import describe_location, file_positions, module_paths
 from flambeau.dialects.text.operation_text import OptionsPrinter, PrintingOptions
-from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
 from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE
 
 

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
@@ -17,7 +18,6 @@ from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.rewriting.actions import Action, watching
-from flambeau.passes.rewriting.locations import describe_location
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.instruments.debug_counter import DebugCounter, parse_debug_counters
 from flambeau.tools.reproducers.failure_files import new_failure_file

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
-from flambeau.passes.rewriting.locations import describe_location
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.support.lazy import Array
 from flambeau.tools.semantics.result_comparison import Rounding
 

@@ -14,10 +14,10 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.ir.locations import describe_location, file_positions, module_paths
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.interface import run_payload
-from flambeau.passes.rewriting.locations import describe_location, file_positions, module_paths
 from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.etdump import ETDump

@@ -13,13 +13,13 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp, compile_specs, spec_value
+from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.partitioner import CompileSpec
 from flambeau.passes.rewriting.constants import blob_store
-from flambeau.passes.rewriting.locations import handle_of, handles_of
 from flambeau.runtime.interpreter.function_runner import named_data_of
 from flambeau.support.executorch_names import ExplainsMembers
 

@@ -16,7 +16,7 @@ from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ViewOp
-from flambeau.passes.rewriting.locations import handle_of, handles_of
+from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.support.executorch_names import ExplainsMembers
 
 if TYPE_CHECKING:

@@ -26,14 +26,18 @@ def measure_scratch(module: ModuleOp, context: FlambeauContext, file: bytes | mm
         file: the bytes of the program, if they are at hand.
 
     Raises:
-        EmitError: the runtime refuses the program for another reason.
+        EmitError: the runtime refuses the program for another reason, or cannot be loaded.
     """
     unmeasured = {name: method for name, method in methods_of(module).items() if not _is_measured(method)}
     if not unmeasured:
         return None
     why = None
     try:
-        loaded = Runtime.get().load_program(_without_weights(module, context) if file is None else file)
+        runtime = Runtime.get()
+    except FlambeauError as error:
+        raise EmitError(f"the memory that kernels need cannot be measured: {error}") from error
+    try:
+        loaded = runtime.load_program(_without_weights(module, context) if file is None else file)
     except FlambeauError as error:
         raise EmitError(f"the runtime refuses the program: {error}") from error
     for name, method in unmeasured.items():

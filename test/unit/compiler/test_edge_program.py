@@ -34,6 +34,8 @@ from flambeau.backends.xnnpack import XnnpackPartitioner
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
+from flambeau.runtime import FlambeauError, Status
+from flambeau.runtime.emit.pte_writer import EmitError
 from flambeau.runtime.interpreter import interpret
 
 X = torch.linspace(-4, 4, 8).reshape(2, 4)
@@ -424,3 +426,12 @@ def test_what_a_veto_leaves_of_what_was_kept_whole_runs():
         assert "edge.linear" in str(delegated) and "delegate.call" in str(delegated)
     with pytest.raises(PassError, match=r"no-delegate 'frist' keeps nothing: .*; did you mean 'first'"):
         edge.to_backend("xnnpack", no_delegate=["frist"])
+
+
+def test_a_c_runtime_that_cannot_be_loaded_is_not_said_to_refuse_the_program(exported: ExportedProgram, monkeypatch: pytest.MonkeyPatch):
+    def missing() -> None:
+        raise FlambeauError(Status.NOT_FOUND, "no.so cannot be used as the C runtime")
+
+    monkeypatch.setattr(Runtime, "get", missing)
+    with pytest.raises(EmitError, match=r"^the memory that kernels need cannot be measured: no\.so cannot be used as the C runtime$"):
+        to_edge(exported).to_executorch()
