@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import RealNumberOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, dtype_of, element_of, numpy_dtype, scalar_element, shape_of, tensor
@@ -27,7 +28,7 @@ class MadeOp(SchemaOp):
     "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class ScalarTensorOp(MadeOp):
+class ScalarTensorOp(MadeOp, RealNumberOp):
     """A number as a 0-d tensor, of the default float when no type is given."""
 
     @staticmethod
@@ -45,7 +46,7 @@ class ScalarTensorOp(MadeOp):
     "bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class FullOp(MadeOp):
+class FullOp(MadeOp, RealNumberOp):
     """A tensor whose elements all are one number; its type is the number's when none is given."""
 
     @staticmethod
@@ -102,7 +103,7 @@ class OnesOp(FilledOp):
     "MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class EmptyMemoryFormatOp(FilledOp):
+class EmptyMemoryFormatOp(FilledOp, RealNumberOp):
     """A tensor of a given size whose content nobody may read; here zeros."""
 
 
@@ -158,7 +159,7 @@ class LikeOp(MadeOp):
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class FullLikeOp(MadeOp):
+class FullLikeOp(MadeOp, RealNumberOp):
     """A tensor of one number with another's shape, and its type when none is given."""
 
     @staticmethod
@@ -283,7 +284,7 @@ class NewFullOp(MadeOp):
 
 
 @aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
-class FillScalarOp(MadeOp):
+class FillScalarOp(MadeOp, RealNumberOp):
     """A number with another tensor's shape and type."""
 
     @staticmethod

@@ -5,6 +5,8 @@ A row is a class with an upstream schema, a docstring and static functions over 
 * `infer(types and attribute values) -> result types`
 * `numpy(arrays and attribute values) -> arrays`: the meaning
 * `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
+* `on_parts(SSA values, Parts of complex ones, and attribute values) -> values and Parts`: the same on complex tensors, in terms of
+  operators on their real and imaginary parts; None where the operator stays. Without it complex tensors go the way of `decompose`
 
 Each names the arguments that it uses. Parameters before `/` take the schema's first arguments, whatever they are called; each other
 parameter takes the argument of its name, with or without a trailing underscore, and its own default if the schema has none of that name;
@@ -30,7 +32,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.irdl import IRDLOperation, OpDef, traits_def
 from xdsl.parser import Parser
@@ -43,35 +45,31 @@ from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.dialects.ir.tensor_types import (
     DTYPES,
     Tensor,
-    check_storage,
     dtype_of,
     element_of,
     holds_complex,
     shape_of,
-    tensor_type,
 )
 from flambeau.dialects.ir.verify import verifies_types_only
-from flambeau.dialects.schema.complex_parts import has_rule
-from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_types, fits, refuse_other_sizes
+from flambeau.dialects.schema.inferred_types import UndecidedTypesError, check_types
 from flambeau.dialects.schema.irdl_definitions import irdl_definition
+from flambeau.dialects.schema.operation_checks import check_operation
 from flambeau.dialects.schema.operation_syntax import (
     ABSENT,
     SEGMENTS,
     absent_elements,
     parse_operation,
     print_operation,
-    tensors_text,
     with_absent,
 )
 from flambeau.dialects.schema.row_functions import argument_places, flat_results
 from flambeau.dialects.schema.row_table import ROWS, cached_over_rows, dialect_names, register_row
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, Value, parse_schema
-from flambeau.dialects.schema.syntax import accepts, normalized_attribute
-from flambeau.support.suggestions import did_you_mean, nearest
+from flambeau.dialects.schema.syntax import normalized_attribute
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
 
-Function: TypeAlias = Literal["infer", "numpy", "decompose"]
+Function: TypeAlias = Literal["infer", "numpy", "decompose", "on_parts"]
 """A function of a row."""
 PURE = traits_def(Pure())
 """The traits of operators that only compute."""
@@ -211,14 +209,19 @@ class SchemaOp(IRDLOperation):
         """Result values from operand values and attribute values, in terms of other operators."""
         raise NotImplementedError
 
+    @staticmethod
+    def on_parts(*args: Any, **kwargs: Any) -> Any:
+        """As `decompose` of complex tensors, each given and returned as `Parts`; None where the operator stays."""
+        raise NotImplementedError
+
     @classmethod
     def has(cls, function: Function) -> bool:
-        """Whether the row defines `infer`, `numpy` or `decompose`."""
+        """Whether the row defines a function."""
         return getattr(cls, function) is not getattr(SchemaOp, function)
 
     @classmethod
     def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
-        """What `infer`, `numpy` or `decompose` gives for the arguments in schema order: it takes those that its parameters name."""
+        """What a function of the row gives for the arguments in schema order: it takes those that its parameters name."""
         meaning: Callable[..., Any] = getattr(cls, function)
         places, defaults = _places(cls, function, meaning)
         values = (*arguments, *defaults) if defaults else arguments
@@ -287,7 +290,7 @@ class SchemaOp(IRDLOperation):
         if cls.takes is not None and operands and (element := element_of(operands[0])) not in cls.takes:
             taken = ", ".join(row.torch for row in DTYPES if row.element in cls.takes)
             raise VerifyException(f"{cls.name} is not defined for {dtype_of(element).torch} tensors; it is for {taken}")
-        if any(map(holds_complex, operands)) and not (cls.has("decompose") or has_rule(cls.siblings["row"].schema)):
+        if any(map(holds_complex, operands)) and not (cls.has("decompose") or cls.has("on_parts")):
             raise VerifyException(f"{cls.name} is not defined for complex tensors")
         try:
             inferred = cls.call("infer", cls.bind([operand.type for operand in operands], properties))
@@ -354,65 +357,9 @@ class SchemaOp(IRDLOperation):
     @verifies_types_only
     def verify_(self) -> None:
         """Checks operands, attributes and inferred result types."""
-        schema = self.schema
-        segments = self.properties.get(SEGMENTS)
-        counts = cast("DenseArrayBase[Any]", segments).get_values() if isinstance(segments, DenseArrayBase) else (1,) * len(schema.operands)
-        if len(counts) != len(schema.operands) or sum(counts) != len(self.operands):
-            groups = f" in groups of {list(counts)}" if self.has_segments() else ""
-            raise VerifyException(f"{self.name} takes {tensors_text(type(self))}, got {len(self.operands)} operands{groups}")
-        for argument, count in zip(schema.operands, counts, strict=True):
-            if not argument.type.is_list and count != 1 and not (count == 0 and argument.may_be_absent):
-                raise VerifyException(f"{self.name} needs the tensor {argument.name!r}")
-        for operand in self.operands:
-            if not isinstance(operand.type, TensorType):
-                raise VerifyException(f"{self.name}: operand types must be tensors, got {operand.type}")
-        self._verify_storage()
-        self._verify_attributes()
-        if type(self).has("infer"):
-            self._verify_results()
+        check_operation(self)
         if (check := _dialect_rule(self.level())) is not None:
             check(self)
-
-    def _verify_storage(self) -> None:
-        for value in (*self.operands, *self.results):
-            try:
-                check_storage(tensor_type(value))
-            except TypeError as error:
-                raise VerifyException(f"{self.name}: {error}") from error
-
-    def _verify_attributes(self) -> None:
-        known = self.schema.attributes
-        for name, attribute in self.properties.items():
-            if name in (SEGMENTS, ABSENT):
-                continue
-            argument = known.get(name)
-            if argument is None:
-                raise VerifyException(f"{self.name} has no attribute {name!r}{did_you_mean(name, known)}")
-            if not accepts(attribute, argument.type):
-                listed = "[]" if argument.type.is_list else ""
-                raise VerifyException(f"{self.name}: attribute {name!r} must be {argument.type.base}{listed}, got {attribute}")
-        for name, argument in known.items():
-            if name not in self.properties and not argument.may_be_absent:
-                unknown = nearest(name, self.attributes)
-                raise VerifyException(f"{self.name} needs the attribute {name!r}{f'; it has none called {unknown!r}' if unknown else ''}")
-        for name in self.attributes:
-            if "." not in name and name not in known and (meant := nearest(name, [key for key in known if key not in self.properties])):
-                raise VerifyException(f"{self.name} has no attribute {name!r}; did you mean {meant!r}?")
-
-    def _verify_results(self) -> None:
-        try:
-            inferred = self.infer_types(self.operands, self.properties)
-        except UndecidedTypesError:
-            return  # the run decides
-        declared = self.result_types
-        if len(inferred) != len(declared) or not all(fits(d, i) for d, i in zip(declared, inferred, strict=True)):
-            raise VerifyException(
-                f"{self.name}: result types must be ({', '.join(map(str, inferred))}), got ({', '.join(map(str, declared))})"
-            )
-        refuse_other_sizes(self, declared, inferred)
-        for value, result in zip(self.written(), self.results[len(self.results) - len(self.written()) :], strict=True):
-            if not fits(result.type, value.type):
-                raise VerifyException(f"{self.name}: the new value of an argument of type {value.type} is of type {result.type}")
 
     def print(self, printer: Printer) -> None:
         """Prints the shared syntax."""

@@ -100,7 +100,7 @@ def _load_own_rows() -> None:
             importlib.import_module(module.name)
 
 
-FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose")
+FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose", "on_parts")
 """The functions of a row."""
 _ROW_ORIGINS: dict[str, str] = {}
 """The plug-in that declared a row."""

@@ -13,10 +13,10 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import element_of, holds_complex, is_static, shape_of, tensor
-from flambeau.dialects.schema.complex_parts import Parts, complex_rules
+from flambeau.dialects.schema.complex_parts import Parts
+from flambeau.dialects.schema.inferred_types import fits
 from flambeau.dialects.schema.namespace import aten
-from flambeau.dialects.schema.row import SchemaOp, fits
-from flambeau.dialects.schema.row_functions import argument_places
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
@@ -45,7 +45,7 @@ def _argument(value: Any) -> Any:
 
 
 def _result(found: Any, wanted: OpResult) -> SSAValue:
-    """Returns the result of a rule as one value; parts are joined by `aten.complex`."""
+    """Returns what a row gives for a result as one value; parts are joined by `aten.complex`."""
     if not isinstance(found, Parts):
         return cast(SSAValue, found) if is_static(found) else retyped(found, wanted.type)
     parts = [aten.full((), 0.0, element_of(found.real)) if part is None else part for part in (found.real, found.imaginary)]
@@ -60,7 +60,7 @@ def _of_shape(part: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def _erase_unused(values: Iterable[SSAValue], used: Collection[Operation]) -> None:
-    """Erases the new operations on `values` that are not among those `used`: a rule need not use both parts of what it gets."""
+    """Erases the new operations on `values` that are not among those `used`: a row need not use both parts of what it gets."""
     for use in [use for value in values for use in value.uses]:
         if use.operation.parent is None and use.operation not in used:
             _erase_unused(use.operation.results, used)
@@ -69,7 +69,7 @@ def _erase_unused(values: Iterable[SSAValue], used: Collection[Operation]) -> No
 
 @dataclass(frozen=True)
 class LowerComplexPattern(Pattern):
-    """Replaces an operator that reads or makes complex tensors by its rule on their parts, or by its row's decomposition."""
+    """Replaces an operator that reads or makes complex tensors by its row on their parts, or by its decomposition."""
 
     roots = (SchemaOp,)
     counter = "complex operators rewritten"
@@ -77,12 +77,16 @@ class LowerComplexPattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op` if it has a complex operand or result."""
         assert isinstance(op, SchemaOp)
-        if op.level() != "aten" or not any(map(holds_complex, (*op.operands, *op.results))):
+        if op.level() != "aten" and not (type(op) is op.siblings["row"] and op.has("on_parts")):
             return None
+        if not any(map(holds_complex, (*op.operands, *op.results))):
+            return None
+        if op.name == "aten.view_as_real" and not _is_made(op.operands[0]):
+            return None  # it takes numbers apart
         try:
             found = self._in_parts(op)
             if found is None:
-                return None
+                return _erase_unused(op.operands, ())
             values = [_result(item, result) for item, result in zip(found, op.results, strict=True)]
         except (ValueError, TypeError, IndexError, VerifyException) as error:
             raise OperationError(op, f"{op.name} on complex tensors cannot be computed from their parts: {error}") from error
@@ -92,20 +96,12 @@ class LowerComplexPattern(Pattern):
 
     @staticmethod
     def _in_parts(op: SchemaOp) -> Sequence[Any] | None:
-        rules = complex_rules()
-        rule = rules.get(op.schema.name)
-        if rule is not None:
-            arguments = [_argument(value) for value in op.arguments()]
-            places, defaults = argument_places(rule, op.schema)
-            found = rule(*[(*arguments, *defaults)[place] for place in places])
-        elif op.schema.name == "view_as_real" and _is_made(op.operands[0]):
-            found = aten.stack(_parts_of(op.operands[0]).both, -1)
-        elif op.schema.name in rules:
-            return None
+        if op.has("on_parts"):
+            found = op.call("on_parts", [_argument(value) for value in op.arguments()])
         elif op.has("decompose"):
             found = op.call("decompose", op.arguments())
         else:
-            return decline(f"{op.schema.name} has no rule for complex tensors")
+            return decline(f"{op.schema.name} has no `on_parts` and no decomposition")
         if found is None:
             return None
         return cast("Sequence[Any]", found) if isinstance(found, list | tuple) else [found]
@@ -119,12 +115,12 @@ class LowerComplexPass(PatternPass):
     a program of complex numbers needs no kernels for them.
 
     Needs: `aten` operators with inferred types. Leaves: operators with complex tensors only where the operator moves no number or has
-    kernels that take them, and those without a rule.
+    kernels that take them, and those whose rows say neither `on_parts` nor `decompose`.
     """
 
     name = "lower-complex"
     works_on = ("aten",)
 
     def patterns(self) -> Sequence[Pattern]:
-        """Returns the pattern, which rewrites by the operator's rule."""
+        """Returns the pattern, which rewrites by the operator's row."""
         return [LowerComplexPattern()]

@@ -7,8 +7,9 @@ from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor
+from flambeau.dialects.schema.inferred_types import fits
 from flambeau.dialects.schema.namespace import aten
-from flambeau.dialects.schema.row import SchemaOp, fits
+from flambeau.dialects.schema.row import SchemaOp
 
 
 def retyped(value: SSAValue, kind: Attribute) -> SSAValue:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32, f64, i1
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import imaginary
+from flambeau.dialects.aten.complex_numbers.complex_families import StayingOp
+from flambeau.dialects.aten.complex_numbers.complex_functions import angle
 from flambeau.dialects.aten.library.numerics import imaginary_part, real_part, to_float
-from flambeau.dialects.aten.linear_algebra.matmul import DotOp, multiply
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, complex_of, element_of, part_of, shape_of, tensor
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import UnaryOp, float_element, require_category, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -38,9 +41,13 @@ class ViewAsRealOp(SchemaOp):
 
     numpy = staticmethod(to_parts)
 
+    @staticmethod
+    def on_parts(x: Parts, /) -> SSAValue:
+        return aten.stack(x.both, -1)
+
 
 @aten("view_as_complex(Tensor(a) self) -> Tensor(a)", keep=True)
-class ViewAsComplexOp(SchemaOp):
+class ViewAsComplexOp(StayingOp):
     """Complex numbers, whose real and imaginary parts stand in the last dimension, of size 2; the same bytes."""
 
     takes = PARTS
@@ -56,7 +63,7 @@ class ViewAsComplexOp(SchemaOp):
 
 
 @aten("complex(Tensor real, Tensor imag) -> Tensor")
-class ComplexOp(SchemaOp):
+class ComplexOp(StayingOp):
     """Complex numbers of their real and imaginary parts, broadcast."""
 
     takes = PARTS
@@ -111,6 +118,10 @@ class RealOp(UnaryOp):
         return real_part(x)
 
     @staticmethod
+    def on_parts(x: Parts, /) -> SSAValue:
+        return x.real
+
+    @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
         return x
 
@@ -130,6 +141,8 @@ class ImagOp(UnaryOp):
     def numpy(x: Array, /) -> Array:
         return imaginary_part(x)
 
+    on_parts = staticmethod(imaginary)
+
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
         return aten.select.int(aten.view_as_real(x), -1, 1)
@@ -138,6 +151,8 @@ class ImagOp(UnaryOp):
 @aten("angle(Tensor self) -> Tensor")
 class AngleOp(UnaryOp):
     """The angle of complex numbers; of real ones 0, pi where they are negative, and NaN where they are."""
+
+    on_parts = staticmethod(angle)
 
     elementwise = False
 
@@ -177,14 +192,9 @@ class IsrealOp(UnaryOp):
         return np.asarray(imaginary_part(x) == 0) if x.dtype.kind == "c" else np.ones(x.shape, bool)
 
     @staticmethod
-    def decompose(x: SSAValue, /) -> SSAValue:
-        return aten.full(shape_of(x), True, i1)
-
-
-@aten("vdot(Tensor self, Tensor other) -> Tensor")
-class VdotOp(DotOp):
-    """The sum of the products of the conjugates of one vector's elements with another's."""
+    def on_parts(x: Parts, /) -> SSAValue:
+        return aten.eq.Scalar(imaginary(x), 0)
 
     @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.asarray(multiply(np.conj(a) if a.dtype.kind == "c" else a, b))
+    def decompose(x: SSAValue, /) -> SSAValue:
+        return aten.full(shape_of(x), True, i1)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import ElementType, complex_of, element_of, part_of, promote_operands, shape_of, tensor, tensor_type
-from flambeau.dialects.schema.complex_parts import Parts, on_parts
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.namespace import aten
 
 Operand: TypeAlias = "Parts | SSAValue | bool | int | float"
@@ -116,7 +116,7 @@ def quotient(a: Pair, b: Pair) -> Pair:
     return divided(found[0], size), divided(found[1], size)
 
 
-def imaginary(x: Parts) -> SSAValue:
+def imaginary(x: Parts, /) -> SSAValue:
     """The imaginary parts as a tensor."""
     return aten.full(shape_of(x.real), 0.0, element_of(x.real)) if x.imaginary is None else x.imaginary
 
@@ -129,51 +129,33 @@ def truth(x: Operand) -> SSAValue:
     return aten.logical_or(aten.ne.Scalar(x.real, 0), aten.ne.Scalar(imaginary(x), 0))
 
 
-@on_parts("add.Tensor", "add.Scalar")
-def _sum_rule(a: Operand, b: Operand, /, alpha: float) -> Parts:
+def add(a: Operand, b: Operand, /, alpha: float) -> Parts:
+    """Gives a + alpha * b."""
     (x, y) = pairs_of(a, b)
     return parts_of(*(added(left, right if alpha == 1 else multiplied(right, alpha)) for left, right in zip(x, y, strict=True)))
 
 
-@on_parts("sub.Tensor", "sub.Scalar")
-def _difference_rule(a: Operand, b: Operand, /, alpha: float) -> Parts:
+def subtract(a: Operand, b: Operand, /, alpha: float) -> Parts:
+    """Gives a - alpha * b."""
     (x, y) = pairs_of(a, b)
     return parts_of(*(subtracted(left, right if alpha == 1 else multiplied(right, alpha)) for left, right in zip(x, y, strict=True)))
 
 
-@on_parts("mul.Tensor", "mul.Scalar")
 def multiply(a: Operand, b: Operand, /) -> Parts:
     """Gives a * b."""
     return parts_of(*product(*pairs_of(a, b)))
 
 
-@on_parts("div.Tensor", "div.Scalar")
-def _quotient_rule(a: Operand, b: Operand, /) -> Parts:
+def divide(a: Operand, b: Operand, /) -> Parts:
+    """Gives a / b."""
     return parts_of(*quotient(*pairs_of(a, b)))
 
 
-@on_parts("reciprocal")
 def reciprocal(x: Parts, /) -> Parts:
     """Gives 1 / x."""
-    return _quotient_rule(1.0, x)
+    return divide(1.0, x)
 
 
-@on_parts("_conj", "_conj_copy", "_conj_physical", "conj", "conj_physical")
 def conjugate(x: Parts, /) -> Parts:
     """The conjugates."""
     return Parts(x.real, None if x.imaginary is None else aten.neg(x.imaginary))
-
-
-@on_parts("real")
-def _real_rule(x: Parts, /) -> SSAValue:
-    return x.real
-
-
-@on_parts("imag")
-def _imaginary_rule(x: Parts, /) -> SSAValue:
-    return imaginary(x)
-
-
-@on_parts("isreal")
-def _is_real_rule(x: Parts, /) -> SSAValue:
-    return aten.eq.Scalar(imaginary(x), 0)

@@ -21,11 +21,10 @@ from flambeau.dialects.aten.complex_numbers.complex_arithmetic import (
     truth,
 )
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
-from flambeau.dialects.schema.complex_parts import RULES, Parts, Rule, on_parts
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.namespace import aten
 
 
-@on_parts("abs")
 def absolute(x: Parts, /) -> SSAValue:
     """The absolute values."""
     if x.imaginary is None:
@@ -38,44 +37,35 @@ def absolute(x: Parts, /) -> SSAValue:
     return aten.where.self(aten.logical_or(aten.eq.Scalar(large, 0.0), aten.eq.Scalar(large, math.inf)), large, found)
 
 
-@on_parts("angle")
 def angle(x: Parts, /) -> SSAValue:
     """The angles."""
     return aten.atan2(imaginary(x), x.real)
 
 
-@on_parts("sgn")
-def _sgn_rule(x: Parts, /) -> Parts:
+def sign(x: Parts, /) -> Parts:
+    """The numbers of absolute value 1 with the same angles, and 0 of 0."""
     size = absolute(x)
     size = aten.add.Tensor(size, aten._to_copy(aten.eq.Scalar(size, 0), element_of(size)))
     return parts_of(divided(x.real, size), divided(x.imaginary, size))
 
 
-@on_parts("exp")
 def exponential(x: Parts, /) -> Parts:
     """The exponentials."""
     size, angle = aten.exp(x.real), imaginary(x)
     return Parts(aten.mul.Tensor(size, aten.cos(angle)), aten.mul.Tensor(size, aten.sin(angle)))
 
 
-@on_parts("log")
 def logarithm(x: Parts, /) -> Parts:
     """The logarithms, with angles in (-pi, pi]."""
     return Parts(aten.log(absolute(x)), angle(x))
 
 
-def _scaled_log(base: float) -> Rule:
-    def rule(x: Parts, /) -> Parts:
-        found = logarithm(x)
-        return parts_of(multiplied(found.real, 1 / math.log(base)), multiplied(found.imaginary, 1 / math.log(base)))
-
-    return rule
+def logarithm_to(base: float, x: Parts, /) -> Parts:
+    """The logarithms to a base."""
+    found = logarithm(x)
+    return parts_of(multiplied(found.real, 1 / math.log(base)), multiplied(found.imaginary, 1 / math.log(base)))
 
 
-RULES.update({"log2": _scaled_log(2), "log10": _scaled_log(10)})
-
-
-@on_parts("sqrt")
 def square_root(x: Parts, /) -> Parts:
     """The roots whose real parts are not negative."""
     a, b = x.real, imaginary(x)
@@ -87,25 +77,25 @@ def square_root(x: Parts, /) -> Parts:
     return Parts(aten.where.self(positive, large, aten.abs(small)), aten.where.self(positive, small, signed))
 
 
-@on_parts("rsqrt")
-def _rsqrt_rule(x: Parts, /) -> Parts:
+def reciprocal_root(x: Parts, /) -> Parts:
+    """1 divided by the roots."""
     return reciprocal(square_root(x))
 
 
-@on_parts("sinh")
-def _sinh_rule(x: Parts, /) -> Parts:
+def hyperbolic_sine(x: Parts, /) -> Parts:
+    """The hyperbolic sines."""
     a, b = x.real, imaginary(x)
     return Parts(aten.mul.Tensor(aten.sinh(a), aten.cos(b)), aten.mul.Tensor(aten.cosh(a), aten.sin(b)))
 
 
-@on_parts("cosh")
-def _cosh_rule(x: Parts, /) -> Parts:
+def hyperbolic_cosine(x: Parts, /) -> Parts:
+    """The hyperbolic cosines."""
     a, b = x.real, imaginary(x)
     return Parts(aten.mul.Tensor(aten.cosh(a), aten.cos(b)), aten.mul.Tensor(aten.sinh(a), aten.sin(b)))
 
 
-@on_parts("tanh")
-def _tanh_rule(x: Parts, /) -> Parts:
+def hyperbolic_tangent(x: Parts, /) -> Parts:
+    """The hyperbolic tangents."""
     a, b = aten.tanh(x.real), aten.tan(imaginary(x))
     return parts_of(*quotient((a, b), (aten.full(shape_of(a), 1.0, element_of(a)), aten.mul.Tensor(a, b))))
 
@@ -115,31 +105,31 @@ def _turned(x: Parts) -> Parts:
     return Parts(aten.neg(imaginary(x)), x.real)
 
 
-@on_parts("sin")
-def _sin_rule(x: Parts, /) -> Parts:
-    found = _sinh_rule(_turned(x))
+def sine(x: Parts, /) -> Parts:
+    """The sines."""
+    found = hyperbolic_sine(_turned(x))
     return Parts(imaginary(found), aten.neg(found.real))
 
 
-@on_parts("cos")
-def _cos_rule(x: Parts, /) -> Parts:
-    return _cosh_rule(_turned(x))
+def cosine(x: Parts, /) -> Parts:
+    """The cosines."""
+    return hyperbolic_cosine(_turned(x))
 
 
-@on_parts("tan")
-def _tan_rule(x: Parts, /) -> Parts:
-    found = _tanh_rule(_turned(x))
+def tangent(x: Parts, /) -> Parts:
+    """The tangents."""
+    found = hyperbolic_tangent(_turned(x))
     return Parts(imaginary(found), aten.neg(found.real))
 
 
-@on_parts("sigmoid")
-def _sigmoid_rule(x: Parts, /) -> Parts:
+def logistic(x: Parts, /) -> Parts:
+    """1 / (1 + exp(-x))."""
     found = exponential(Parts(aten.neg(x.real), aten.neg(imaginary(x))))
     return reciprocal(Parts(aten.add.Scalar(found.real, 1.0), found.imaginary))
 
 
-@on_parts("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
-def _power_rule(a: Operand, b: Operand, /) -> Parts:
+def power(a: Operand, b: Operand, /) -> Parts:
+    """A to the power of b; nothing to that of nothing is 1."""
     if isinstance(a, Parts) and b == 2:
         return multiply(a, a)
     if isinstance(a, Parts) and b in (1, -1, 0.5):

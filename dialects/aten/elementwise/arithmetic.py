@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import add, divide, multiply, subtract
 from flambeau.dialects.aten.elementwise.math import is_negative
 from flambeau.dialects.aten.library.numerics import cast_operands, float_operands, widened
 from flambeau.dialects.aten.library.operands import number_for, to_element
@@ -52,6 +53,8 @@ class ScaledSumOp(BinaryOp):
 class AddTensorOp(ScaledSumOp):
     """a + alpha * b."""
 
+    on_parts = staticmethod(add)
+
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
         return scaled_sum(a, b, alpha)
@@ -71,6 +74,8 @@ class SubtractOp(ScaledSumOp):
 @aten("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", core=True)
 class SubTensorOp(SubtractOp):
     """a - alpha * b."""
+
+    on_parts = staticmethod(subtract)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
@@ -114,6 +119,8 @@ def product(a: Any, b: Any) -> Array:
 class MulTensorOp(BinaryOp):
     """a * b."""
 
+    on_parts = staticmethod(multiply)
+
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:
         return product(a, b)
@@ -144,6 +151,8 @@ def quotient(a: Any, b: Any, rounding_mode: str | None = None) -> Array:
 @aten("div.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class DivTensorOp(FloatBinaryOp):
     """a / b; integers give a float."""
+
+    on_parts = staticmethod(divide)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:

@@ -7,9 +7,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import Operand, imaginary, pairs_of, unequal
 from flambeau.dialects.aten.library.numerics import cast_operands, cast_to, operand_kind, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import NUMBERS, BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -30,6 +32,10 @@ class EqTensorOp(CompareOp):
     def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.equal, a, b)
 
+    @staticmethod
+    def on_parts(a: Operand, b: Operand, /) -> SSAValue:
+        return aten.logical_not(NeTensorOp.on_parts(a, b))
+
 
 @aten("ne.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("ne.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
@@ -39,6 +45,11 @@ class NeTensorOp(CompareOp):
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:
         return compared(np.not_equal, a, b)
+
+    @staticmethod
+    def on_parts(a: Operand, b: Operand, /) -> SSAValue:
+        found = [part for part in map(unequal, *pairs_of(a, b)) if part is not None]
+        return aten.logical_or(*found) if len(found) == 2 else found[0]
 
 
 @aten("lt.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
@@ -81,8 +92,16 @@ class GeTensorOp(CompareOp):
         return compared(np.greater_equal, a, b)
 
 
+class EitherPartOp(UnaryPredicateOp):
+    """As UnaryPredicateOp; of complex numbers whether it is true of one part."""
+
+    @classmethod
+    def on_parts(cls, x: Parts, /) -> SSAValue:
+        return aten.logical_or(cls(x.real).result, cls(imaginary(x)).result)
+
+
 @aten("isnan(Tensor self) -> Tensor", core=True)
-class IsnanOp(UnaryPredicateOp):
+class IsnanOp(EitherPartOp):
     """x is not a number."""
 
     @staticmethod
@@ -91,7 +110,7 @@ class IsnanOp(UnaryPredicateOp):
 
 
 @aten("isinf(Tensor self) -> Tensor", core=True)
-class IsinfOp(UnaryPredicateOp):
+class IsinfOp(EitherPartOp):
     """x is infinite, of either sign."""
 
     @staticmethod
@@ -106,6 +125,10 @@ class IsfiniteOp(UnaryPredicateOp):
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return np.isfinite(widened(x))
+
+    @staticmethod
+    def on_parts(x: Parts, /) -> SSAValue:
+        return aten.logical_and(aten.isfinite(x.real), aten.isfinite(imaginary(x)))
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:

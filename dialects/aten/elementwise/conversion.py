@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import Operand, conjugate, pairs_of
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, converted
 from flambeau.dialects.aten.creation import LikeOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, holds_complex, shape_of
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import IdentityOp, chosen_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -77,10 +80,17 @@ class CopyOp(SchemaOp):
     def numpy(x: Array, source: Array, /) -> Array:
         return np.broadcast_to(cast_to(source, element_of_array(x)), x.shape)
 
+    @staticmethod
+    def on_parts(x: Operand, source: Operand, /) -> Parts | SSAValue:
+        ((real, imaginary),) = pairs_of(source)
+        if not isinstance(x, Parts):
+            return aten.copy(x, real)
+        return Parts(aten.copy(x.real, real), None if imaginary is None else aten.copy(x.real, imaginary))
+
 
 @aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
 @aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
-class AliasOp(IdentityOp):
+class AliasOp(IdentityOp, PartwiseOp):
     """The same content."""
 
 
@@ -106,6 +116,8 @@ class DetachOp(IdentityOp):
 class ToCopyOp(CastOp):
     """A copy in another type; floats become integers by dropping the fraction, and bools by comparing with 0."""
 
+    on_parts = staticmethod(converted)
+
 
 @aten("_conj(Tensor(a) self) -> Tensor(a)")
 @aten("_conj_copy(Tensor self) -> Tensor")
@@ -114,6 +126,8 @@ class ToCopyOp(CastOp):
 @aten("conj_physical(Tensor self) -> Tensor")
 class ConjugateOp(IdentityOp):
     """The conjugates, with the other sign of the imaginary part; real tensors are their own."""
+
+    on_parts = staticmethod(conjugate)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:

@@ -7,9 +7,12 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import truth
+from flambeau.dialects.aten.complex_numbers.complex_families import TruthOperandsOp
 from flambeau.dialects.aten.library.numerics import cast_operands
 from flambeau.dialects.aten.library.operands import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import CompareOp, IntegerBinaryOp, UnaryOp, UnaryPredicateOp, promote_values, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
@@ -23,9 +26,13 @@ class LogicalNotOp(UnaryPredicateOp):
     def numpy(x: Array, /) -> Array:
         return np.asarray(x == 0)
 
+    @staticmethod
+    def on_parts(x: Parts, /) -> SSAValue:
+        return aten.logical_not(truth(x))
+
 
 @aten("logical_and(Tensor self, Tensor other) -> Tensor", core=True)
-class LogicalAndOp(CompareOp):
+class LogicalAndOp(CompareOp, TruthOperandsOp):
     """True where neither a nor b is zero."""
 
     @staticmethod
@@ -34,7 +41,7 @@ class LogicalAndOp(CompareOp):
 
 
 @aten("logical_or(Tensor self, Tensor other) -> Tensor", core=True)
-class LogicalOrOp(CompareOp):
+class LogicalOrOp(CompareOp, TruthOperandsOp):
     """True where a or b is not zero."""
 
     @staticmethod
@@ -43,7 +50,7 @@ class LogicalOrOp(CompareOp):
 
 
 @aten("logical_xor(Tensor self, Tensor other) -> Tensor", core=True)
-class LogicalXorOp(CompareOp):
+class LogicalXorOp(CompareOp, TruthOperandsOp):
     """True where just one of a and b is not zero."""
 
     @staticmethod

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers import complex_functions
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import reciprocal
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import element_of_array, erf, in_float, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, format_of, holds_complex, part_of, shape_of, tensor
@@ -30,6 +34,8 @@ from flambeau.support.lazy import Array, np
 class AbsOp(UnaryOp):
     """The absolute value."""
 
+    on_parts = staticmethod(complex_functions.absolute)
+
     takes = NUMBERS
 
     @staticmethod
@@ -51,7 +57,7 @@ class NegateOp(UnaryOp):
 
 
 @aten("neg(Tensor self) -> Tensor", core=True)
-class NegOp(NegateOp):
+class NegOp(NegateOp, PartwiseOp):
     """-x."""
 
     @staticmethod
@@ -74,6 +80,8 @@ class SignOp(UnaryOp):
 class SgnOp(UnaryOp):
     """The sign; of complex numbers those of absolute value 1 with the same angle, and 0 of 0."""
 
+    on_parts = staticmethod(complex_functions.sign)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         if x.dtype.kind != "c":
@@ -90,6 +98,8 @@ class SgnOp(UnaryOp):
 class ReciprocalOp(FloatUnaryOp):
     """1 / x."""
 
+    on_parts = staticmethod(reciprocal)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: 1 / wide, x)
@@ -98,6 +108,8 @@ class ReciprocalOp(FloatUnaryOp):
 @aten("sqrt(Tensor self) -> Tensor", core=True)
 class SqrtOp(FloatUnaryOp):
     """The square root; NaN below 0."""
+
+    on_parts = staticmethod(complex_functions.square_root)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -108,6 +120,8 @@ class SqrtOp(FloatUnaryOp):
 class RsqrtOp(FloatUnaryOp):
     """1 / sqrt(x)."""
 
+    on_parts = staticmethod(complex_functions.reciprocal_root)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(lambda wide: 1 / np.sqrt(wide), x)
@@ -116,6 +130,8 @@ class RsqrtOp(FloatUnaryOp):
 @aten("exp(Tensor self) -> Tensor", core=True)
 class ExpOp(FloatUnaryOp):
     """e to the power of x."""
+
+    on_parts = staticmethod(complex_functions.exponential)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -135,6 +151,8 @@ class Expm1Op(FloatUnaryOp):
 class LogOp(FloatUnaryOp):
     """The natural logarithm."""
 
+    on_parts = staticmethod(complex_functions.logarithm)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.log, x)
@@ -144,6 +162,8 @@ class LogOp(FloatUnaryOp):
 class Log2Op(FloatUnaryOp):
     """The logarithm to base 2."""
 
+    on_parts = staticmethod(partial(complex_functions.logarithm_to, 2))
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.log2, x)
@@ -152,6 +172,8 @@ class Log2Op(FloatUnaryOp):
 @aten("log10(Tensor self) -> Tensor", core=True)
 class Log10Op(FloatUnaryOp):
     """The logarithm to base 10."""
+
+    on_parts = staticmethod(partial(complex_functions.logarithm_to, 10))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -180,6 +202,8 @@ class ErfOp(FloatUnaryOp):
 class SinOp(FloatUnaryOp):
     """The sine of x in radians."""
 
+    on_parts = staticmethod(complex_functions.sine)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.sin, x)
@@ -189,6 +213,8 @@ class SinOp(FloatUnaryOp):
 class CosOp(FloatUnaryOp):
     """The cosine of x in radians."""
 
+    on_parts = staticmethod(complex_functions.cosine)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.cos, x)
@@ -197,6 +223,8 @@ class CosOp(FloatUnaryOp):
 @aten("tan(Tensor self) -> Tensor", core=True)
 class TanOp(FloatUnaryOp):
     """The tangent of x in radians."""
+
+    on_parts = staticmethod(complex_functions.tangent)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -234,6 +262,8 @@ class AtanOp(FloatUnaryOp):
 class SinhOp(FloatUnaryOp):
     """The hyperbolic sine."""
 
+    on_parts = staticmethod(complex_functions.hyperbolic_sine)
+
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return in_float(np.sinh, x)
@@ -242,6 +272,8 @@ class SinhOp(FloatUnaryOp):
 @aten("cosh(Tensor self) -> Tensor", core=True)
 class CoshOp(FloatUnaryOp):
     """The hyperbolic cosine."""
+
+    on_parts = staticmethod(complex_functions.hyperbolic_cosine)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:

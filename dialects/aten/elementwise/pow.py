@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_functions import power
 from flambeau.dialects.aten.library.numerics import cast_operands, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor
@@ -17,6 +18,8 @@ from flambeau.support.lazy import Array, np
 @aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
 class PowTensorTensorOp(NumberBinaryOp):
     """a to the power of b in their common type; an integer's negative power is rounded towards 0."""
+
+    on_parts = staticmethod(power)
 
     @staticmethod
     def numpy(a: Array | float, b: Array | float, /) -> Array:
@@ -34,6 +37,8 @@ class PowTensorTensorOp(NumberBinaryOp):
 @aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
 class PowTensorScalarOp(BinaryOp):
     """a to the power of a number; 0.5 and -0.5 are roots, but of float16."""
+
+    on_parts = staticmethod(power)
 
     @staticmethod
     def numpy(a: Array, b: float, /) -> Array:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import Number, Operand, Pair, pairs_of
 from flambeau.dialects.aten.library.numerics import cast_operands
 from flambeau.dialects.aten.library.operands import as_operand
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor, ui8
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import operand_shape, promote_values
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -38,6 +40,16 @@ class WhereSelfOp(SelectingOp):
     inplace = (1, 2)
     computes_in = "result"
     promotes_from = 1
+
+    @staticmethod
+    def on_parts(condition: SSAValue, a: Operand, b: Operand, /) -> Parts:
+        (x, y) = pairs_of(a, b)
+        return Parts(*(aten.where.self(condition, *(_as_tensor(item, x, y) for item in pair)) for pair in zip(x, y, strict=True)))
+
+
+def _as_tensor(x: Number, *pairs: Pair) -> SSAValue:
+    known = next(item for pair in pairs for item in pair if isinstance(item, SSAValue))
+    return x if isinstance(x, SSAValue) else aten.full((), x or 0.0, element_of(known))
 
 
 @aten("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor")

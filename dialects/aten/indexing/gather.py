@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.indexing.embedding import require_in_range, require_indices, require_long, require_rows
 from flambeau.dialects.aten.indexing.index import vector_length
 from flambeau.dialects.aten.movement.shape import expand, view
@@ -18,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 @aten("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
-class IndexSelectOp(SchemaOp):
+class IndexSelectOp(PartwiseOp):
     """The entries of dimension `dim` that a vector numbers."""
 
     stores = True
@@ -68,7 +69,7 @@ def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
 
 
 @aten("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", core=True)
-class GatherOp(SchemaOp):
+class GatherOp(PartwiseOp):
     """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
 
     @staticmethod

@@ -9,12 +9,15 @@ from typing import Any
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import imaginary
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.indexing.embedding import require_in_range, require_indices, require_long
 from flambeau.dialects.aten.library.numerics import widened
 from flambeau.dialects.aten.library.operands import number_for
 from flambeau.dialects.aten.movement.shape import view
 from flambeau.dialects.ir.extents import differ, largest, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, is_float8, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import in_element, require_same_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -81,6 +84,11 @@ class IndexTensorOp(SchemaOp):
     def numpy(x: Array, /, indices: list[Array | None]) -> Array:
         return np.asarray(x[numpy_index(indices)])
 
+    @staticmethod
+    def on_parts(x: Parts, /, indices: list[SSAValue | None]) -> SSAValue:
+        # Masks give a size that only the run knows, and that two results would not be known to share.
+        return aten.view_as_complex(aten.index.Tensor(aten.stack([x.real, imaginary(x)], -1), indices))
+
 
 @aten("_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
 class UnsafeIndexTensorOp(SchemaOp):
@@ -96,7 +104,7 @@ class UnsafeIndexTensorOp(SchemaOp):
 
 
 @aten("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", core=True)
-class IndexPutOp(SchemaOp):
+class IndexPutOp(PartwiseOp):
     """The tensor with `values` in the places that index tensors choose, or added to them."""
 
     stores = True

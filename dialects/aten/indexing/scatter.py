@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, RealNumberOp
 from flambeau.dialects.aten.indexing.embedding import require_in_range
 from flambeau.dialects.aten.indexing.gather import check_gathered, places_along
 from flambeau.dialects.aten.library.numerics import widened
@@ -55,7 +56,7 @@ class ScatterOp(SchemaOp):
 
 
 @aten("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", core=True)
-class ScatterSrcOp(ScatterOp):
+class ScatterSrcOp(ScatterOp, PartwiseOp):
     """The tensor with element [i, j, …] of `src` where the coordinate `dim` is replaced by index[i, j, …]."""
 
     @staticmethod
@@ -66,7 +67,7 @@ class ScatterSrcOp(ScatterOp):
 
 
 @aten("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", core=True)
-class ScatterValueOp(ScatterOp):
+class ScatterValueOp(ScatterOp, RealNumberOp):
     """The tensor with a number in the places that the index tensor names along `dim`."""
 
     @staticmethod
@@ -83,7 +84,7 @@ class ScatterValueOp(ScatterOp):
 
 
 @aten("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", core=True)
-class ScatterAddOp(ScatterOp):
+class ScatterAddOp(ScatterOp, PartwiseOp):
     """The tensor with the elements of `src` added where the index tensor names along `dim`."""
 
     @staticmethod

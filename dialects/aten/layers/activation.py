@@ -7,6 +7,7 @@ import math
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers import complex_functions
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, erf, in_float, sigmoid, softplus, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.extents import differ
@@ -41,6 +42,8 @@ class ReluOp(UnaryOp):
 class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
 
+    on_parts = staticmethod(complex_functions.logistic)
+
     activations = (("sigmoid",),)
 
     @staticmethod
@@ -51,6 +54,8 @@ class SigmoidOp(FloatUnaryOp):
 @aten("tanh(Tensor self) -> Tensor", core=True)
 class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
+
+    on_parts = staticmethod(complex_functions.hyperbolic_tangent)
 
     activations = (("tanh",),)
 

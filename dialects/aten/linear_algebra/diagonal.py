@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import cast_operands, cast_to, element_of_array
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.aten.linear_algebra.triangle import zero_of
@@ -40,7 +41,7 @@ def placed(x: SSAValue, first: int, second: int) -> SSAValue:
 
 
 @aten("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
-class DiagEmbedOp(SchemaOp):
+class DiagEmbedOp(PartwiseOp):
     """A matrix in dimensions dim1 and dim2 with the operand's last dimension on its diagonal, zero elsewhere."""
 
     stores = True
@@ -70,9 +71,10 @@ class DiagEmbedOp(SchemaOp):
 
 
 @aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
-class DiagonalScatterOp(SchemaOp):
+class DiagonalScatterOp(PartwiseOp):
     """The tensor with `src` in the place of a diagonal."""
 
+    numbers = 2
     stores = True
 
     @staticmethod
@@ -153,7 +155,7 @@ def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> t
 
 
 @aten("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", core=True)
-class DiagonalOp(SchemaOp):
+class DiagonalOp(PartwiseOp):
     """The diagonal of dimensions dim1 and dim2, `offset` above the main one, as a new last dimension."""
 
     @staticmethod

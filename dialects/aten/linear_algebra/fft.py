@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import StayingOp
 from flambeau.dialects.aten.library.numerics import element_of_array
 from flambeau.dialects.aten.library.operands import as_operand
 from flambeau.dialects.aten.movement.shape import normalize_dims
@@ -15,7 +16,6 @@ from flambeau.dialects.ir.extents import differ, is_known
 from flambeau.dialects.ir.tensor_types import Tensor, complex_of, element_of, numpy_dtype, part_of, shape_of, tensor
 from flambeau.dialects.schema.families import require_category
 from flambeau.dialects.schema.namespace import aten
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 NORMALIZATIONS = (None, "ortho", "full")
@@ -88,7 +88,7 @@ def real_on_both_sides(x: SSAValue, dims: Sequence[int], normalization: int, one
 
 
 @aten("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", keep=True)
-class FftC2cOp(SchemaOp):
+class FftC2cOp(StayingOp):
     """The transform of complex numbers, or the inverse one, whose sums are not divided by anything unless `normalization` says so."""
 
     @staticmethod
@@ -113,7 +113,7 @@ class FftC2cOp(SchemaOp):
 
 
 @aten("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", core=True)
-class FftR2cOp(SchemaOp):
+class FftR2cOp(StayingOp):
     """The transform of real numbers; `onesided` leaves out the half along the last of `dim` that is the conjugate of the other half."""
 
     takes = frozenset({f32, f64})
@@ -135,7 +135,7 @@ class FftR2cOp(SchemaOp):
 
 
 @aten("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", core=True)
-class FftC2rOp(SchemaOp):
+class FftC2rOp(StayingOp):
     """The inverse transform to real numbers, `last_dim_size` of them along the last of `dim`; what the conjugates there say is not read."""
 
     @staticmethod

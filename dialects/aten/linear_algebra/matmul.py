@@ -10,6 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import BilinearOp
 from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp
 from flambeau.dialects.aten.library.numerics import cast_operands, widened
 from flambeau.dialects.aten.library.operands import to_element
@@ -80,7 +81,7 @@ def add_products(x: SSAValue, products: SSAValue, beta: float, alpha: float) -> 
 
 
 @aten("mm(Tensor self, Tensor mat2) -> Tensor", core=True)
-class MmOp(SchemaOp):
+class MmOp(BilinearOp):
     """The product of two matrices."""
 
     takes = NUMBERS
@@ -95,7 +96,7 @@ class MmOp(SchemaOp):
 
 
 @aten("bmm(Tensor self, Tensor mat2) -> Tensor", core=True)
-class BmmOp(SchemaOp):
+class BmmOp(BilinearOp):
     """The products of two batches of matrices."""
 
     takes = NUMBERS
@@ -264,24 +265,6 @@ class AddmvOp(AddedProductOp):
     @staticmethod
     def decompose(x: SSAValue, a: SSAValue, b: SSAValue, /, beta: float, alpha: float) -> SSAValue:
         return add_products(x, MatmulOp.decompose(a, b), beta, alpha)
-
-
-@aten("dot(Tensor self, Tensor tensor) -> Tensor")
-class DotOp(SchemaOp):
-    """The sum of the products of two vectors' elements."""
-
-    takes = NUMBERS
-
-    @staticmethod
-    def infer(a: Tensor, b: Tensor, /) -> Tensor:
-        left, right = require_rank(a, 1, "self"), require_rank(b, 1, "tensor")
-        return tensor(common_element(a, b), matmul_shape(left, right))
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.asarray(multiply(a, b))
-
-    decompose = staticmethod(MatmulOp.decompose)
 
 
 @aten("ger(Tensor self, Tensor vec2) -> Tensor")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 
-class TriangleOp(SchemaOp):
+class TriangleOp(PartwiseOp):
     """One side of a diagonal of the last two dimensions, zero on the other."""
 
     @staticmethod

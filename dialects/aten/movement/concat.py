@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import element_of_array
 from flambeau.dialects.aten.movement.shape import Atleast3dOp, expand, view
 from flambeau.dialects.ir.extents import differ, provably_equal
@@ -48,7 +49,7 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int
 
 
 @aten("cat(Tensor[] tensors, int dim=0) -> Tensor", core=True)
-class CatOp(SchemaOp):
+class CatOp(PartwiseOp):
     """Tensors beside each other along `dim`, in their common type."""
 
     moves = True
@@ -68,7 +69,7 @@ class CatOp(SchemaOp):
 
 
 @aten("stack(Tensor[] tensors, int dim=0) -> Tensor", keep=True)
-class StackOp(SchemaOp):
+class StackOp(PartwiseOp):
     """Tensors of one shape along a new dimension `dim`."""
 
     moves = True

@@ -7,6 +7,7 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.movement.permute import permute, swapped
 from flambeau.dialects.aten.movement.shape import normalize_dims, view
 from flambeau.dialects.ir.extents import maximum, provably_equal
@@ -17,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 @aten("flip(Tensor self, int[] dims) -> Tensor", core=True)
-class FlipOp(SchemaOp):
+class FlipOp(PartwiseOp):
     """The entries of each of `dims` in reverse order."""
 
     moves = True
@@ -66,7 +67,7 @@ class FliplrOp(FlipFamilyOp):
 
 
 @aten("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", keep=True)
-class RollOp(SchemaOp):
+class RollOp(PartwiseOp):
     """The entries of each of `dims` moved up by its shift, those that leave coming in at the start; without `dims`, of the flat tensor."""
 
     stores = True

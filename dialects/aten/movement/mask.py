@@ -7,6 +7,7 @@ import math
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.library.operands import as_operand
 from flambeau.dialects.aten.movement.shape import expand, view
@@ -91,7 +92,7 @@ class MaskedSelectOp(SchemaOp):
 
 
 @aten("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", core=True)
-class MaskedScatterOp(SchemaOp):
+class MaskedScatterOp(PartwiseOp):
     """The tensor with the first elements of `source`, in order, in the places that a mask shows."""
 
     @staticmethod

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, RealNumberOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.movement.shape import expand
 from flambeau.dialects.ir.extents import exceeds, maximum, minimum, provably_equal
@@ -36,7 +37,7 @@ def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
 
 
 @aten("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", core=True)
-class ConstantPadNdOp(SchemaOp):
+class ConstantPadNdOp(RealNumberOp):
     """`value` before and after each dimension, last dimension first in `pad`; negative entries take away."""
 
     stores = True
@@ -67,7 +68,7 @@ def with_margins(x: SSAValue, dim: int, low: int, high: int) -> SSAValue:
     return x if exceeds(1, maximum(low, high)) else aten.constant_pad_nd(x, (*after, maximum(low, 0), maximum(high, 0)))
 
 
-class EdgePadOp(SchemaOp):
+class EdgePadOp(PartwiseOp):
     """Padding of the last `rank` dimensions with entries of the tensor itself."""
 
     rank: ClassVar[int]

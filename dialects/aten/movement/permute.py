@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.movement.shape import normalize_dims
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -22,7 +23,7 @@ def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 @aten("permute(Tensor(a) self, int[] dims) -> Tensor(a)", core=True)
-class PermuteOp(SchemaOp):
+class PermuteOp(PartwiseOp):
     """Dimension i of the result is dimension dims[i] of the operand."""
 
     @staticmethod

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.movement.shape import expand, view
 from flambeau.dialects.ir.extents import differ, unknown
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, same_shape, shape_of, tensor
@@ -28,7 +29,7 @@ def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
 
 
 @aten("repeat(Tensor self, SymInt[] repeats) -> Tensor", core=True)
-class RepeatOp(SchemaOp):
+class RepeatOp(PartwiseOp):
     """Copies of the tensor beside each other, repeats[i] along dimension i; new dimensions come in front."""
 
     moves = True

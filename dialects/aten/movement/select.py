@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.ir.extents import differ, exceeds, maximum, minimum, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, normalize_dim, shape_of, tensor
@@ -49,7 +50,7 @@ def selected_index(shape: Sequence[int], dim: int, index: int) -> int:
 
 
 @aten("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", core=True)
-class SelectIntOp(SchemaOp):
+class SelectIntOp(PartwiseOp):
     """The entry `index` of dimension `dim`, which disappears."""
 
     @staticmethod
@@ -65,7 +66,7 @@ class SelectIntOp(SchemaOp):
 
 
 @aten("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", core=True)
-class SliceTensorOp(SchemaOp):
+class SliceTensorOp(PartwiseOp):
     """Entries start, start + step, … before end of dimension `dim`; negative bounds count from the end, and all are clamped."""
 
     @staticmethod
@@ -113,7 +114,7 @@ class NarrowOp(SchemaOp):
 
 
 @aten("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", core=True)
-class AsStridedOp(SchemaOp):
+class AsStridedOp(PartwiseOp):
     """The elements at storage_offset + sum(index[i] * stride[i]) of the operand in row-major order."""
 
     @staticmethod
@@ -135,7 +136,7 @@ class AsStridedOp(SchemaOp):
 
 
 @aten("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", keep=True)
-class UnfoldOp(SchemaOp):
+class UnfoldOp(PartwiseOp):
     """Windows of `size` entries every `step` along `dimension`; the place in the window is a new last dimension."""
 
     @staticmethod
@@ -174,9 +175,10 @@ def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
 
 
 @aten("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", core=True)
-class SliceScatterOp(SchemaOp):
+class SliceScatterOp(PartwiseOp):
     """The tensor with `src` in the place of a slice."""
 
+    numbers = 2
     stores = True
     inplace = (0,)
     computes_in = "result"
@@ -196,9 +198,10 @@ class SliceScatterOp(SchemaOp):
 
 
 @aten("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", core=True)
-class SelectScatterOp(SchemaOp):
+class SelectScatterOp(PartwiseOp):
     """The tensor with `src` in the place of entry `index` of dimension `dim`."""
 
+    numbers = 2
     stores = True
     inplace = (0,)
     computes_in = "result"

@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.ir.extents import differ, exceeds, is_known, is_unknown, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, same_shape, shape_of, tensor
 from flambeau.dialects.schema.namespace import aten
@@ -64,7 +65,7 @@ def squeezed_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]
 
 
 @aten("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", core=True)
-class ViewOp(SchemaOp):
+class ViewOp(PartwiseOp):
     """The elements, in order, under another shape; one -1 in `size` is inferred."""
 
     @staticmethod
@@ -77,7 +78,7 @@ class ViewOp(SchemaOp):
 
 
 @aten("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", core=True)
-class ExpandOp(SchemaOp):
+class ExpandOp(PartwiseOp):
     """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
 
     @staticmethod
@@ -90,7 +91,7 @@ class ExpandOp(SchemaOp):
 
 
 @aten("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", core=True)
-class SqueezeDimOp(SchemaOp):
+class SqueezeDimOp(PartwiseOp):
     """Without dimension `dim` if its size is 1."""
 
     @staticmethod
@@ -103,7 +104,7 @@ class SqueezeDimOp(SchemaOp):
 
 
 @aten("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", core=True)
-class SqueezeDimsOp(SchemaOp):
+class SqueezeDimsOp(PartwiseOp):
     """Without those of the dimensions `dim` whose size is 1."""
 
     @staticmethod
@@ -116,7 +117,7 @@ class SqueezeDimsOp(SchemaOp):
 
 
 @aten("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", core=True)
-class UnsqueezeOp(SchemaOp):
+class UnsqueezeOp(PartwiseOp):
     """With a new dimension of size 1 at `dim`."""
 
     @staticmethod

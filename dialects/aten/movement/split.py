@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.movement.select import SliceTensorOp
 from flambeau.dialects.ir.extents import differ, exceeds, minimum
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, normalize_dim, shape_of, tensor
@@ -36,7 +37,7 @@ def chunk_sizes(extent: int, size: int) -> list[int]:
 
 
 @aten("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", core=True)
-class SplitWithSizesOp(SchemaOp):
+class SplitWithSizesOp(PartwiseOp):
     """Consecutive parts of the given sizes along `dim`."""
 
     @staticmethod
@@ -148,7 +149,7 @@ class TensorSplitIndicesOp(SchemaOp):
 
 
 @aten("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
-class UnbindIntOp(SchemaOp):
+class UnbindIntOp(PartwiseOp):
     """The entries of dimension `dim`, which disappears."""
 
     @staticmethod

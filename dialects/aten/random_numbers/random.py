@@ -14,6 +14,7 @@ from flambeau.dialects.aten.library.numerics import cast_to, element_of_array
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.aten.library.philox import stream
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, is_complex, part_of, shape_of, tensor
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import chosen_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -26,6 +27,11 @@ HALF = math.sqrt(0.5)
 def in_pairs(parts: Array) -> Array:
     """Complex numbers of parts that lie beside each other along the last dimension."""
     return np.ascontiguousarray(parts).view(f"c{2 * parts.itemsize}")[..., 0]
+
+
+def halves(pairs: SSAValue) -> Parts:
+    """Complex numbers whose parts were drawn one after the other."""
+    return Parts(*(aten.select.int(pairs, -1, part) for part in range(2)))
 
 
 class DrawnOp(FilledOp):
@@ -56,6 +62,10 @@ class RandOp(DrawnOp):
             return in_pairs(RandOp.numpy((*size, 2), part_of(element)))
         return cast_to(stream().uniform(size, element), element)
 
+    @staticmethod
+    def on_parts(size: Sequence[int], dtype: Attribute) -> Parts:
+        return halves(aten.rand((*size, 2), part_of(dtype)))
+
 
 @aten(
     "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
@@ -71,6 +81,10 @@ class RandnOp(DrawnOp):
         if is_complex(element):
             return in_pairs(RandnOp.numpy((*size, 2), part_of(element)) * HALF)
         return cast_to(stream().normal(size, element), element)
+
+    @staticmethod
+    def on_parts(size: Sequence[int], dtype: Attribute) -> Parts:
+        return halves(aten.mul.Scalar(aten.randn((*size, 2), part_of(dtype)), HALF))
 
 
 @aten(

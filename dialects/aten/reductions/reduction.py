@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_arithmetic import imaginary, product
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, TruthOperandsOp, converted
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.library.operands import to_element
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import REALS, chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.namespace import OperatorName, aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -40,7 +43,7 @@ class AccumulationOp(SchemaOp):
 
 
 @aten("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
-class SumDimIntListOp(AccumulationOp):
+class SumDimIntListOp(AccumulationOp, PartwiseOp):
     """The sum over the named dimensions, or over all when none is named."""
 
     dim_order = "read"
@@ -70,6 +73,28 @@ class ProdDimIntOp(AccumulationOp):
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
         return reduced(np.prod, x, dim, keepdim, chosen_element(dtype, sum_element(element_of_array(x))))
 
+    @staticmethod
+    def on_parts(x: Parts, /, dim: int | None = None, keepdim: bool = False, dtype: Attribute | None = None) -> Parts | SSAValue:
+        if dim is None:
+            x, dim = Parts(aten.view(x.real, (-1,)), aten.view(imaginary(x), (-1,))), 0
+        numbers = converted(x, dtype)
+        if not isinstance(numbers, Parts):
+            return aten.prod.dim_int(numbers, dim, keepdim, dtype)
+        dim = normalize_dim(dim, len(shape_of(x.real)))
+        if not shape_of(x.real):
+            return numbers
+        left = (numbers.real, imaginary(numbers))
+        while (extent := shape_of(left[0])[dim]) > 1:
+            half = extent // 2
+            low, high = ([aten.slice.Tensor(part, dim, start, start + half) for part in left] for start in (0, half))
+            found = cast("tuple[SSAValue, SSAValue]", product((low[0], low[1]), (high[0], high[1])))
+            rest = [aten.slice.Tensor(part, dim, 2 * half, extent) for part in left] if extent % 2 else None
+            left = found if rest is None else (aten.cat([found[0], rest[0]], dim), aten.cat([found[1], rest[1]], dim))
+        if extent == 0:
+            shape = tuple(1 if axis == dim else size for axis, size in enumerate(shape_of(left[0])))
+            left = aten.full(shape, 1.0, element_of(numbers.real)), aten.full(shape, 0.0, element_of(numbers.real))
+        return Parts(*(part if keepdim else aten.squeeze.dim(part, dim) for part in left))
+
 
 class FloatReductionOp(SchemaOp):
     """A reduction of floats over named dimensions, or over all when none is named."""
@@ -83,7 +108,7 @@ class FloatReductionOp(SchemaOp):
 
 @aten("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
 @aten("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
-class MeanDimOp(FloatReductionOp):
+class MeanDimOp(FloatReductionOp, PartwiseOp):
     """The mean over the named dimensions, or over all when none is named."""
 
     dim_order = "read"
@@ -216,7 +241,7 @@ def truth_element(element: Attribute) -> ElementType:
     return ui8 if element == ui8 else i1
 
 
-class TruthOp(SchemaOp):
+class TruthOp(TruthOperandsOp):
     """Whether any or all elements are not zero, over named dimensions: over all without a list, each on its own for an empty list."""
 
     @staticmethod

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import f64, i1
 from xdsl.ir import Attribute, SSAValue
 
+from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.aten.reductions.sort import shifted
@@ -39,7 +40,7 @@ class ScanOp(SchemaOp):
 
 
 @aten("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", core=True)
-class CumsumOp(ScanOp):
+class CumsumOp(ScanOp, PartwiseOp):
     """The sum of the elements up to each one along `dim`."""
 
     @staticmethod

@@ -16,6 +16,7 @@ from flambeau.runtime.binding.library import FlambeauError, find_library, includ
 
 ROWS = '''
 from flambeau import row
+from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.namespace import aten
 from flambeau.passes.kit import SchemaOp, op
 from flambeau.passes.targets.interface import Target, find_target
@@ -41,6 +42,19 @@ class FourTimesOp(SchemaOp):
     decompose = staticmethod(lambda x: TwiceOp(TwiceOp(x)).result)
 
 
+@row("mine", "mine", "turned(Tensor x) -> Tensor")
+class TurnedOp(SchemaOp):
+    """The numbers times i."""
+
+    infer = staticmethod(lambda x: x)
+    numpy = staticmethod(lambda x: 1j * x)
+
+    @staticmethod
+    def on_parts(x):
+        real, imaginary = x.both
+        return Parts(aten.neg(imaginary), real)
+
+
 @row("mine", "mine", "total.dim(Tensor x, int dim) -> Tensor")
 @row("mine", "mine", "total(Tensor x) -> Tensor")
 class TotalOp(SchemaOp):
@@ -63,9 +77,9 @@ func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
 """
 
 
-def lowered(pipeline: str) -> str:
+def lowered(pipeline: str, text: str = TEXT) -> str:
     context = FlambeauContext()
-    module = parse_module(TEXT, context).module
+    module = parse_module(text, context).module
     Pipeline.parse(pipeline).run(module, context)
     return print_module(module)
 
@@ -89,6 +103,14 @@ def test_a_row_of_another_library_decomposes_unless_the_target_has_its_kernel(
     assert {
         name: text.count(f" {name}(") for name in ("aten.mul.Scalar", "mine.twice", "mine.four_times") if f" {name}(" in text
     } == expected
+
+
+def test_a_row_of_another_library_says_what_it_does_with_complex_tensors(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(ROWS)
+    with plugin_scope():
+        load_plugin(tmp_path / "rows.py")
+        text = lowered("lower-complex", TEXT.replace("2xf32", "2xcomplex<f32>").replace("four_times", "turned"))
+    assert "mine." not in text and text.count("aten.neg(") == 1 and text.count("aten.complex(") == 1
 
 
 def test_an_operator_to_preserve_exists() -> None:
