@@ -21,7 +21,7 @@ SEGMENTS = "operandSegmentSizes"
 ABSENT = "absentElements"
 """Property of an operator with a `Tensor?[]` argument: which elements are None, as an array of i1."""
 
-Parts = tuple[Sequence[SSAValue], Sequence[Attribute], dict[str, Attribute], dict[str, Attribute]]
+OperationParts = tuple[Sequence[SSAValue], Sequence[Attribute], dict[str, Attribute], dict[str, Attribute]]
 """Operands, result types, properties and attributes of an operation."""
 
 
@@ -84,7 +84,7 @@ def print_operation(op: SchemaOp, printer: Printer) -> None:
     printer.print_function_type(op.operand_types, op.result_types)
 
 
-def parse_operation(kind: type[SchemaOp], parser: Parser) -> Parts:
+def parse_operation(kind: type[SchemaOp], parser: Parser) -> OperationParts:
     """Parses what `print_operation` prints. Raises ParseError."""
     unresolved: list[Any] = []
     segments: list[int] = []

@@ -46,3 +46,15 @@ func.func @stays(%x: tensor<3x2xf32>) -> tensor<3xcomplex<f32>> {
   %0 = aten.view_as_complex(%x) : (tensor<3x2xf32>) -> tensor<3xcomplex<f32>>
   func.return %0 : tensor<3xcomplex<f32>>
 }
+
+// An operator that decomposes is its decomposition on complex tensors too; where there is nothing to move, nothing is computed. The transforms
+// have kernels that take complex tensors.
+// CHECK-LABEL: func.func @decomposed
+// CHECK-NEXT:    %[[F:.*]] = aten._fft_c2c(%x)
+// CHECK-NEXT:    func.return %[[F]]
+func.func @decomposed(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %0 = aten.detach(%x) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  %1 = aten.t(%0) : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  %2 = aten._fft_c2c(%1) {dim = [0], normalization = 0, forward = true} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return %2 : tensor<4xcomplex<f32>>
+}
