@@ -160,27 +160,38 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
   add_bias(out, bias);
 }
 
-void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b) {
-  for (size_t i = 0; i < c.rows; ++i) {
-    for (size_t j = 0; j < c.columns; ++j) {
-      const size_t to = c.offset + i * c.row_stride + j * c.column_stride;
+/* The dtype is constant where this is called: read in the innermost loop, each pair of dtypes would get loops of its own. */
+static inline __attribute__((always_inline)) void product_of(int8_t dtype, const fl_any_matrix *c, const fl_any_matrix *a,
+                                                             const fl_any_matrix *b) {
+  for (size_t i = 0; i < c->rows; ++i) {
+    for (size_t j = 0; j < c->columns; ++j) {
       double real = 0;
       uint64_t integer = 0;
-      for (size_t k = 0; k < a.columns; ++k) {
-        const size_t at = a.offset + i * a.row_stride + k * a.column_stride;
-        const size_t bt = b.offset + k * b.row_stride + j * b.column_stride;
-        if (fl_is_float(c.dtype)) {
-          real += fl_read_real(a.dtype, a.data, at) * fl_read_real(b.dtype, b.data, bt);
+      for (size_t k = 0; k < a->columns; ++k) {
+        const size_t at = a->offset + i * a->row_stride + k * a->column_stride;
+        const size_t bt = b->offset + k * b->row_stride + j * b->column_stride;
+        if (fl_is_float(dtype)) {
+          real += fl_read_real(dtype, a->data, at) * fl_read_real(dtype, b->data, bt);
         } else {
-          integer += fl_read_integer(a.dtype, a.data, at) * fl_read_integer(b.dtype, b.data, bt);
+          integer += fl_read_integer(dtype, a->data, at) * fl_read_integer(dtype, b->data, bt);
         }
       }
-      if (fl_is_float(c.dtype)) {
-        fl_write_real(c.dtype, c.data, to, real);
+      const size_t to = c->offset + i * c->row_stride + j * c->column_stride;
+      if (fl_is_float(dtype)) {
+        fl_write_real(dtype, c->data, to, real);
       } else {
-        fl_write_integer(c.dtype, c.data, to, integer);
+        fl_write_integer(dtype, c->data, to, integer);
       }
     }
+  }
+}
+
+void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b) {
+  switch (c.dtype) {
+#define FL_COMPLEX_TYPE(...)
+#define FL_SCALAR_TYPE(constant, ...) case FL_##constant: product_of(FL_##constant, &c, &a, &b); break;
+#include "flambeau/scalar_types.def"
+    default: break;
   }
 }
 
