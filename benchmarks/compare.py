@@ -90,7 +90,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
 
 
 def load(runtime: str, folder: Path) -> Callable[[], Any]:
-    """A function that runs the program on the stored inputs."""
+    """Returns a function that runs the program on the stored inputs."""
     import numpy as np
 
     stored = np.load(folder / "inputs.npz")
@@ -137,7 +137,7 @@ def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
-    """Peak resident kilobytes of this process before it loads the program and after it ran the program."""
+    """Returns peak resident kilobytes of this process before it loads the program and after it ran the program."""
     # The first figure includes the runtime and numpy, which torch imports and Flambeau loads at its first use.
     for library in ("numpy", "flambeau.runtime.binding") if runtime.startswith("flambeau") else ("numpy", "torch", "executorch.runtime"):
         importlib.import_module(library)
@@ -150,7 +150,7 @@ def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
 
 
 def peak_resident() -> int:
-    """Peak resident kilobytes of this process. A process inherits `ru_maxrss` from its parent, so that does not help."""
+    """Returns peak resident kilobytes of this process. A process inherits `ru_maxrss` from its parent, so that does not help."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
@@ -158,7 +158,7 @@ def peak_resident() -> int:
 
 
 def arenas(folder: Path) -> dict[str, int]:
-    """Bytes of planned memory in each program."""
+    """Returns bytes of planned memory in each program."""
     from flambeau.runtime.pte import read_program
 
     programs = {runtime: read_program((folder / f"{runtime}.pte").read_bytes()) for runtime in RUNTIMES}
@@ -189,7 +189,7 @@ def run_child(arguments: Sequence[str]) -> None:
 
 
 def compare(name: str, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """All figures of one model."""
+    """Returns all figures of one model."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         say(f"{name}: compiling")

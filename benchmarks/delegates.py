@@ -37,7 +37,7 @@ ROWS = (
 
 
 def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """A model and its inputs: of the end-to-end tests, or of those of the backends."""
+    """Returns a model and its inputs: of the end-to-end tests, or of those of the backends."""
     sys.path.insert(0, str(ROOT / "test"))
     from models import MODELS
 
@@ -48,7 +48,7 @@ def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 def compile_ours(program: Any, *backends: str, target: str = "executorch") -> bytes:
-    """The program that Flambeau makes of an export."""
+    """Returns the program that Flambeau makes of an export."""
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.frontends.torch_export import import_program
@@ -59,7 +59,7 @@ def compile_ours(program: Any, *backends: str, target: str = "executorch") -> by
 
 
 def compile_executorch(program: Any) -> bytes:
-    """The program that ExecuTorch makes of an export."""
+    """Returns the program that ExecuTorch makes of an export."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
 
@@ -67,7 +67,7 @@ def compile_executorch(program: Any) -> bytes:
 
 
 def compile_openvino(program: Any) -> Any:
-    """The model that OpenVINO makes of an export."""
+    """Returns the model that OpenVINO makes of an export."""
     from flambeau.backends.openvino.compiled import import_openvino
 
     openvino = import_openvino()
@@ -76,7 +76,7 @@ def compile_openvino(program: Any) -> Any:
 
 
 def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """A function that runs a program in stock ExecuTorch."""
+    """Returns a function that runs a program in stock ExecuTorch."""
     from executorch.runtime import Runtime
 
     stock: Any = Runtime
@@ -86,7 +86,7 @@ def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
 
 
 def run_ours(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """A function that runs a program in our runtime."""
+    """Returns a function that runs a program in our runtime."""
     import numpy as np
 
     from flambeau.runtime import Runtime
@@ -96,7 +96,7 @@ def run_ours(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
 
 
 def run_openvino(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """A function that runs a model of OpenVINO."""
+    """Returns a function that runs a model of OpenVINO."""
     request, arrays = program.create_infer_request(), [tensor.numpy() for tensor in inputs]
     return lambda: request.infer(arrays, share_inputs=True, share_outputs=True)[0]
 
@@ -116,7 +116,7 @@ MAKERS: dict[str, dict[str, Maker]] = {
 
 
 def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
-    """All figures of one model."""
+    """Returns all figures of one model."""
     import numpy as np
     import torch
 
@@ -158,7 +158,7 @@ def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list
 
 
 def child(script: str, *arguments: str) -> dict[str, Any]:
-    """What a script prints of a model that it measures in a new process."""
+    """Returns what a script prints of a model that it measures in a new process."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
     run = subprocess.run([sys.executable, script, *arguments, "--child"], capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:

@@ -34,7 +34,7 @@ PLACES = (8, 200, 500)
 
 
 def runtimes() -> list[str]:
-    """What is compared: our programs for both targets, the second in ExecuTorch too, and the peers' own."""
+    """Returns what is compared: our programs for both targets, the second in ExecuTorch too, and the peers' own."""
     onnx = all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnxscript"))
     return ["flambeau", "flambeau_executorch", "same_in_executorch", "xnnpack", *(["onnxruntime"] if onnx else [])]
 
@@ -78,7 +78,7 @@ def export_onnx(model: Any, sizes: Any, folder: Path) -> None:
             self.names = [name for name, _ in self.cached.named_buffers(recurse=False)]
 
         def forward(self, tokens: torch.Tensor, position: torch.Tensor, *caches: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            """The logits and the new caches."""
+            """Returns the logits and the new caches."""
             new: dict[str, torch.Tensor] = {name: cache.clone() for name, cache in zip(self.names, caches, strict=True)}
             logits = torch.func.functional_call(self.cached, new, (tokens, position))
             return (logits, *new.values())
@@ -98,7 +98,7 @@ def export_onnx(model: Any, sizes: Any, folder: Path) -> None:
 
 
 def load(runtime: str, folder: Path) -> Callable[[str, Any, Any], Any]:
-    """A function from a method, tokens and position to logits."""
+    """Returns a function from a method, tokens and position to logits."""
     import numpy as np
 
     if runtime == "onnxruntime":

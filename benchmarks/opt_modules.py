@@ -87,7 +87,7 @@ class Function:
         return f"%v{self.values - 1}", weight[1]
 
     def module(self, results: Sequence[Value]) -> ModuleOp:
-        """The module with this function."""
+        """Returns the module with this function."""
         kinds = ", ".join(kind for _, kind in results)
         last = f"  func.return {', '.join(name for name, _ in results)} : {kinds}"
         head = f"func.func @forward(%x: {self.kind}) -> ({kinds}) {{"
@@ -99,7 +99,7 @@ Step = Callable[[Function, Value], Value]
 
 
 def chain(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads the result of the previous one."""
+    """Returns each step reads the result of the previous one."""
     value = ("%x", function.kind)
     while len(function.lines) < size:
         value = step(function, value)
@@ -107,7 +107,7 @@ def chain(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def fan_out(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads the same value; a sum reads all results."""
+    """Returns each step reads the same value; a sum reads all results."""
     total = start = function.op("sigmoid", [("%x", function.kind)], function.kind)
     while len(function.lines) < size:
         total = function.op("add.Tensor", [total, step(function, start)], function.kind)
@@ -115,7 +115,7 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Each step reads a much earlier result. The last operation reads all results, so nearly all values live to the end."""
+    """Returns each step reads a much earlier result. The last operation reads all results, so nearly all values live to the end."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
@@ -126,7 +126,7 @@ SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
 
 
 def plain(f: Function, x: Value) -> Value:
-    """Operators of many kinds."""
+    """Returns operators of many kinds."""
     a = f.op("relu", [x], T)
     b = f.op("add.Tensor", [a, x], T)
     c = f.op("max.dim", [b], "tensor<2xf32>", "tensor<2xi64>", dim="1")
@@ -134,21 +134,21 @@ def plain(f: Function, x: Value) -> Value:
 
 
 def counted(f: Function, x: Value) -> Value:
-    """Sizes that data decides, each bounded by the one before."""
+    """Returns sizes that data decides, each bounded by the one before."""
     first, second = (f"tensor<?x2xi64, #edge.layout<sizes = [u{f.values + index} in [0, ?], 2]>>" for index in range(2))
     places = f.op("nonzero", [f.op("nonzero", [x], first)], second)
     return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
 
 
 def computed_size(f: Function, x: Value) -> Value:
-    """A tensor of a size that the run computes, another one in each step."""
+    """Returns a tensor of a size that the run computes, another one in each step."""
     size = f"s0 * {len(f.lines) + 2} + 1"
     f.op("full", [], f"tensor<?xf32, #edge.layout<sizes = [{size}]>>", size=f"[{size}]", fill_value="1.0")
     return f.op("relu", [x], DYNAMIC)
 
 
 def branching(f: Function, x: Value) -> Value:
-    """A branch in a branch."""
+    """Returns a branch in a branch."""
     condition, _ = f.op("any", [x], "tensor<i1>")
     holds, first, second, third, inner, result = (f"%v{f.values + index}" for index in range(6))
     f.values += 6
@@ -172,7 +172,7 @@ def branching(f: Function, x: Value) -> Value:
 
 
 def plain_edge(f: Function, x: Value) -> Value:
-    """Operators of many kinds, views and a concatenation."""
+    """Returns operators of many kinds, views and a concatenation."""
     a = f.op("relu", [x], T)
     b = f.op("view_copy", [a], "tensor<8xf32>", size="[8]")
     c = f.op("neg", [b], "tensor<8xf32>")
@@ -203,7 +203,7 @@ def identities(f: Function, x: Value) -> Value:
 
 
 def repeated(f: Function, x: Value) -> Value:
-    """Equal operations."""
+    """Returns equal operations."""
     a, b = f.op("relu", [x], T), f.op("relu", [x], T)
     return f.op("sub.Tensor", [a, f.op("neg", [b], T)], T)
 
@@ -214,12 +214,12 @@ def doubled(f: Function, x: Value) -> Value:
 
 
 def composite(f: Function, x: Value) -> Value:
-    """Operators outside Core ATen."""
+    """Returns operators outside Core ATen."""
     return f.op("hardswish", [f.op("silu", [x], T)], T)
 
 
 def complex_square(f: Function, x: Value) -> Value:
-    """A product of complex numbers."""
+    """Returns a product of complex numbers."""
     kind = T.replace("f32", "complex<f32>")
     z = f.op("complex", [x, x], kind)
     return f.op("real", [f.op("mul.Tensor", [z, z], kind)], T)
@@ -234,24 +234,24 @@ def promoting(f: Function, x: Value) -> Value:
 
 
 def constant(f: Function, x: Value) -> Value:
-    """A transformed weight."""
+    """Returns a transformed weight."""
     a = f.op("permute", [f.load(f.weight("tensor<4x2xf32>", 8))], T, dims="[1, 0]")
     return f.op("add.Tensor", [x, f.op("add.Scalar", [a], T, other="1.0")], T)
 
 
 def constant_of_one(f: Function, x: Value) -> Value:
-    """The weight that all steps share, transformed in a different way in each."""
+    """Returns the weight that all steps share, transformed in a different way in each."""
     weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
     return f.op("add.Tensor", [x, f.op("add.Scalar", [weight], T, other=f"{len(f.lines)}.0")], T)
 
 
 def filled(f: Function, x: Value) -> Value:
-    """A constant that does not come from a weight."""
+    """Returns a constant that does not come from a weight."""
     return f.op("add.Tensor", [x, f.op("full", [], T, size="[2, 4]", fill_value=f"{len(f.lines)}.0", dtype="f32")], T)
 
 
 def batch_norm(f: Function, x: Value) -> Value:
-    """A convolution with its own weight, and a batch norm."""
+    """Returns a convolution with its own weight, and a batch norm."""
     a = f.op("convolution", [x, f.load(f.weight("tensor<2x2x1x1xf32>", 4)), None], IMAGE, **_pairs(CONVOLUTION))
     norms = [f.load(f.weight("tensor<2xf32>", 2)) for _ in range(4)]
     kinds = (IMAGE, "tensor<0xf32>", "tensor<0xf32>")
@@ -263,24 +263,24 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def layers(f: Function, x: Value) -> Value:
-    """A linear layer with its own weight, and a norm."""
+    """Returns a linear layer with its own weight, and a norm."""
     a = f.op("linear", [x, f.load(f.weight("tensor<4x4xf32>", 16)), None], T)
     return f.op("layer_norm", [a, None, None], T, normalized_shape="[4]")
 
 
 def layers_of_one(f: Function, x: Value) -> Value:
-    """Linear layers that share their weight."""
+    """Returns linear layers that share their weight."""
     return f.op("linear", [x, f.load(("@w0", "tensor<4x4xf32>") if f.globals else f.weight("tensor<4x4xf32>", 16)), None], T)
 
 
 def convolutions(f: Function, x: Value) -> Value:
-    """A convolution with its own weight, and an activation."""
+    """Returns a convolution with its own weight, and an activation."""
     weight = f.load(f.weight("tensor<2x2x1x1xf32>", 4))
     return f.op("relu", [f.op("convolution", [x, weight, None], IMAGE, **_pairs(CONVOLUTION))], IMAGE)
 
 
 def epilogues(f: Function, x: Value) -> Value:
-    """A fused layer followed by an addition and an activation, and a norm after an addition."""
+    """Returns a fused layer followed by an addition and an activation, and a norm after an addition."""
     weight = f.load(("@w0", "tensor<1x4x16xf32>") if f.globals else f.weight("tensor<1x4x16xf32>", 64))
     a = f.op("fused.linear", [x, weight, None, None], T, out_features="4")
     b = f.op("relu", [f.op("add.Tensor", [a, x], T)], T)
@@ -288,7 +288,7 @@ def epilogues(f: Function, x: Value) -> Value:
 
 
 def rms_norms(f: Function, x: Value) -> Value:
-    """A norm, written as elementary operators."""
+    """Returns a norm, written as elementary operators."""
     column = "tensor<2x1xf32>"
     a = f.op("mean.dim", [f.op("pow.Tensor_Scalar", [x], T, exponent="2.0")], column, dim="[-1]", keepdim="true")
     b = f.op("rsqrt", [f.op("add.Scalar", [a], column, other="1.0e-06")], column)
@@ -297,7 +297,7 @@ def rms_norms(f: Function, x: Value) -> Value:
 
 
 def quantized_layer(f: Function, x: Value) -> Value:
-    """A linear layer of quantized numbers and an activation."""
+    """Returns a linear layer of quantized numbers and an activation."""
     kind, range_ = "tensor<2x4xi8>", {"zero_point": "3", "quant_min": "-128", "quant_max": "127", "dtype": "i8"}
     q, dq = "quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"
     weight = f.op(dq, [f.load(f.weight("tensor<4x4xi8>", 4))], "tensor<4x4xf32>", scale="0.5", **{**range_, "zero_point": "0"})
@@ -313,14 +313,14 @@ def layouts(f: Function, x: Value) -> Value:
 
 
 def handed_over(f: Function, x: Value) -> Value:
-    """Operators that a backend takes, between operators that it refuses."""
+    """Returns operators that a backend takes, between operators that it refuses."""
     a = f.op("relu", [f.op("add.Tensor", [x, x], T)], T)
     b = f.op("permute_copy", [f.op("permute_copy", [a], "tensor<4x2xf32>", dims="[1, 0]")], T, dims="[1, 0]")
     return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
 
 
 def attentions(f: Function, x: Value) -> Value:
-    """Attention over heads of keys that are repeated."""
+    """Returns attention over heads of keys that are repeated."""
     wide = "tensor<1x4x4x4xf32>"
     repeated = [f.op("repeat_interleave.self_int", [x], wide, repeats="2", dim="1") for _ in range(2)]
     a = f.op("scaled_dot_product_attention", [repeated[0], *repeated, None], wide)
@@ -402,7 +402,7 @@ class Source:
     shape: str
 
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
-        """A valid module of about `size` operations."""
+        """Returns a valid module of about `size` operations."""
         function = Function(FlambeauContext(), self.level, self.kind, self.prelude)
         return function.module(SHAPES[self.shape](function, self.step, size)), function.context
 
@@ -425,15 +425,15 @@ class Problem:
         return Source(self.case.level, self.case.kind, self.case.prelude, self.step, self.shape)
 
     def pipeline(self) -> Pipeline:
-        """The pipeline with this pass only."""
+        """Returns the pipeline with this pass only."""
         return Pipeline.parse(self.name + self.case.options)
 
     def before(self) -> tuple[str, ...]:
-        """The passes that run before it."""
+        """Returns the passes that run before it."""
         return tuple(pass_text(step) for step in Pipeline.parse(self.case.before).passes()) if self.case.before else ()
 
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
-        """A module for the pass; it had about `size` operations before the passes in `before` ran."""
+        """Returns a module for the pass; it had about `size` operations before the passes in `before` ran."""
         module, context = self.source.module(size)
         if self.case.before:
             Pipeline.parse(self.case.before).run(module, context, verify_each=False)
@@ -441,5 +441,5 @@ class Problem:
 
 
 def problems(name: str) -> list[Problem]:
-    """All families of modules for a pass: those in CASES, else those of `cse`, which any pass can read."""
+    """Returns all families of modules for a pass: those in CASES, else those of `cse`, which any pass can read."""
     return [Problem(name, case, step, shape) for case in CASES.get(name, CASES["cse"]) for step in case.steps for shape in SHAPES]

@@ -73,7 +73,7 @@ class Family:
 
 
 def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
-    """The mean processor time of a pass on these modules, which it changes."""
+    """Returns the mean processor time of a pass on these modules, which it changes."""
     start = time.process_time()
     for module, context in modules:
         pipeline.run(module, context, verify_each=False)

@@ -25,13 +25,13 @@ COLUMNS = ("greedy", "first-fit", "best-fit", "best")
 
 
 def read_csv(path: Path) -> list[Buffer]:
-    """The buffers of a file in MiniMalloc's format."""
+    """Returns the buffers of a file in MiniMalloc's format."""
     with path.open(newline="") as file:
         return [Buffer(int(row["lower"]), int(row["upper"]), int(row["size"])) for row in csv.DictReader(file)]
 
 
 def read_methods(path: Path) -> Iterator[tuple[str, list[Buffer]]]:
-    """The lifetimes of each method of a module."""
+    """Yields the lifetimes of each method of a module."""
     context = FlambeauContext()
     context.blobs.open_beside(str(path))
     for method in methods_of(parse_module(path.read_text(), context, str(path)).module):
@@ -39,7 +39,7 @@ def read_methods(path: Path) -> Iterator[tuple[str, list[Buffer]]]:
 
 
 def problems(paths: Sequence[Path]) -> Iterator[tuple[str, list[Buffer], int]]:
-    """Name, buffers and alignment of each problem in the paths."""
+    """Yields name, buffers and alignment of each problem in the paths."""
     for path in paths:
         inside = sorted(path.glob("*.csv")) + sorted(path.glob("*.mlir")) if path.is_dir() else [path]
         for file in inside:

@@ -48,7 +48,7 @@ class Made:
 
 
 def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
-    """The export of a module, as users of ExecuTorch quantize it. The inputs themselves calibrate it."""
+    """Returns the export of a module, as users of ExecuTorch quantize it. The inputs themselves calibrate it."""
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -71,7 +71,7 @@ class _Samples:
 
 
 def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) -> Made:
-    """What ONNX Runtime makes of a module in floats."""
+    """Returns what ONNX Runtime makes of a module in floats."""
     import torch
 
     library: Any = importlib.import_module("onnxruntime")
@@ -94,7 +94,7 @@ def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) 
 
 
 def make(name: str, folder: Path) -> tuple[dict[str, Made], Any]:
-    """The programs of one model, by the keys of ROWS, and what PyTorch computes of the integers."""
+    """Returns the programs of one model, by the keys of ROWS, and what PyTorch computes of the integers."""
     import torch
 
     import flambeau
@@ -119,7 +119,7 @@ def make(name: str, folder: Path) -> tuple[dict[str, Made], Any]:
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
-    """All figures of one model."""
+    """Returns all figures of one model."""
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ MODELS = ("mobilenet_v2", "minilm", "lstm_classifier", "digits_cnn")
 
 
 def measure(method: Method, inputs: list[Any], capacity: int, pairs: int) -> tuple[list[int], list[int]]:
-    """The nanoseconds of executions that are not recorded, and of those that are."""
+    """Returns the nanoseconds of executions that are not recorded, and of those that are."""
     times: dict[bool, list[int]] = {False: [], True: []}
     for pair in range(pairs + 1):
         for is_recorded in (pair % 2 == 0, pair % 2 == 1):

@@ -27,7 +27,7 @@ class SourceError(ValueError):
 
 
 def has_torch() -> bool:
-    """Whether PyTorch is installed, which most of Flambeau does without."""
+    """Returns whether PyTorch is installed, which most of Flambeau does without."""
     return importlib.util.find_spec("torch") is not None
 
 
@@ -98,7 +98,7 @@ def frontend(key: str) -> Callable[[Frontend], Frontend]:
 
 
 def find_frontend(source: str) -> Frontend | None:
-    """The front end of a source; None when there is none. For a file, the longest suffix decides. Raises SourceError: no such file."""
+    """Returns the front end of a source, by scheme or longest suffix; or None. Raises SourceError if a file that one reads is absent."""
     scheme = _SCHEME.match(source)
     if scheme is not None:
         found = _FRONTENDS.find(scheme[0])
@@ -113,7 +113,7 @@ def find_frontend(source: str) -> Frontend | None:
 
 
 def _checked(function: Frontend) -> Frontend:
-    """A front end of a plug-in, of which nothing is known."""
+    """Returns a front end of a plug-in, of which nothing is known."""
 
     def read(source: str, context: FlambeauContext) -> ModuleOp:
         module = cast(object, function(source, context))
@@ -135,5 +135,5 @@ def _by_suffix(source: str) -> Frontend | None:
 
 
 def readable() -> str:
-    """The sources that `load_source` reads, for messages."""
+    """Returns the sources that `load_source` reads, for messages."""
     return f"a {', '.join(_OWN | _FRONTENDS.items())} file, package.module:name or file.py:name"

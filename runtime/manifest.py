@@ -13,7 +13,7 @@ _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
 def _tables() -> Iterator[tuple[str, str]]:
-    """The name and the text of each table."""
+    """Returns the name and the text of each table."""
     folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
     return ((path.name, path.read_text(encoding="utf-8")) for path in folder.iterdir() if path.name.endswith(".def"))
 
@@ -26,7 +26,7 @@ class KernelRow(NamedTuple):
         run: the C function.
         scratch: the C function that says how much scratch memory a call needs, or `NULL`.
         access: what the arguments are.
-        table: the file of the row; the C file of its name has the function, or the macro call that makes it.
+        table: the file of the row.
     """
 
     name: str
@@ -38,7 +38,7 @@ class KernelRow(NamedTuple):
 
 @cache
 def kernel_rows() -> dict[str, KernelRow]:
-    """Every row of `runtime/c/kernels/*.def`, by the name of its operator."""
+    """Returns every row of `runtime/c/kernels/*.def`, by the name of its operator."""
     return {row[1]: KernelRow(row[1], row[2], row[3], row[4], file) for file, table in _tables() for row in _KERNEL.finditer(table)}
 
 
@@ -50,5 +50,5 @@ def kernel_names() -> frozenset[str]:
 
 @cache
 def activation_names() -> tuple[str, ...]:
-    """The activations of the fused operators, "none" first: the rows of `runtime/c/kernels/epilogue.def`."""
+    """Returns the activations of the fused operators, "none" first: the rows of `runtime/c/kernels/epilogue.def`."""
     return tuple(name for _, table in _tables() for name in _ACTIVATION.findall(table))

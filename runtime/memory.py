@@ -41,7 +41,7 @@ class MethodCounts:
     dims: int
 
     def nbytes(self, pointer_size: PointerSize = 8) -> int:
-        """Bytes of the method's memory, without what its delegates ask for, on a machine with pointers of this size."""
+        """Returns bytes of the method's memory, without what its delegates ask for, on a machine with pointers of this size."""
         wide = pointer_size == 8
         total = (
             self.values * (24 if wide else 16)
@@ -79,7 +79,7 @@ def _is_dynamic(tensor: Tensor) -> bool:
 
 
 def method_memory(plan: ExecutionPlan, pointer_size: PointerSize = 8) -> int:
-    """Bytes of `fl_requirements.method` for a method without delegates.
+    """Returns bytes of `fl_requirements.method` for a method without delegates.
 
     Together with the arenas (`plan.non_const_buffer_sizes`) and the scratch memory of kernels, which depends on the kernels and which
     `Program.metadata().memory` gives, this is every byte that the method takes. Delegates add what their backends ask for.

@@ -75,7 +75,7 @@ BY_NAME = {row.name: row for row in SCALAR_TYPES}
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of a name. Raises ModuleNotFoundError for a type of ml_dtypes where that package is missing."""
+    """Returns the dtype of a name. Raises ModuleNotFoundError for a type of ml_dtypes where that package is missing."""
     import numpy as np
 
     if name in np.sctypeDict:

@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def describe(error: Exception, *, colour: bool = False) -> str:
-    """A failure as people read it: what, where in the text and in the model, and which files say more."""
+    """Returns a failure as people read it: what, where in the text and in the model, and which files say more."""
     renderer = Renderer(colour, show_changes=isinstance(error, PassError))
     if isinstance(error, PipelineError) and error.text is not None:
         renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)

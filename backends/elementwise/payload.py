@@ -36,7 +36,7 @@ NAMES = {code: name for name, code in COMPUTATIONS.items()}
 
 
 def arity(code: int) -> int:
-    """How many registers an operation that computes reads."""
+    """Returns how many registers an operation that computes reads."""
     return 2 if NAMES[code] in _BINARY else 1
 
 
@@ -67,7 +67,7 @@ class Payload:
     instructions: tuple[Instruction, ...]
 
     def encode(self) -> bytes:
-        """The bytes. Raises BackendError when the program breaks a rule."""
+        """Returns the bytes. Raises BackendError when the program breaks a rule."""
         self.check()
         head = _HEADER.pack(MAGIC, VERSION, self.inputs, self.outputs, self.registers, len(self.instructions), len(self.sizes))
         steps = (_INSTRUCTION.pack(i.code, i.target, i.first, i.second, i.number) for i in self.instructions)
@@ -100,7 +100,7 @@ class Payload:
 
 
 def read_payload(data: memoryview | bytes) -> Payload:
-    """The program in a payload. Raises BackendError when it is malformed."""
+    """Returns the program in a payload. Raises BackendError when it is malformed."""
     if len(data) < _HEADER.size:
         raise _refused(f"it has {len(data)} bytes; its header alone takes {_HEADER.size}")
     magic, version, inputs, outputs, registers, count, rank = _HEADER.unpack_from(data)

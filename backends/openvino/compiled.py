@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_openvino() -> Any:
-    """The package openvino. As it tells Intel that it is imported if it finds openvino_telemetry, it does not find that."""
+    """Returns the package openvino. As it tells Intel that it is imported if it finds openvino_telemetry, it does not find that."""
     modules = cast("dict[str, Any]", sys.modules)
     hidden = {"openvino_telemetry": modules.get("openvino_telemetry")} if "openvino_telemetry" in modules else {}
     modules["openvino_telemetry"] = None
@@ -27,7 +27,7 @@ def import_openvino() -> Any:
 
 
 def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
-    """A payload, compiled. Raises BackendError where OpenVINO is absent or refuses."""
+    """Returns a payload, compiled. Raises BackendError where OpenVINO is absent or refuses."""
     try:
         openvino = import_openvino()
     except ImportError as error:

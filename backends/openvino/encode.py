@@ -38,7 +38,7 @@ ELEMENTS: dict[Attribute, tuple[str, str]] = {
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: OpenvinoOptions) -> Encoded:
-    """The payload of a partition of `openvino` operators. Raises BackendError for another one."""
+    """Returns the payload of a partition of `openvino` operators. Raises BackendError for another one."""
     payload = _Encoder(partition, constants).encode()
     if options.compiled:
         from flambeau.backends.openvino.compiled import compiled_payload
@@ -60,7 +60,7 @@ class _Encoder:
         self.places: dict[str, int] = {}
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Returns the payload."""
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
@@ -92,7 +92,7 @@ class _Encoder:
         return number
 
     def _constant(self, name: str, array: Array, element: Attribute) -> tuple[int, int]:
-        """A layer that gives an array; the bytes of equal ones are there once."""
+        """Returns a layer that gives an array; the bytes of equal ones are there once."""
         array = np.ascontiguousarray(array).reshape(array.shape)
         data = array.reshape(-1).view(np.uint8).data
         key = self.constants.sha256(array)
@@ -127,7 +127,7 @@ class _Encoder:
 
 
 def _text(value: Any) -> str:
-    """A value of an attribute."""
+    """Returns a value of an attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(_text, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else str(value)
@@ -138,7 +138,7 @@ def _port(value: SSAValue) -> Port:
 
 
 def _declared(argument: SSAValue) -> dict[str, str]:
-    """What a parameter says of itself: of a size that the run decides, its least and its greatest value."""
+    """Returns what a parameter says of itself: of a size that the run decides, its least and its greatest value."""
     sizes = [
         str(size) if is_known(size) else f"{least(size)}..{most}"
         for size, most in zip(shape_of(argument), upper_bounds(argument), strict=True)

@@ -51,7 +51,7 @@ def _is_undilated(op: SchemaOp) -> str | None:
 
 
 def _divides_by_window(op: SchemaOp) -> str | None:
-    """No divisor but the size of the window."""
+    """No `divisor_override`, or the number of elements of the window."""
     divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
     return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
 

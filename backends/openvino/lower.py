@@ -52,7 +52,7 @@ def _number(constants: ModuleConstants, number: float) -> SSAValue:
 
 
 def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int]) -> SSAValue:
-    """A constant in another shape."""
+    """Returns a constant in another shape."""
     array = constants.array(value)
     if array is None:
         raise BackendError("openvino: a weight has no value")
@@ -153,7 +153,7 @@ def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _is_joined(value: SSAValue) -> bool:
-    """Whether a value follows from joined tensors without a product between."""
+    """Returns whether a value follows from joined tensors without a product between."""
     waiting, seen = [value], {value}
     while waiting:
         layer = waiting.pop().owner
@@ -167,7 +167,7 @@ def _is_joined(value: SSAValue) -> bool:
 
 
 def _rounded(integers: Quantized) -> SSAValue | None:
-    """The floats that integers stand for which joined floats were rounded to, in one layer.
+    """Returns the floats that integers stand for which joined floats were rounded to, in one layer.
 
     Of two layers, with integers between, OpenVINO 2026.4 computes other numbers after `Concat`; elsewhere they are nearer to PyTorch's.
     """
@@ -219,7 +219,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants) -> SSAValue:
-    """A weight with a dimension of groups: a constant, or what integers stand for."""
+    """Returns a weight with a dimension of groups: a constant, or what integers stand for."""
     if constants.is_constant(weight):
         return _reshaped(weight, constants, shape)
     return movement.ReshapeLayerOp(weight, tuple(shape)).result
@@ -319,7 +319,7 @@ def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """Tensors one after another.
+    """Returns tensors one after another.
 
     Lines are rows meanwhile: OpenVINO writes absolute values of a joined line into its memory, whoever else reads that.
     """

@@ -49,25 +49,25 @@ class Payload:
 
 
 def refused(what: str) -> BackendError:
-    """The error for a payload that is damaged, or not supported here."""
+    """Returns the error for a payload that is damaged, or not supported here."""
     return BackendError(f"OpenVINO payload: {what}")
 
 
 def write_payload(text: bytes, constants: Sequence[Buffer], size: int, inputs: int, outputs: int) -> bytes:
-    """The bytes of a model whose constants are in pieces of `size` bytes in all."""
+    """Returns the bytes of a model whose constants are in pieces of `size` bytes in all."""
     start = aligned(_LABEL.size + len(text))
     label = _LABEL.pack(MAGIC, VERSION, INTERCHANGE, inputs, outputs, zlib.adler32(text), 0, len(text), start, size)
     return b"".join((label, text, bytes(start - len(label) - len(text)), *constants))
 
 
 def write_compiled(export: bytes, inputs: int, outputs: int) -> bytes:
-    """The bytes of a model that OpenVINO has compiled."""
+    """Returns the bytes of a model that OpenVINO has compiled."""
     digits = "".join(f"{number:08x}" for number in (VERSION, inputs, outputs, zlib.adler32(export)))
     return export + COMPILED_MAGIC + bytes(ord("a") + int(digit, 16) for digit in digits)
 
 
 def read_payload(data: memoryview) -> Payload:
-    """The model in a payload. Raises BackendError for bytes that are none, and for a model that is compiled."""
+    """Returns the model in a payload. Raises BackendError for bytes that are none, and for a model that is compiled."""
     if len(data) < _LABEL.size:
         raise refused(f"it has {len(data)} bytes; its label alone takes {_LABEL.size}")
     if bytes(data[:4]) != MAGIC:
@@ -88,5 +88,5 @@ def read_payload(data: memoryview) -> Payload:
 
 
 def aligned(size: int) -> int:
-    """The first place behind `size` bytes where constants may begin."""
+    """Returns the first place behind `size` bytes where constants may begin."""
     return -(-size // ALIGNMENT) * ALIGNMENT

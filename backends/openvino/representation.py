@@ -35,7 +35,7 @@ class Layer:
 
 
 def write_model(layers: Sequence[Layer]) -> bytes:
-    """The text of a model. Layers follow those that they read."""
+    """Returns the text of a model. Layers follow those that they read."""
     net = ElementTree.Element("net", name="flambeau", version=VERSION)
     body, edges = ElementTree.SubElement(net, "layers"), ElementTree.SubElement(net, "edges")
     for number, layer in enumerate(layers):
@@ -60,7 +60,7 @@ def _write_ports(parent: ElementTree.Element, ports: Sequence[Port], first: int)
 
 
 def read_model(text: memoryview) -> list[Layer]:
-    """The layers of a model. Raises BackendError for a text that is none, or in which layers do not follow those that they read."""
+    """Returns the layers of a model. Raises BackendError for a text that is none, or in which layers do not follow those that they read."""
     data = bytes(text)
     if b"<!" in data:
         raise refused("its text declares or comments something, which no model needs")
@@ -79,7 +79,7 @@ def read_model(text: memoryview) -> list[Layer]:
 
 
 def _fields(element: ElementTree.Element, tag: str, *names: str) -> list[str]:
-    """The values of the attributes of an element, which are these. Raises BackendError."""
+    """Returns the values of the attributes of an element, which are these. Raises BackendError."""
     if element.tag != tag or sorted(element.keys()) != sorted(names) or (element.text or "").strip() or (element.tail or "").strip():
         raise refused(f"<{element.tag}> with {', '.join(element.keys()) or 'nothing'} stands where <{tag}> with {', '.join(names)} is due")
     return [element.get(name, "") for name in names]

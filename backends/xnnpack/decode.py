@@ -43,7 +43,7 @@ _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """The constants and the partition of a payload. Raises BackendError for a payload that is damaged, or not supported here."""
+    """Returns the constants and the partition of a payload. Raises BackendError for a payload that is damaged, or not supported here."""
     graph, constants = read_payload(data)
     return _Decoder(graph, constants, named_data, blobs).decode()
 
@@ -53,7 +53,7 @@ def _refused(what: str) -> BackendError:
 
 
 def _built(where: str, row: type[SchemaOp], **given: Any) -> SchemaOp:
-    """A node."""
+    """Returns a node."""
     try:
         return row(**given)
     except (VerifyException, TypeError) as error:
@@ -61,7 +61,7 @@ def _built(where: str, row: type[SchemaOp], **given: Any) -> SchemaOp:
 
 
 def _quantized_element(value: TensorValue, parameters: object) -> Attribute:
-    """The type of the integers of a value."""
+    """Returns the type of the integers of a value."""
     element, has_channels = QUANTIZED_DATATYPES.get(value.datatype, (None, False))
     if element is None or not isinstance(parameters, PerChannelQuant if has_channels else PerTensorQuant):
         known = ", ".join(map(str, QUANTIZED_DATATYPES))
@@ -89,7 +89,7 @@ class _Decoder:
         self.block = Block()
 
     def decode(self) -> ModuleOp:
-        """The module."""
+        """Returns the module."""
         for value in self.graph.xvalues:
             self._declare(value)
         inputs, outputs = self._interface()
@@ -143,7 +143,7 @@ class _Decoder:
         return load.result
 
     def _constant(self, number: int, kind: Tensor, index: int) -> memoryview:
-        """The bytes of a constant."""
+        """Returns the bytes of a constant."""
         size = numpy_dtype(element_of(kind)).itemsize * prod(shape_of(kind))
         if index >= len(self.graph.constant_data):
             raise _refused(f"value {number} is constant {index} of {len(self.graph.constant_data)}")
@@ -161,7 +161,7 @@ class _Decoder:
         return found[:size]
 
     def _interface(self) -> tuple[list[TensorValue], list[TensorValue]]:
-        """The inputs and the outputs, in the order of the arguments of a call."""
+        """Returns the inputs and the outputs, in the order of the arguments of a call."""
         ordered = [self.externals[key] for key in sorted(self.externals)]
         inputs = [value for value in ordered if value.flags == EXTERNAL_INPUT]
         outputs = [value for value in ordered if value.flags == EXTERNAL_OUTPUT]

@@ -49,7 +49,7 @@ _TABLES = {table.record.__name__: table for table in NODES}
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """The payload of a partition of `xnnpack` operators, to which copies may be added. Raises BackendError for another one."""
+    """Returns the payload of a partition of `xnnpack` operators, to which copies may be added. Raises BackendError for another one."""
     return _Encoder(partition, constants).encode()
 
 
@@ -87,7 +87,7 @@ class _Encoder:
         self.named: dict[str, memoryview] = {}
 
     def encode(self) -> Encoded:
-        """The payload."""
+        """Returns the payload."""
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
@@ -131,7 +131,7 @@ class _Encoder:
             self._define(op.result, constant_buffer_idx=self._constant(self._array(op.result)))
 
     def _has_bias(self, reader: Operation, value: SSAValue) -> bool:
-        """Whether an operation reads a value only as a bias that is integers."""
+        """Returns whether an operation reads a value only as a bias that is integers."""
         integer = self.integer_nodes.get(reader) if isinstance(reader, NodeOp) else None
         return integer is not None and integer.bias is not None and value not in reader.operands[:2]
 
@@ -161,7 +161,7 @@ class _Encoder:
             self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
 
     def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
-        """What a constant stands for."""
+        """Returns what a constant stands for."""
         arrays = iter([self._array(value) for value in op.operands])
         return op.call("numpy", [next(arrays) if isinstance(value, SSAValue) else value for value in op.arguments()])
 
@@ -177,7 +177,7 @@ class _Encoder:
         self.nodes.append(self._node(op, ids))
 
     def _meaning(self, argument: SSAValue) -> QuantizedType | None:
-        """What the integers of an input stand for, as those say that dequantize it; None of floats."""
+        """Returns what the integers of an input stand for, as those say that dequantize it; None of floats."""
         found = next((integers_of(use.operation.results[0], self.constants) for use in argument.uses if use.operation.results), None)
         return found.type if found is not None and found.value is argument else None
 
@@ -209,13 +209,13 @@ class _Encoder:
         return PerChannelQuant(channel_dim=kind.axis, scale_buffer_idx=self._constant(scales), num_scales=len(scales))
 
     def _bias(self, bias: Bias) -> int:
-        """The number of a bias of integers, which is a constant."""
+        """Returns the number of a bias of integers, which is a constant."""
         scales = tuple(map(float, bias.scales.reshape(-1)))
         kind = QuantizedType(i32, -(2**31), 2**31 - 1, scales, (0,) * len(scales), 0 if bias.scales.ndim else None)
         return self._add(i32, bias.integers.shape, kind, {"constant_buffer_idx": self._constant(bias.integers)})
 
     def _constant(self, array: Array) -> int:
-        """The index of a constant, one for each content."""
+        """Returns the index of a constant, one for each content."""
         array = np.ascontiguousarray(array)
         data = array.reshape(-1).view(np.uint8).data
         key = self.constants.sha256(array)
@@ -226,7 +226,7 @@ class _Encoder:
         return self.entries[key]
 
     def _node(self, op: NodeOp, ids: Mapping[SSAValue, int]) -> Node:
-        """A node, on values that have these numbers."""
+        """Returns a node, on values that have these numbers."""
         table = _TABLES[op.schema.name]
         arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
         fields: dict[str, Any] = {}

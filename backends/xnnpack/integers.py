@@ -46,7 +46,7 @@ class Bias:
 
 
 def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, IntegerNode]:
-    """The nodes of a partition that are computed in integers."""
+    """Returns the nodes of a partition that are computed in integers."""
     found: dict[NodeOp, IntegerNode] = {}
     for op in block.ops:
         if isinstance(op, QuantizeNodeOp) and isinstance(node := op.operands[0].owner, NodeOp) and node.result.has_one_use():
@@ -56,7 +56,7 @@ def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, I
 
 
 def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
-    """The integers that a value is dequantized from."""
+    """Returns the integers that a value is dequantized from."""
     match value.owner:
         case DequantizeNodeOp() as op:
             scale, zero_point, x = op.arguments()
@@ -70,7 +70,7 @@ def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None
 
 
 def stands_for(op: QuantizeNodeOp) -> QuantizedType:
-    """What the integers that it gives stand for."""
+    """Returns what the integers that it gives stand for."""
     scale, zero_point, _ = op.arguments()
     return _type(op.result, (_single(scale),), (zero_point,))
 
@@ -97,7 +97,7 @@ def _integer_node(node: NodeOp, to: QuantizeNodeOp, constants: ModuleConstants) 
 
 
 def _is_limited_to_some(node: NodeOp, to: QuantizedType) -> bool:
-    """Whether between the limits of a node there are at least two integers."""
+    """Returns whether between the limits of a node there are at least two integers."""
     if "output_min" not in node.schema.attributes:
         return True
     least, most = node.argument("output_min"), node.argument("output_max")
@@ -109,7 +109,7 @@ _Form = Callable[[NodeOp, tuple[Quantized, ...], QuantizeNodeOp, ModuleConstants
 
 
 def _layer(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
-    """A convolution or a product, by a constant that stands for zero where it is zero."""
+    """Returns a convolution or a product, by a constant that stands for zero where it is zero."""
     x, weight = operands
     channel_dim = 3 if isinstance(node, products.DepthwiseConv2dNodeOp) else 0
     if any(weight.type.zero_points) or weight.type.axis not in (None, channel_dim) or not constants.is_constant(weight.value):
@@ -128,7 +128,7 @@ def _layer(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, co
 
 
 def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[float]]) -> _Form:
-    """A node that is computed where its ratios of scales are from a least one to less than 256."""
+    """Returns a node that is computed where its ratios of scales are from a least one to less than 256."""
 
     def form(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
         found = ratios([item.type.scale for item in operands], stands_for(to).scale)
@@ -138,7 +138,7 @@ def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[fl
 
 
 def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
-    """A node each of whose results is an element: all stand for the same."""
+    """Returns a node each of whose results is an element: all stand for the same."""
     return IntegerNode(operands, to) if all(item.type.stands_for_same(stands_for(to)) for item in operands) else None
 
 

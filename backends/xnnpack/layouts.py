@@ -42,7 +42,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
 
 
 def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
-    """The same node on other operands and with other numbers."""
+    """Returns the same node on other operands and with other numbers."""
     given = iter(operands)
     arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
     arguments |= {name: next(given) for name, value in arguments.items() if isinstance(value, SSAValue)}
@@ -50,12 +50,12 @@ def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
 
 
 def _order(value: SSAValue) -> Order | None:
-    """The order of the transpose that gives a value; None of another one."""
+    """Returns the order of the transpose that gives a value; None of another one."""
     return value.owner.argument("perm") if isinstance(value.owner, StaticTransposeNodeOp) else None
 
 
 def _before(value: SSAValue) -> SSAValue:
-    """What a transpose was given."""
+    """Returns what a transpose was given."""
     assert isinstance(value.owner, StaticTransposeNodeOp)
     return value.owner.operands[0]
 
@@ -69,7 +69,7 @@ def _transposed(value: SSAValue, order: Order) -> SSAValue:
 
 
 def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """The same elements in another shape, of which the run decides one extent at most; the value itself where it has that shape."""
+    """Returns the same elements in another shape, of which the run decides one extent at most; the value itself where it has that shape."""
     if same_shape(shape, shape_of(value)):
         return value
     return StaticReshapeNodeOp(tuple(extent if is_known(extent) else 0 for extent in shape), value).result
@@ -77,7 +77,7 @@ def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 @rewrites(StaticTransposeNodeOp, counter="transposes cancelled")
 def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
-    """transpose(transpose(x))."""
+    """Returns transpose(transpose(x))."""
     order: Order = op.argument("perm")
     first = _order(op.operands[0])
     if order == tuple(range(len(order))):
@@ -87,14 +87,14 @@ def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
 
 @rewrites(UnaryNodeOp, counter="transposes moved")
 def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
-    """f(transpose(x)), f a function of each element."""
+    """Returns f(transpose(x)), f a function of each element."""
     order = _order(op.operands[0])
     return None if order is None or not op.elementwise else _transposed(rebuilt(op, [_before(op.operands[0])]).result, order)
 
 
 @rewrites(NodeOp, counter="reshapes moved")
 def _after_elements(op: NodeOp) -> SSAValue | None:
-    """f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
+    """Returns f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
     if not isinstance(op, UnaryNodeOp | BinaryNodeOp) or (isinstance(op, UnaryNodeOp) and not op.elementwise):
         return None
     if not all(isinstance(value.owner, StaticReshapeNodeOp) and same_shape(shape_of(value), shape_of(op.result)) for value in op.operands):
@@ -107,7 +107,7 @@ def _after_elements(op: NodeOp) -> SSAValue | None:
 
 @rewrites(DequantizeNodeOp, counter="transposes moved")
 def _past_quantized(op: DequantizeNodeOp) -> SSAValue | None:
-    """dequantize(quantize(transpose(x)))."""
+    """Returns dequantize(quantize(transpose(x)))."""
     quantize = op.operands[0].owner
     if not isinstance(quantize, QuantizeNodeOp) or (order := _order(quantize.operands[0])) is None:
         return None
@@ -135,7 +135,7 @@ class PastBinaryPattern(Pattern):
             replace_with_values(op, [_transposed(rebuilt(op, [a, b]).result, order)], rewriter)
 
     def _in_order(self, value: SSAValue, order: Order) -> SSAValue | None:
-        """The value before a transpose in this order, if there is one, or a constant that becomes it."""
+        """Returns the value before a transpose in this order, if there is one, or a constant that becomes it."""
         if _order(value) == order:
             return _before(value)
         array = self.constants.array(value)
@@ -147,7 +147,7 @@ class PastBinaryPattern(Pattern):
 
 @rewrites(ConcatenationNodeOp, counter="transposes moved")
 def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
-    """concatenate(transpose(x), transpose(y), …)."""
+    """Returns concatenate(transpose(x), transpose(y), …)."""
     order = _order(op.operands[0])
     if order is None or any(_order(value) != order for value in op.operands):
         return None
@@ -156,7 +156,7 @@ def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
 
 
 def _past(kind: type[NodeOp], *lists: str) -> Pattern:
-    """node(transpose(x)), where the node has lists of one number for each dimension."""
+    """Returns node(transpose(x)), where the node has lists of one number for each dimension."""
 
     def rewrite(op: NodeOp) -> SSAValue | None:
         order = _order(op.operands[0])
@@ -170,7 +170,7 @@ def _past(kind: type[NodeOp], *lists: str) -> Pattern:
 
 
 def _narrower(value: float | None, least: float | None, most: float | None) -> float | None:
-    """A limit of a node whose result is limited again."""
+    """Returns a limit of a node whose result is limited again."""
     if value is None:
         return None
     value = value if least is None else max(value, least)
@@ -179,7 +179,7 @@ def _narrower(value: float | None, least: float | None, most: float | None) -> f
 
 @rewrites(ClampNodeOp, counter="limits fused")
 def limit_result(op: ClampNodeOp) -> SSAValue | None:
-    """clamp(node), of a node that limits its result, where nothing else reads it."""
+    """Returns clamp(node), of a node that limits its result, where nothing else reads it."""
     node, least, most = op.operands[0].owner, op.argument("output_min"), op.argument("output_max")
     if not isinstance(node, NodeOp) or "output_min" not in node.schema.attributes or not node.result.has_one_use():
         return None
@@ -189,7 +189,7 @@ def limit_result(op: ClampNodeOp) -> SSAValue | None:
 
 @rewrites(StaticReshapeNodeOp)
 def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
-    """reshape(reshape(x)), and a reshape to the same shape."""
+    """Returns reshape(reshape(x)), and a reshape to the same shape."""
     x = op.operands[0]
     if isinstance(x.owner, StaticReshapeNodeOp):
         return reshaped(x.owner.operands[0], shape_of(op.result))
@@ -211,7 +211,7 @@ _MOVING = (
 
 @rewrites(StaticTransposeNodeOp, counter="transposes that are reshapes")
 def _as_reshape(op: StaticTransposeNodeOp) -> SSAValue | None:
-    """A transpose that moves dimensions of one entry only."""
+    """Returns a transpose that moves dimensions of one entry only."""
     shape = shape_of(op.operands[0])
     order: Order = op.argument("perm")
     moved = [dim for dim in order if not provably_equal(shape[dim], 1)]

@@ -46,12 +46,12 @@ def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
 
 
 def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
-    """A node of images [N, H, W, C] on images [N, C, H, W]."""
+    """Applies a node of images [N, H, W, C] to images [N, C, H, W]: transposes them, and its result back."""
     return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
-    """A constant of the element type of a value."""
+    """Returns a constant of the element type of a value."""
     array = np.ascontiguousarray(array, numpy_dtype(element_of(like)))
     return constants.add(name, array, tensor(element_of(like), array.shape)).result
 
@@ -74,7 +74,7 @@ _gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, m
 
 @rewrites(m.op("edge.div.Scalar", m.op("edge.mul.Tensor", _x, _gate).commutative(), other=6))
 def _hardswish(found: m.Match) -> SchemaOp:
-    """X * hardtanh(x + 3, 0, 6) / 6."""
+    """Returns X * hardtanh(x + 3, 0, 6) / 6."""
     return e.HardswishNodeOp(found[_x])
 
 
@@ -124,7 +124,7 @@ def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("where.self")
 def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """A choice between x and numbers: x between limits, which meet in the number where that is chosen."""
+    """Returns a choice between x and numbers: x between limits, which meet in the number where that is chosen."""
     chosen, x, other = (constants.array(value) for value in op.operands)
     assert chosen is not None
     value = op.operands[1] if other is not None else op.operands[2]
@@ -256,7 +256,7 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
-    """The sums over the last dimension, which stays as 1, times a factor, and a number: the format has no sums, and any shape fits."""
+    """Returns the sums over the last dimension (kept as 1) times a factor, plus a number: a product of rows, as there are no sums."""
     weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor), x)
     return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias, x)).result
 
@@ -342,7 +342,7 @@ def _joined(values: list[SSAValue], axis: int) -> SSAValue:
 
 
 def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
-    """A part of a tensor. A dimension whose extent the run decides stays whole: its greatest extent is cut to what there is."""
+    """Returns a part of a tensor. A dimension whose extent the run decides stays whole: its greatest extent is cut to what there is."""
     return movement.StaticSliceNodeOp(tuple(offsets), tuple(largest(size) or 1 for size in sizes), x).result
 
 
@@ -380,7 +380,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 
 @CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """A product with ones, which have the dimensions that grow."""
+    """Returns a product with ones, which have the dimensions that grow."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
     grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
     return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result

@@ -273,7 +273,7 @@ _GRAPH = Table(
 
 
 def write_payload(graph: Graph) -> bytes:
-    """The bytes of a graph whose constants are all named data. Raises BackendError for a number that the format cannot hold."""
+    """Returns the bytes of a graph whose constants are all named data. Raises BackendError for a number that the format cannot hold."""
     flatbuffer = Encoder(_GRAPH, IDENTIFIER, BackendError).encode(graph)
     start = _aligned(_HEADER.size)
     end = _aligned(start + len(flatbuffer))
@@ -282,7 +282,7 @@ def write_payload(graph: Graph) -> bytes:
 
 
 def read_payload(data: memoryview) -> tuple[Graph, memoryview]:
-    """The graph, and the constants that follow it in the payload. Raises BackendError for bytes that are no payload."""
+    """Returns the graph, and the constants that follow it in the payload. Raises BackendError for bytes that are no payload."""
     if len(data) < _HEADER.size:
         raise BackendError(f"XNNPACK payload: it has {len(data)} bytes; its header alone takes {_HEADER.size}")
     zeros, magic, size, start, length, constants, constants_length = _HEADER.unpack_from(data)

@@ -31,14 +31,14 @@ _MOVERS = (StaticTransposeNodeOp, StaticReshapeNodeOp, StaticSliceNodeOp, MaxPoo
 
 
 def quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """The integers of floats."""
+    """Returns the integers of floats."""
     assert isinstance(op, QuantizePerTensorOp)
     kind = quantized_type(op)
     return QuantizeNodeOp(kind.scale, kind.zero_point, op.operands[0]).result
 
 
 def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """The floats of integers. Of a constant for which XNNPACK has no integers, they are computed now."""
+    """Returns the floats of integers. Of a constant for which XNNPACK has no integers, they are computed now."""
     found = dequantized(op.result, constants)
     if found is None or (found.type.axis is not None and any(found.type.zero_points)):
         arguments = [constants.array(cast("SSAValue", value)) if isinstance(value, SSAValue) else value for value in op.arguments()]
@@ -51,7 +51,7 @@ def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:
-    """The numbers of a constant: integers, if it is dequantized."""
+    """Returns the numbers of a constant: integers, if it is dequantized."""
     return constants.array(_source(value))
 
 
@@ -61,7 +61,7 @@ def _source(value: SSAValue) -> SSAValue:
 
 
 def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants) -> SSAValue:
-    """A weight. Where its scales are for another dimension than that of the outputs, it is the floats that it stands for."""
+    """Returns a weight. Where its scales are for another dimension than that of the outputs, it is the floats that it stands for."""
     op = value.owner
     if not isinstance(op, DequantizeChannelsNodeOp) or op.argument("channel_dim") == outputs:
         return value
@@ -73,7 +73,7 @@ def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants)
 
 
 def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: ModuleConstants) -> SSAValue:
-    """A constant with its numbers in another order, in which `channel_dim` is the dimension of its scales."""
+    """Returns a constant with its numbers in another order, in which `channel_dim` is the dimension of its scales."""
     op = value.owner
     source = _source(value)
     loaded = _constant(f"{constants.name(source)}.xnnpack", array, source, constants)
@@ -96,14 +96,14 @@ def move_in_integers(partition: PartitionOp) -> None:
 
 
 def _rounded(value: SSAValue, like: SchemaOp) -> SSAValue:
-    """The floats that the integers of `value` stand for."""
+    """Returns the floats that the integers of `value` stand for."""
     numbers = like.arguments()[:2]
     return DequantizeNodeOp(*numbers, QuantizeNodeOp(*numbers, value).result).result
 
 
 @rewrites(NodeOp, counter="operators moved to integers")
 def _after_dequantize(op: NodeOp) -> SSAValue | None:
-    """move(dequantize(x)), of which no quantize is the only reader."""
+    """Returns move(dequantize(x)), of which no quantize is the only reader."""
     source = op.operands[0].owner
     if not isinstance(op, _MOVERS) or not isinstance(source, DequantizeNodeOp):
         return None
@@ -114,7 +114,7 @@ def _after_dequantize(op: NodeOp) -> SSAValue | None:
 
 @rewrites(QuantizeNodeOp, counter="operators moved to integers")
 def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
-    """quantize(move(x)), x the result of a node that may give integers."""
+    """Returns quantize(move(x)), x the result of a node that may give integers."""
     move = op.operands[0].owner
     if not isinstance(move, _MOVERS) or not move.result.has_one_use():
         return None
@@ -127,7 +127,7 @@ def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
 
 @rewrites(QuantizeNodeOp)
 def _quantize_again(op: QuantizeNodeOp) -> SSAValue | None:
-    """quantize(dequantize(x)), of equal numbers."""
+    """Returns quantize(dequantize(x)), of equal numbers."""
     source = op.operands[0].owner
     if not isinstance(source, DequantizeNodeOp) or not isinstance(source.operands[0].owner, QuantizeNodeOp):
         return None

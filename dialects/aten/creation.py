@@ -113,7 +113,7 @@ class EmptyMemoryFormatOp(FilledOp, RealNumberOp):
     core=True,
 )
 class EmptyStridedOp(MadeOp):
-    """As `empty`, with strides, which are a matter of layout."""
+    """A tensor as `empty` makes it. The strides only have to be as many as the sizes; the result is row-major."""
 
     stores = True
     numpy = staticmethod(FilledOp.numpy)
@@ -408,7 +408,7 @@ class LinspaceOp(SchemaOp):
 
     @staticmethod
     def bounds(start: float, end: float, element: ElementType) -> tuple[float, float]:
-        """The first and the last number in an element type: integers are without fractions, and wrap around."""
+        """Returns the first and the last number in an element type: integers are without fractions, and wrap around."""
         return (cast_to(start, element).item(), cast_to(end, element).item()) if dtype_of(element).category == 1 else (start, end)
 
     @staticmethod
@@ -455,7 +455,7 @@ class IdentityMatrixOp(SchemaOp):
 
 
 def identity_matrix(rows: int, columns: int, dtype: Attribute | None) -> SSAValue:
-    """The identity matrix as a comparison of row and column numbers."""
+    """Returns the identity matrix as a comparison of row and column numbers."""
     row, column = aten.unsqueeze(aten.arange.start_step(0, rows), 1), aten.arange.start_step(0, columns)
     return to_element(aten.eq.Tensor(row, column), chosen_element(dtype, f32))
 

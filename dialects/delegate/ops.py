@@ -25,12 +25,12 @@ from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
-    """The options of a backend, strings or blobs, as an attribute."""
+    """Returns the options of a backend, strings or blobs, as an attribute."""
     return DictionaryAttr({key: StringAttr(value) if isinstance(value, str) else value for key, value in specs.items()})
 
 
 def spec_value(delegate: str, key: str, value: bytes | memoryview | str, blobs: BlobStore) -> str | BlobAttr:
-    """An option of a delegate as it stands in the IR: text, or bytes that are none as a blob."""
+    """Returns an option of a delegate as it stands in the IR: text, or bytes that are none as a blob."""
     if isinstance(value, str):
         return value
     try:

@@ -17,25 +17,25 @@ CHANNELS_LAST = (0, 2, 3, 1)
 
 
 def layout_of(value: SSAValue | Attribute) -> LayoutAttr | None:
-    """The layout written on a tensor type, if any."""
+    """Returns the layout written on a tensor type, if any."""
     encoding = tensor_type(value).encoding
     return encoding if isinstance(encoding, LayoutAttr) else None
 
 
 def is_row_major(value: SSAValue | Attribute) -> bool:
-    """Whether the dim order is that of a type without an encoding."""
+    """Returns whether the dim order is that of a type without an encoding."""
     layout = layout_of(value)
     return layout is None or layout.is_row_major
 
 
 def dim_order(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The dim order of a tensor, outermost dimension first."""
+    """Returns the dim order of a tensor, outermost dimension first."""
     layout = layout_of(value)
     return layout.dim_order if layout is not None else tuple(range(len(tensor_type(value).get_shape())))
 
 
 def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The largest shape the tensor may take: its shape when static. Raises TypeError for a dynamic dimension without a bound."""
+    """Returns the largest shape the tensor may take: its shape when static. Raises TypeError for a dynamic dimension without a bound."""
     bounds: list[int] = []
     for dim, extent in enumerate(shape_of(value)):
         bound = largest(extent)
@@ -49,7 +49,7 @@ def upper_bounds(value: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def how_to_bound(*names: str) -> str:
-    """How a user gives a maximum to the symbols of these names, or to a size that has none."""
+    """Returns how a user gives a maximum to the symbols of these names, or to a size that has none."""
     exported = "export the model with Dim(…, max=512) or torch._check(size <= 512)"
     if not names:
         return exported
@@ -60,20 +60,20 @@ def how_to_bound(*names: str) -> str:
 
 
 def with_dim_order(value: SSAValue | Attribute, order: Sequence[int]) -> Tensor:
-    """The same tensor type in another dim order."""
+    """Returns the same tensor type in another dim order."""
     kind = tensor_type(value)
     encoding = NoneAttr() if tuple(order) == tuple(range(len(order))) else LayoutAttr.of(order)
     return tensor(kind.element_type, shape_of(kind), encoding)
 
 
 def row_major(value: SSAValue | Attribute) -> Tensor:
-    """The same tensor type in row-major order."""
+    """Returns the same tensor type in row-major order."""
     kind = tensor_type(value)
     return kind if is_row_major(kind) else with_dim_order(kind, range(len(kind.get_shape())))
 
 
 def byte_strides(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The stride of each dimension in bytes, at the upper bounds."""
+    """Returns the stride of each dimension in bytes, at the upper bounds."""
     sizes = upper_bounds(value)
     strides = [0] * len(sizes)
     step = dtype_of(tensor_type(value).element_type).size
@@ -84,7 +84,7 @@ def byte_strides(value: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def equal_memory(a: SSAValue | Attribute, b: SSAValue | Attribute) -> bool:
-    """Whether two tensors of one shape lay their elements out in the same places: dimensions of size 1 may stand anywhere."""
+    """Returns whether two tensors of one shape lay their elements out in the same places: dimensions of size 1 may stand anywhere."""
     shape = tensor_type(a).get_shape()
     if shape != tensor_type(b).get_shape():
         return False

@@ -15,7 +15,7 @@ from flambeau.dialects.schema.row import SchemaOp
 
 
 def compute_element(op: SchemaOp) -> ElementType | None:
-    """The element type that an operator's promoted operands must have; None where the row does not promote."""
+    """Returns the element type that an operator's promoted operands must have; None where the row does not promote."""
     match op.computes_in:
         case "result":
             return element_of(op.result_types[0])
@@ -27,7 +27,7 @@ def compute_element(op: SchemaOp) -> ElementType | None:
 
 
 def promoted_operands(op: SchemaOp) -> tuple[SSAValue, ...]:
-    """The operands that must have the type `compute_element`."""
+    """Returns the operands that must have the type `compute_element`."""
     return tuple(op.operands)[op.promotes_from :]
 
 

@@ -10,7 +10,7 @@ from flambeau.support.lazy import Array, np
 
 
 def logical_array(data: memoryview, kind: Tensor) -> Array:
-    """The bytes of a tensor as an array of its logical shape (a view: dim orders become strides)."""
+    """Returns the bytes of a tensor as an array of its logical shape (a view: dim orders become strides)."""
     order = dim_order(kind)
     shape = kind.get_shape()
     stored = np.frombuffer(data, numpy_dtype(kind.element_type)).reshape([shape[d] for d in order])
@@ -18,5 +18,5 @@ def logical_array(data: memoryview, kind: Tensor) -> Array:
 
 
 def stored_array(array: Array, kind: Tensor) -> Array:
-    """The array in the memory order of its type, contiguous."""
+    """Returns the array in the memory order of its type, contiguous."""
     return np.ascontiguousarray(array.transpose(dim_order(kind)))

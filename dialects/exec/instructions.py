@@ -393,7 +393,7 @@ FAILURE = "aten::gelu.out"
 
 
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-    """The tensor slots that an instruction reads, and those that it writes, with the items of lists in place of the lists.
+    """Returns the tensor slots that an instruction reads, and those that it writes, with the items of lists in place of the lists.
 
     A returned argument is written, and, unless it is an out, also read.
     """
@@ -413,7 +413,7 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
 
 
 def written_literals(instructions: Iterable[Operation]) -> set[SSAValue]:
-    """The slots other than tensors that instructions or the caller give another value than they are declared with."""
+    """Returns the slots other than tensors that instructions or the caller give another value than they are declared with."""
     found: set[SSAValue] = set()
     for op in instructions:
         match op:

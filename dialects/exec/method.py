@@ -205,7 +205,7 @@ class MethodOp(IRDLOperation):
 
 
 def written_inputs(method: MethodOp) -> list[int]:
-    """The positions of the inputs in the caller's memory that instructions write."""
+    """Returns the positions of the inputs in the caller's memory that instructions write."""
     inputs = {slot: index for index, slot in enumerate(method.terminator.inputs) if isinstance(slot.owner, ExternalOp)}
     if not inputs:
         return []

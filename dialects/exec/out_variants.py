@@ -19,7 +19,7 @@ def _signature(schema: Schema) -> list[tuple[str, str, bool]]:
 
 @cache
 def out_variant(schema: Schema) -> Schema | None:
-    """The out-variant of a functional schema; None when PyTorch declares none.
+    """Returns the out-variant of a functional schema; None when PyTorch declares none.
 
     In ATen's schema table it is found by its signature. In other namespaces its name follows ATen's rule, `linear` -> `linear.out`,
     `x.y` -> `x.y_out`, unless the row says another overload. The kernel of one that writes to arguments has its name, unless it has
@@ -41,7 +41,7 @@ def out_variant(schema: Schema) -> Schema | None:
 
 @cached_over_rows
 def writing_kernels() -> dict[str, Schema]:
-    """The kernels of plug-ins' operators that write to arguments, by qualified name."""
+    """Returns the kernels of plug-ins' operators that write to arguments, by qualified name."""
     schemas = [row.schema.kernel for rows in ROWS.values() for row in rows.values() if "schema" in vars(row) and row.schema.kernel]
     return {schema.qualified_name: schema for schema in schemas}
 

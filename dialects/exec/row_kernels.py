@@ -20,7 +20,7 @@ class RowKernel:
     out: Schema
 
     def positions(self, operands: Sequence[int]) -> tuple[int, ...]:
-        """The position among the inputs of the kernel of each operand of the row."""
+        """Returns the position among the inputs of the kernel of each operand of the row."""
         names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
         wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
         return tuple(names.index(name) for name in wanted if name in names)
@@ -28,7 +28,7 @@ class RowKernel:
 
 @cached_over_rows
 def row_kernels() -> dict[str, RowKernel]:
-    """Every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
+    """Returns every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
     kernels: dict[str, RowKernel] = {}
     single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
     for kind in (*level_ops("edge"), *single, *level_ops("aten")):
@@ -40,5 +40,5 @@ def row_kernels() -> dict[str, RowKernel]:
 
 
 def _copying(view: Schema) -> Schema | None:
-    """The operator that copies what a view shows."""
+    """Returns the operator that copies what a view shows."""
     return find_schema(f"{view.base}_copy.{view.overload}" if view.overload else f"{view.base}_copy")

@@ -41,7 +41,7 @@ ALIASING = "executorch_prim::et_view.default"
 
 
 def is_viewing(op: Operation, slot: SSAValue) -> bool:
-    """Whether an instruction gives a slot the storage of another at run time, and its sizes."""
+    """Returns whether an instruction gives a slot the storage of another at run time, and its sizes."""
     return isinstance(op, CallOp) and op.operator.data == ALIASING and slot in (*op.outs, *op.returns)
 
 
@@ -87,7 +87,7 @@ class _Owners:
     sets: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
 
     def overlapping(self, low: int, high: int) -> Iterator[tuple[int, int, frozenset[int]]]:
-        """The intersections of the spans with [low, high)."""
+        """Yields the intersections of the spans with [low, high)."""
         for index in range(bisect_right(self.ends, low), bisect_left(self.starts, high)):
             yield max(self.starts[index], low), min(self.ends[index], high), self.sets[index]
 
@@ -105,11 +105,11 @@ class _Owners:
         self.sets[first:last] = [piece[2] for piece in pieces]
 
     def copy(self) -> "_Owners":
-        """An independent copy."""
+        """Returns an independent copy."""
         return _Owners(self.starts[:], self.ends[:], self.sets[:])
 
     def joined(self, other: "_Owners") -> "_Owners":
-        """The union: the owners of each byte on either of two paths."""
+        """Returns the union: the owners of each byte on either of two paths."""
         edges = sorted({*self.starts, *self.ends, *other.starts, *other.ends})
         result = _Owners()
         for low, high in pairwise(edges):
@@ -204,7 +204,7 @@ class ContentAnalysis:
         self.reporting = False
 
     def run(self) -> list[Conflict]:
-        """Every conflict, in the order of the instructions."""
+        """Returns every conflict, in the order of the instructions."""
         if not self._leaders:
             # Without jumps, one visit of each instruction is enough.
             self.reporting = True
@@ -225,7 +225,7 @@ class ContentAnalysis:
         return (-self.index[root], offset) if place is None else (place[0], place[1] + offset)
 
     def _contents(self) -> list[int]:
-        """The number of each slot's content, which a view shares with its source."""
+        """Returns the number of each slot's content, which a view shares with its source."""
         contents: list[int] = []
         for index, slot in enumerate(self.slots):
             contents.append(contents[self.index[slot.owner.source]] if isinstance(slot.owner, ViewOp) else index)
@@ -251,7 +251,7 @@ class ContentAnalysis:
     # Paths
 
     def _fixpoint(self) -> dict[int, _State]:
-        """The state before each reachable basic block."""
+        """Returns the state before each reachable basic block."""
         before = {0: self._entry()}
         pending = [0]
         while pending:
@@ -309,7 +309,7 @@ class ContentAnalysis:
     # Steps
 
     def _entry(self) -> _State:
-        """The state at the start: constants and states hold their bytes, and the caller has set the inputs."""
+        """Returns the state at the start: constants and states hold their bytes, and the caller has set the inputs."""
         state = _State()
         for kind in (ConstantOp, StateOp):
             for index, slot in enumerate(self.slots):
@@ -432,7 +432,7 @@ class ContentAnalysis:
         return any(a == b and x < y + right_size and y < x + left_size for a, x in left for b, y in right)
 
     def _reuses(self, slot: int, other: int) -> bool:
-        """Whether `slot` is declared to reuse the storage of the content of `other`."""
+        """Returns whether `slot` is declared to reuse the storage of the content of `other`."""
         found = self.slots[slot]
         while isinstance(owner := found.owner, ViewOp | ReuseOp):
             if isinstance(owner, ReuseOp) and self.contents[self.index[owner.source]] == self.contents[other]:

@@ -13,27 +13,27 @@ Kind: TypeAlias = Callable[[Parser], Attribute]
 
 
 def integer(value: int) -> IntegerAttr[IntegerType]:
-    """The property value of a number."""
+    """Returns the property value of a number."""
     return IntegerAttr(value, i64)
 
 
 def integers(values: Sequence[int]) -> "DenseArrayBase[IntegerType]":
-    """The property value of a list of numbers."""
+    """Returns the property value of a list of numbers."""
     return DenseArrayBase.from_list(i64, values)
 
 
 def numbers(attribute: Attribute) -> tuple[int, ...]:
-    """The numbers of a list property."""
+    """Returns the numbers of a list property."""
     return tuple(cast("DenseArrayBase[IntegerType]", attribute).get_values())
 
 
 def bools(attribute: Attribute) -> tuple[bool, ...]:
-    """The booleans of a list property."""
+    """Returns the booleans of a list property."""
     return tuple(map(bool, numbers(attribute)))
 
 
 def strings(values: Sequence[str]) -> "ArrayAttr[StringAttr]":
-    """The property value of a list of strings."""
+    """Returns the property value of a list of strings."""
     return ArrayAttr([StringAttr(value) for value in values])
 
 
@@ -129,7 +129,7 @@ def print_slots(printer: Printer, slots: Sequence[SSAValue], keyword: str = "") 
 
 
 def describe(slot: SSAValue) -> str:
-    """The name of a slot for messages: its name as the method prints, or else its index."""
+    """Returns the name of a slot for messages: its name as the method prints, or else its index."""
     owner = slot.owner
     siblings = owner.parent.ops if isinstance(owner, Operation) and owner.parent is not None else ()
     if slot.name_hint:

@@ -20,7 +20,7 @@ INTEGER = BaseAttr(IntegerAttr)
 
 
 def element_size(type: Attribute) -> int:
-    """Bytes of one element. Raises TypeError for a type that a program's tensors cannot have."""
+    """Returns bytes of one element. Raises TypeError for a type that a program's tensors cannot have."""
     return dtype_of(cast("TensorType[Attribute]", type).element_type).size
 
 
@@ -56,7 +56,7 @@ class TensorSlotOp(SlotOp, ABC):
             raise VerifyException(f"{syntax.describe(self.slot)} {fault}")
 
     def _fault(self, size: int, element: int) -> str | None:
-        """The error, if any, in the place of a slot of `size` bytes: the end of a message that begins with the slot's name."""
+        """Returns the error, if any, in the place of a slot of `size` bytes: the end of a message that begins with the slot's name."""
         return None
 
 
@@ -171,7 +171,7 @@ def _parse_type(parser: Parser) -> Attribute:
 
 
 def symbol(name: str | SymbolRefAttr) -> SymbolRefAttr:
-    """A reference to a symbol of the module."""
+    """Returns a reference to a symbol of the module."""
     return SymbolRefAttr(name) if isinstance(name, str) else name
 
 
@@ -349,7 +349,7 @@ class ReuseOp(AliasOp):
 
 
 def _viewed(slot: SSAValue) -> tuple[SSAValue, int]:
-    """The slot at the root of a chain of views, and the byte offset of `slot` in it."""
+    """Returns the slot at the root of a chain of views, and the byte offset of `slot` in it."""
     offset = 0
     while isinstance(slot.owner, ViewOp):
         offset += slot.owner.byte_offset
@@ -361,7 +361,7 @@ Roots: TypeAlias = dict[SSAValue, tuple[SSAValue, int]]
 
 
 def root_of(slot: SSAValue, known: Roots | None = None) -> tuple[SSAValue, int]:
-    """The slot at the root of a chain of views and reuses, and the byte offset of `slot` in its storage.
+    """Returns the slot at the root of a chain of views and reuses, and the byte offset of `slot` in its storage.
 
     `known` caches the results: pass one dictionary when you ask for many slots in the order of their declaration, since chains can be long.
     """

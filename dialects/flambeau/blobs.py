@@ -31,14 +31,14 @@ DIGEST_LENGTH = 16
 
 
 def sha256_of(data: "Buffer") -> str:
-    """The SHA-256 of bytes, as 64 hexadecimal digits."""
+    """Returns the SHA-256 of bytes, as 64 hexadecimal digits."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
 
 
 def digest_of(data: "Buffer") -> str:
-    """The digest of bytes in the text of a module: the first 16 digits of their SHA-256."""
+    """Returns the digest of bytes in the text of a module: the first 16 digits of their SHA-256."""
     return sha256_of(data)[:DIGEST_LENGTH]
 
 
@@ -52,7 +52,7 @@ class BlobAttr(ParametrizedAttribute):
 
     @classmethod
     def get(cls, key: str, digest: str) -> Self:
-        """The attribute for a key and a digest, as Python strings."""
+        """Returns the attribute for a key and a digest, as Python strings."""
         return cls(StringAttr(key), StringAttr(digest))
 
     def verify(self) -> None:
@@ -122,12 +122,12 @@ class BlobStore:
         return BlobAttr.get(key, digest)
 
     def sha256(self, data: "Buffer") -> str:
-        """The `sha256_of` a C-contiguous buffer. One that was added is not read again."""
+        """Returns the `sha256_of` a C-contiguous buffer. One that was added is not read again."""
         view = _flat(data)
         return self._hashes.get(_place(view)) or sha256_of(view)
 
     def copy(self) -> "BlobStore":
-        """An independent store of the same bytes."""
+        """Returns an independent store of the same bytes."""
         return BlobStore({key: list(entries) for key, entries in self._entries.items()}, list(self._missing), list(self._files))
 
     def take(self, other: "BlobStore", blobs: Iterable[BlobAttr]) -> None:
@@ -138,7 +138,7 @@ class BlobStore:
         self._files += [file for file in other._files if file not in self._files]
 
     def get(self, blob: BlobAttr) -> memoryview:
-        """The bytes of `blob`: a flat read-only view of unsigned bytes.
+        """Returns the bytes of `blob`: a flat read-only view of unsigned bytes.
 
         Raises:
             BlobError: the key is not in the store, or its bytes have another digest.
@@ -160,7 +160,7 @@ class BlobStore:
         )
 
     def origin(self, blob: BlobAttr) -> Path | None:
-        """The file that contains the bytes of `blob`; None when they are only in memory, or absent."""
+        """Returns the file that contains the bytes of `blob`; None when they are only in memory, or absent."""
         for entry in self._entries.get(blob.key.data, []):
             if entry.digest() == blob.digest.data and entry.origin != "memory":
                 return Path(entry.origin)
@@ -193,7 +193,7 @@ class BlobStore:
         self._missing.append(reason)
 
     def holds(self, blob: BlobAttr) -> bool:
-        """Whether the store has the bytes of `blob`."""
+        """Returns whether the store has the bytes of `blob`."""
         return any(entry.digest() == blob.digest.data for entry in self._entries.get(blob.key.data, []))
 
     def save(

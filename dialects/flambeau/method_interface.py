@@ -48,7 +48,7 @@ class Leaf:
     """The input whose new value an output is; the caller's tensor gets it."""
 
     def attribute(self) -> DictionaryAttr:
-        """The leaf as an attribute."""
+        """Returns the leaf as an attribute."""
         entries: dict[str, Attribute] = {"name": StringAttr(self.name)}
         if not self.is_tensor:
             entries["value"] = _constant_attribute(self.value)
@@ -68,7 +68,7 @@ def _constant_attribute(value: Constant) -> Attribute:
 
 
 def leaves_attribute(leaves: Sequence[Leaf]) -> ArrayAttr[DictionaryAttr]:
-    """The value of `flambeau.inputs` or `flambeau.outputs`."""
+    """Returns the value of `flambeau.inputs` or `flambeau.outputs`."""
     return ArrayAttr([leaf.attribute() for leaf in leaves])
 
 
@@ -92,12 +92,12 @@ def _leaves(method: FuncOp, key: str, count: int, stem: str) -> tuple[Leaf, ...]
 
 
 def inputs_of(method: FuncOp) -> tuple[Leaf, ...]:
-    """The leaves of a method's inputs; without a list, its arguments as `input_0`, …. Raises ValueError for a malformed list."""
+    """Returns the leaves of a method's inputs; without a list, its arguments as `input_0`, …. Raises ValueError for a malformed list."""
     return _leaves(method, INPUTS, len(method.function_type.inputs), "input")
 
 
 def outputs_of(method: FuncOp) -> tuple[Leaf, ...]:
-    """The leaves of a method's outputs; without a list, its results as `output_0`, …. Raises ValueError for a malformed list."""
+    """Returns the leaves of a method's outputs; without a list, its results as `output_0`, …. Raises ValueError for a malformed list."""
     leaves = _leaves(method, OUTPUTS, len(method.function_type.outputs), "output")
     written = [leaf.writes for leaf in leaves if leaf.writes is not None]
     tensors = [leaf.name for leaf in inputs_of(method) if leaf.is_tensor] if written else []

@@ -36,12 +36,12 @@ class Definition:
     offset: int = 0
 
     def solve(self, extent: Expression) -> Expression:
-        """The value of the symbol, where the extent is this."""
+        """Returns the value of the symbol, where the extent is this."""
         return apply("floordiv", add(extent, constant(-self.offset)), constant(self.factor))
 
 
 def definitions_of(region: Region) -> dict[SSAValue | Operation, tuple[Definition, ...]]:
-    """The definitions of the symbols in a region, by the value or the operation that gives them.
+    """Returns the definitions of the symbols in a region, by the value or the operation that gives them.
 
     A symbol that is defined in a branch or a round of a loop has its value there alone, and one that a block defines in those it dominates.
     """
@@ -89,7 +89,7 @@ def _candidates(giver: SSAValue | Operation) -> Iterator[Definition]:
 
 
 def gives_symbol(op: Operation) -> bool:
-    """Whether the sizes of the results of an operation give a symbol its value that others name: they need it without using its results."""
+    """Returns whether result sizes of an operation define a symbol that other operations name, which need it without using its results."""
     own = _symbols_of(result.type for result in op.results)
     around: list[Block] = []
     outer: Operation = op

@@ -27,13 +27,13 @@ class BlobError(ValueError):
 
 
 def weights_beside(module_path: str | os.PathLike[str]) -> Path:
-    """The weights file of a module: `model.safetensors` for `model.mlir`; for other names, the name with `.safetensors` appended."""
+    """Returns the weights file of a module: `model.safetensors` for `model.mlir`; other names get `.safetensors` appended."""
     path = Path(module_path)
     return path.with_suffix(_SUFFIX) if path.suffix == ".mlir" else path.with_name(f"{path.name}{_SUFFIX}")
 
 
 def takes_weights(module_path: str | os.PathLike[str]) -> bool:
-    """Whether weights can be saved beside a module: beside a file, but not beside a device or a pipe."""
+    """Returns whether weights can be saved beside a module: beside a file, but not beside a device or a pipe."""
     path = Path(module_path)
     return path.is_file() or not path.exists()
 
@@ -72,7 +72,7 @@ def check_beside(module_path: str | os.PathLike[str], source: str | os.PathLike[
 
 
 def files_beside(module_path: str | os.PathLike[str]) -> list[Path]:
-    """The existing files with the weights of a module.
+    """Returns the existing files with the weights of a module.
 
     They are the file beside it, or the file for its name with the suffix replaced, or else all files of the folder `weights`.
     """

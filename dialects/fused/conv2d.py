@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 def convolved_size(
     shape: tuple[int, ...], kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int, out_channels: int
 ) -> tuple[int, ...]:
-    """The height and width of a dense or depthwise convolution's result. Raises ValueError when there is none."""
+    """Returns the height and width of a dense or depthwise convolution's result. Raises ValueError when there is none."""
     if len(shape) != 4:
         raise ValueError(f"input must have 4 dimensions, got {len(shape)}")
     channels = shape[1]

@@ -23,6 +23,6 @@ def _meaning(activation: str) -> Callable[[Array], Array]:
 
 
 def apply_epilogue(x: Array, addend: Array | None, activation: str) -> Array:
-    """activation(x + addend)."""
+    """Returns activation(x + addend)."""
     total = x if addend is None else x + addend
     return total if activation == "none" else _meaning(activation)(total)

@@ -19,7 +19,7 @@ def panels(columns: int) -> int:
 
 
 def pack_linear_weight(weight: Array) -> Array:
-    """[columns, depth] -> [panels, depth, PANEL]."""
+    """Reorders [columns, depth] into [panels, depth, PANEL]."""
     columns, depth = weight.shape
     padded = np.zeros((panels(columns) * PANEL, depth), weight.dtype)
     padded[:columns] = weight
@@ -27,12 +27,12 @@ def pack_linear_weight(weight: Array) -> Array:
 
 
 def unpack_linear_weight(packed: Array, columns: int) -> Array:
-    """[panels, depth, PANEL] -> [columns, depth]."""
+    """Reorders [panels, depth, PANEL] into [columns, depth]."""
     return packed.transpose(0, 2, 1).reshape(-1, packed.shape[1])[:columns]
 
 
 def pack_conv_weight(weight: Array, groups: int) -> Array:
-    """The weight of a 2-D convolution, [out channels, in channels / groups, height, width].
+    """Returns the weight of a 2-D convolution, [out channels, in channels / groups, height, width].
 
     Dense (`groups` 1): [panels, height * width * in channels, PANEL], the depth ordered by (height, width, channel).
     Depthwise: [height * width, channels padded to whole panels].
@@ -46,7 +46,7 @@ def pack_conv_weight(weight: Array, groups: int) -> Array:
 
 
 def unpack_conv_weight(packed: Array, kernel_size: tuple[int, int], groups: int, out_channels: int) -> Array:
-    """The inverse of `pack_conv_weight`."""
+    """Returns the inverse of `pack_conv_weight`."""
     height, width = kernel_size
     if groups == 1:
         flat = unpack_linear_weight(packed, out_channels)
@@ -55,7 +55,7 @@ def unpack_conv_weight(packed: Array, kernel_size: tuple[int, int], groups: int,
 
 
 def pack_quads(weight: Array) -> Array:
-    """[columns, depth] -> [panels, depth / QUAD rounded up, PANEL, QUAD], with zeros beyond: the order of integer products."""
+    """Reorders [columns, depth] into [panels, depth / QUAD rounded up, PANEL, QUAD], with zeros beyond: the order of integer products."""
     columns, depth = weight.shape
     quads = -(-depth // QUAD)
     padded = np.zeros((panels(columns) * PANEL, quads * QUAD), weight.dtype)
@@ -64,13 +64,13 @@ def pack_quads(weight: Array) -> Array:
 
 
 def unpack_quads(packed: Array, columns: int, depth: int) -> Array:
-    """The inverse of `pack_quads`."""
+    """Returns the inverse of `pack_quads`."""
     whole = packed.transpose(0, 2, 1, 3)
     return whole.reshape(whole.shape[0] * PANEL, -1)[:columns, :depth]
 
 
 def pack_quantized_conv_weight(weight: Array, groups: int) -> Array:
-    """The integers of a 2-D convolution, [out channels, in channels / groups, height, width].
+    """Returns the integers of a 2-D convolution, [out channels, in channels / groups, height, width].
 
     Dense (`groups` 1): as `pack_quads` does it, the depth ordered by (height, width, channel). Depthwise: [height * width, channels].
     """

@@ -27,7 +27,7 @@ SHIFTS = (1, 61)
 
 
 def fixed_point(ratios: Array) -> tuple[Array, Array]:
-    """Positive ratios as multipliers of 31 bits and the shifts to divide by: multiplier / 2 ** shift.
+    """Returns positive ratios as multipliers of 31 bits and the shifts to divide by: multiplier / 2 ** shift.
 
     Raises:
         ValueError: one is 2 ** 30 or more.
@@ -44,7 +44,7 @@ def fixed_point(ratios: Array) -> tuple[Array, Array]:
 
 
 def requantize(sums: Array, parameters: Array, zero_point: int, low: int, high: int, channel: int) -> Array:
-    """The sums, in integers of any width, as results. `parameters` is [3, channels]: bias, multiplier, shift."""
+    """Returns the sums, in integers of any width, as results. `parameters` is [3, channels]: bias, multiplier, shift."""
     bias, multiplier, shift = (row.astype(np.int64).reshape(-1, *(1,) * (sums.ndim - 1 - channel)) for row in parameters)
     whole = (sums.astype(np.int64) + bias).astype(np.int32).astype(np.int64)
     return np.clip((whole * multiplier + (np.int64(1) << (shift - 1)) >> shift) + zero_point, low, high)
@@ -73,7 +73,7 @@ def _check(x: Tensor, packed: Tensor, parameters: Tensor, channels: int, depth: 
 
 
 def quads_shape(columns: int, depth: int) -> tuple[int, ...]:
-    """The shape of a packed weight."""
+    """Returns the shape of a packed weight."""
     return (panels(columns), -(-depth // QUAD), PANEL, QUAD)
 
 
@@ -168,7 +168,7 @@ class QuantizedConv2dOp(SchemaOp):
 
 
 def unpack_quantized_conv_weight(packed: Array, kernel_size: Pair, channels: int, groups: int, out_channels: int) -> Array:
-    """The inverse of `pack_quantized_conv_weight`: [out channels, in channels / groups, height, width]."""
+    """Returns the inverse of `pack_quantized_conv_weight`: [out channels, in channels / groups, height, width]."""
     height, width = kernel_size
     if groups == 1:
         flat = unpack_quads(packed, out_channels, height * width * channels)

@@ -132,7 +132,7 @@ class QuantizedMulOp(SchemaOp):
 
 
 def per_channel(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of one number for each channel of each image of a batch."""
+    """Returns the shape of one number for each channel of each image of a batch."""
     return (*shape[:2], *(1,) * len(shape[2:]))
 
 

@@ -13,7 +13,7 @@ Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 
 def to_value(attribute: Attribute) -> Value | Attribute:
-    """The Python value of an attribute, where extents are ints; any other attribute, such as a type, unchanged."""
+    """Returns the Python value of an attribute, where extents are ints; any other attribute, such as a type, unchanged."""
     kind = type(attribute)  # isinstance is slow for attributes, whose classes are abstract
     if kind is IntegerAttr:
         attribute = cast("IntegerAttr[Any]", attribute)
@@ -34,6 +34,6 @@ def to_value(attribute: Attribute) -> Value | Attribute:
 
 
 def is_extents(attribute: Attribute) -> bool:
-    """Whether an attribute is a list of integers, some of which are extents."""
+    """Returns whether an attribute is a list of integers, some of which are extents."""
     items = cast("ArrayAttr[Attribute]", attribute).data if isinstance(attribute, ArrayAttr) else ()
     return bool(items) and all(isinstance(item, ExtentAttr) for item in items)

@@ -28,7 +28,7 @@ def _branch(op: Operation) -> None:
 
 
 def _edges(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
-    """The blocks that an operation branches to, each with the operands passed to it."""
+    """Yields the blocks that an operation branches to, each with the operands passed to it."""
     from xdsl.dialects import cf
 
     if isinstance(op, cf.BranchOp):

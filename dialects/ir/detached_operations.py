@@ -8,7 +8,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 
 def detached_ops(values: Iterable[SSAValue]) -> Iterator[Operation]:
-    """The detached operations that compute `values`, each after the operations that it uses."""
+    """Yields the detached operations that compute `values`, each after the operations that it uses."""
     seen: set[Operation] = set()
     stack: list[tuple[Operation, bool]] = [(v.op, False) for v in reversed(list(values)) if isinstance(v, OpResult)]
     while stack:

@@ -89,7 +89,7 @@ def emit(diagnostic: Diagnostic) -> None:
 
 
 def is_listening(severity: Severity = "remark") -> bool:
-    """Whether there is a listener for diagnostics of this severity. Ask before work that only a diagnostic needs."""
+    """Returns whether there is a listener for diagnostics of this severity. Ask before work that only a diagnostic needs."""
     found = _LISTENER.get()
     return found is not None and severity in found[1]
 

@@ -17,13 +17,13 @@ _GRAPH_OP_NAMES = ("equivalence.graph", "hw.module")
 
 
 def has_ssa_dominance(region: Region) -> bool:
-    """Whether definitions must dominate their uses in a region: not in a graph region."""
+    """Returns whether definitions must dominate their uses in a region: not in a graph region."""
     parent = region.parent
     return not isinstance(parent, _GRAPH_OPS) and (parent is None or parent.name not in _GRAPH_OP_NAMES)
 
 
 def dominator_tree(region: Region) -> dict[Block, Block | None]:
-    """The immediate dominator of each reachable block (None for the entry block); dominators come first."""
+    """Returns the immediate dominator of each reachable block (None for the entry block); dominators come first."""
     entry = region.first_block
     if entry is None:
         return {}
@@ -81,7 +81,7 @@ def _reverse_postorder(entry: Block) -> list[Block]:
 
 
 def dominance_errors(root: Operation) -> list[tuple[Operation, int, str]]:
-    """The operands in `root` whose definition does not dominate the use: the user, the operand's index, and the reason."""
+    """Returns the operands in `root` whose definition does not dominate the use: the user, the operand's index, and the reason."""
     checker = _Checker(root)
     for region in root.regions:
         checker.region(region)
@@ -164,7 +164,7 @@ def _values(block: Block) -> Iterator[SSAValue]:
 
 
 def _reason(root: Operation, user: Operation, value: SSAValue) -> str:
-    """Why `user` may not use a value."""
+    """Returns why `user` may not use a value."""
     owner = value.owner if isinstance(value, OpResult | BlockArgument) else None
     block = owner.parent if isinstance(owner, Operation) else owner
     if owner is None or block is None or not root.is_ancestor(block):

@@ -18,7 +18,7 @@ _WIDTH = 60
 
 
 def first_difference(before: Operation, after: Operation, *, locations: bool = False) -> tuple[Operation, str] | None:
-    """The first operation of `before` that differs in `after`, and the difference; None when there is none.
+    """Returns the first operation of `before` that differs in `after`, and the difference; None when there is none.
 
     Names of values are ignored, and so are locations unless `locations` is true. Unlike `Operation.is_structurally_equivalent`, it compares
     result types, and accepts uses in blocks that come before the definition.
@@ -45,7 +45,7 @@ def first_difference(before: Operation, after: Operation, *, locations: bool = F
 
 
 def equivalent(one: Operation, other: Operation) -> bool:
-    """Whether there is no `first_difference`."""
+    """Returns whether there is no `first_difference`."""
     return first_difference(one, other) is None
 
 
@@ -78,7 +78,7 @@ def _difference(op: Operation, image: Operation, images: Mapping[SSAValue | Bloc
 
 
 def _equal(attribute: Attribute, other: Attribute) -> bool:
-    """Whether two attributes are equal, where NaN equals NaN, and resources compare by content: each text gives them new names."""
+    """Returns whether two attributes are equal, where NaN equals NaN, and resources compare by content: each text gives them new names."""
     if attribute == other:
         return True
     match attribute, other:
@@ -112,5 +112,5 @@ def _text(attribute: Attribute | None) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text for a message, cut if it is longer than 60 characters."""
+    """Returns a text for a message, cut if it is longer than 60 characters."""
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -112,7 +112,7 @@ class Expression:
                 return None
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Its value, where the symbols have these values by name. Raises KeyError, ZeroDivisionError."""
+        """Returns its value, where the symbols have these values by name. Raises KeyError, ZeroDivisionError."""
         total = 0
         for monomial, factor in self.terms:
             for atom in monomial:
@@ -124,7 +124,7 @@ class Expression:
         return total
 
     def replaced(self, new: Callable[[Symbol], Symbol]) -> Expression:
-        """The same with other symbols, as simple as their ranges allow."""
+        """Returns the same with other symbols, as simple as their ranges allow."""
         total = constant(0)
         for monomial, factor in self.terms:
             term = constant(factor)
@@ -137,7 +137,7 @@ class Expression:
         return total
 
     def text(self, name: Naming, tight: bool = False) -> str:
-        """The text, in which `name` writes the symbols; `tight` asks for parentheses around what is not a single factor."""
+        """Returns the text, in which `name` writes the symbols; `tight` asks for parentheses around what is not a single factor."""
         text = ""
         for monomial, factor in self.terms:
             shown = abs(factor) if text else factor
@@ -184,22 +184,22 @@ APPLY: dict[Function, Callable[[int, int], int]] = {"floordiv": _floor_divide, "
 
 
 def constant(value: int) -> Expression:
-    """A number as an expression."""
+    """Returns a number as an expression."""
     return Expression((((), value),) if value else ())
 
 
 def of_symbol(symbol: Symbol) -> Expression:
-    """A symbol as an expression."""
+    """Returns a symbol as an expression."""
     return Expression((((symbol,), 1),))
 
 
 def add(a: Expression, b: Expression) -> Expression:
-    """The sum."""
+    """Returns the sum."""
     return _sum((*a.terms, *b.terms))
 
 
 def multiply(a: Expression, b: Expression) -> Expression:
-    """The product."""
+    """Returns the product."""
     return _sum((_product(m, n), f * g) for m, f in a.terms for n, g in b.terms)
 
 
@@ -211,7 +211,7 @@ def _sum(terms: Iterator[tuple[Monomial, int]] | tuple[tuple[Monomial, int], ...
 
 
 def _place(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
-    """The order of terms in a sum: higher degrees come first, and the constant last."""
+    """Returns the order of terms in a sum: higher degrees come first, and the constant last."""
     return -len(term[0]), [str(atom) for atom in term[0]]
 
 
@@ -220,7 +220,7 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
 
 
 def apply(function: Function, a: Expression, b: Expression) -> Expression:
-    """A function of two expressions, as simple as their ranges allow. Raises ZeroDivisionError."""
+    """Returns a function of two expressions, as simple as their ranges allow. Raises ZeroDivisionError."""
     match function:
         case "floordiv":
             return _divide(a, b)[0]
@@ -241,7 +241,7 @@ def _of_call(function: Function, a: Expression, b: Expression) -> Expression:
 
 
 def _divide(a: Expression, b: Expression) -> tuple[Expression, Expression]:
-    """Quotient and remainder, rounded down."""
+    """Returns quotient and remainder, rounded down."""
     divisor = b.constant
     if divisor == 0:
         raise ZeroDivisionError(f"{a} is divided by 0")
@@ -265,7 +265,7 @@ def _divide(a: Expression, b: Expression) -> tuple[Expression, Expression]:
 
 
 def _exact_quotient(a: Expression, b: Expression) -> Expression | None:
-    """The polynomial whose product with `b` is `a`; None where there is none, or `b` may be 0."""
+    """Returns the polynomial whose product with `b` is `a`; None where there is none, or `b` may be 0."""
     if b.range[0] <= 0 <= b.range[1]:
         return None
     leading, factor = b.terms[0]
@@ -287,7 +287,7 @@ def _exact_quotient(a: Expression, b: Expression) -> Expression | None:
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
-    """A product without the atoms of another; None when it does not have them all."""
+    """Returns a product without the atoms of another; None when it does not have them all."""
     left = list(monomial)
     for atom in part:
         if atom not in left:
@@ -297,7 +297,7 @@ def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
 
 
 def range_of(function: Function | Literal["mul"], a: Range, b: Range) -> Range:
-    """The range of a function's value for arguments in two ranges."""
+    """Returns the range of a function's value for arguments in two ranges."""
     match function:
         case "min":
             return min(a[0], b[0]), min(a[1], b[1])

@@ -38,7 +38,7 @@ class ExtentAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls, value: int | ExtentAttr) -> ExtentAttr:
-        """The attribute of a number or an extent; an attribute is its own."""
+        """Returns the attribute of a number or an extent; an attribute is its own."""
         return value if isinstance(value, ExtentAttr) else cls(StringAttr(extent_text(value)))
 
     @property
@@ -72,7 +72,7 @@ def print_extent(printer: Printer, attribute: ExtentAttr) -> None:
 
 
 def extent_text(value: int) -> str:
-    """The text of a number or an extent, with the range of each symbol."""
+    """Returns the text of a number or an extent, with the range of each symbol."""
     return _text(value, _Names())
 
 
@@ -100,7 +100,7 @@ def _text(value: int, owner: Any) -> str:
 
 
 def _symbols_of(owner: Any) -> dict[str, Symbol]:
-    """The symbols that a printer or parser knows, by name."""
+    """Returns the symbols that a printer or parser knows, by name."""
     return cast("dict[str, dict[str, Symbol]]", vars(owner)).setdefault("symbols", {})
 
 
@@ -116,7 +116,7 @@ def _declare(owner: Any, symbol: Symbol) -> None:
 
 
 def range_text(bounds: Range) -> str:
-    """The text of a range, `[1, ?]`; `?` is a bound that it does not have."""
+    """Returns the text of a range, `[1, ?]`; `?` is a bound that it does not have."""
     return f"[{', '.join('?' if abs(bound) == INFINITE else str(bound) for bound in bounds)}]"
 
 
@@ -146,7 +146,7 @@ def parse_quoted_extent(parser: AttrParser) -> ExtentAttr:
 
 
 def parse_optional_extent(parser: AttrParser) -> int | None:
-    """The number or extent of an expression; None where no expression with a symbol can begin."""
+    """Returns the number or extent of an expression; None where no expression with a symbol can begin."""
     token = parser._current_token  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
     if token.kind is not MLIRTokenKind.BARE_IDENT and token.text != "(":
         return None
@@ -154,7 +154,7 @@ def parse_optional_extent(parser: AttrParser) -> int | None:
 
 
 def parse_extent_from(parser: AttrParser, number: int) -> int:
-    """The number or extent of an expression that begins with a number, which was parsed."""
+    """Returns the number or extent of an expression that begins with a number, which was parsed."""
     return extent(_parse_sum(parser, expressions.constant(number)))
 
 

@@ -34,7 +34,7 @@ class Extent(Integer):
     """What it is; None for an unknown extent, which equals no other and not even itself."""
 
     def __new__(cls, expression: Expression | None = None, bounds: Range = (0, INFINITE)) -> Extent:
-        """An extent that is an expression, or without one an unknown extent in a range."""
+        """Returns an extent that is an expression, or without one an unknown extent in a range."""
         self = object.__new__(cls)
         self.expression = expression
         self._range = bounds if expression is None else expression.range
@@ -134,7 +134,7 @@ class Extent(Integer):
         return difference.range if isinstance(difference, Extent) else (difference, difference)
 
     def _never_equals(self, other: object) -> bool:
-        """Whether the difference is never a multiple of what divides all of its terms, as 2 * s0 - 3."""
+        """Returns whether the difference is never a multiple of what divides all of its terms, as 2 * s0 - 3."""
         difference = self - cast(int, other)
         if not isinstance(difference, Extent) or difference.expression is None:
             return False
@@ -168,7 +168,7 @@ def _expression(value: int) -> Expression | None:
 
 
 def range_of(value: int) -> Range:
-    """The least and the greatest value that a number or an extent may have."""
+    """Returns the least and the greatest value that a number or an extent may have."""
     return value.range if isinstance(value, Extent) else (value, value)
 
 
@@ -189,50 +189,50 @@ def _combine(function: Any, a: int, b: int) -> int:
 
 
 def extent(expression: Expression) -> int:
-    """The value of an expression: an int if it is constant."""
+    """Returns the value of an expression: an int if it is constant."""
     known = expression.constant
     return Extent(expression) if known is None else known
 
 
 def unknown(low: int = 0, high: int | None = None) -> int:
-    """An extent of which only the range is known. Data decides it."""
+    """Returns an extent of which only the range is known. Data decides it."""
     return Extent(None, (low, INFINITE if high is None else high))
 
 
 def either(a: int, b: int) -> int:
-    """One of two values that must be equal: the one of which more is known."""
+    """Returns one of two values that must be equal: the one of which more is known."""
     return b if is_known(b) or is_unknown(a) else a
 
 
 def minimum(a: int, b: int) -> int:
-    """The lesser, without asking which it is."""
+    """Returns the lesser, without asking which it is."""
     return _combine("min", a, b) if isinstance(a, Extent) or isinstance(b, Extent) else min(a, b)
 
 
 def maximum(a: int, b: int) -> int:
-    """The greater, without asking which it is."""
+    """Returns the greater, without asking which it is."""
     return _combine("max", a, b) if isinstance(a, Extent) or isinstance(b, Extent) else max(a, b)
 
 
 def is_known(value: int) -> bool:
-    """Whether a value is a number, not an extent that only the run knows."""
+    """Returns whether a value is a number, not an extent that only the run knows."""
     return type(value) is not Extent
 
 
 def largest(value: int) -> int | None:
-    """The greatest value; None when it has no bound."""
+    """Returns the greatest value; None when it has no bound."""
     high = range_of(value)[1]
     return None if high == INFINITE else int(high)
 
 
 def least(value: int) -> int:
-    """The smallest value that a size may have."""
+    """Returns the smallest value that a size may have."""
     low = range_of(value)[0]
     return 0 if low == -INFINITE else int(low)
 
 
 def provably_equal(a: int, b: int) -> bool:
-    """Whether two values are equal in every run."""
+    """Returns whether two values are equal in every run."""
     try:
         return a == b
     except UndecidedError:
@@ -240,7 +240,7 @@ def provably_equal(a: int, b: int) -> bool:
 
 
 def may_equal(a: int, b: int) -> bool:
-    """Whether two values are equal in some run, as far as is known."""
+    """Returns whether two values are equal in some run, as far as is known."""
     try:
         return a == b
     except UndecidedError:
@@ -248,7 +248,7 @@ def may_equal(a: int, b: int) -> bool:
 
 
 def exceeds(a: int, b: int) -> bool:
-    """Whether one value is greater than another in every run, as far as is known."""
+    """Returns whether one value is greater than another in every run, as far as is known."""
     try:
         return a > b
     except UndecidedError:
@@ -256,7 +256,7 @@ def exceeds(a: int, b: int) -> bool:
 
 
 def may_exceed(a: int, b: int) -> bool:
-    """Whether one value is greater than another in some run, as far as is known."""
+    """Returns whether one value is greater than another in some run, as far as is known."""
     try:
         return a > b
     except UndecidedError:
@@ -264,20 +264,20 @@ def may_exceed(a: int, b: int) -> bool:
 
 
 def differ(a: int, b: int) -> bool:
-    """Whether two values are different in every run."""
+    """Returns whether two values are different in every run."""
     return not may_equal(a, b)
 
 
 def symbol_of(value: int) -> Symbol | None:
-    """The symbol that a value is, with nothing computed from it."""
+    """Returns the symbol that a value is, with nothing computed from it."""
     return value.expression.symbol if isinstance(value, Extent) and value.expression is not None else None
 
 
 def free_symbols(value: int) -> tuple[Symbol, ...]:
-    """The symbols that a value is computed from, each once."""
+    """Returns the symbols that a value is computed from, each once."""
     return value.expression.symbols if isinstance(value, Extent) and value.expression is not None else ()
 
 
 def is_unknown(value: int) -> bool:
-    """Whether nothing but perhaps a range is known of a value, so that it cannot be written down."""
+    """Returns whether nothing but perhaps a range is known of a value, so that it cannot be written down."""
     return isinstance(value, Extent) and value.expression is None

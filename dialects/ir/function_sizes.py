@@ -52,7 +52,7 @@ def _types_in(function: FuncOp) -> Iterator[Attribute]:
 
 @lru_cache(maxsize=4096)
 def _symbols_of(layout: LayoutAttr) -> Sequence[Symbol]:
-    """The symbols in the sizes. Raises VerifyException for a size that may be negative."""
+    """Returns the symbols in the sizes. Raises VerifyException for a size that may be negative."""
     symbols: list[Symbol] = []
     for dim, extent in enumerate(layout.sizes):
         if (symbol := symbol_of(extent)) is not None and symbol.low < 0:

@@ -36,7 +36,7 @@ class LayoutAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls, order: Sequence[int], sizes: Sequence[int] = ()) -> Self:
-        """The attribute for plain numbers and extents."""
+        """Returns the attribute for plain numbers and extents."""
         return cls(ArrayAttr([IntAttr(d) for d in order]), ArrayAttr([ExtentAttr.of(size) for size in sizes]))
 
     @property

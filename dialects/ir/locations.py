@@ -15,7 +15,7 @@ _MARK = "$"
 
 
 def describe_location(location: Attribute, without: str | None = None) -> str:
-    """`layers.0.attention (model.py:12)`, with whatever of it is known; empty when nothing is.
+    """Returns `layers.0.attention (model.py:12)`, with whatever of it is known; empty when nothing is.
 
     Places in the file `without` are left out.
     """
@@ -36,7 +36,7 @@ def describe_location(location: Attribute, without: str | None = None) -> str:
 
 
 def module_paths(location: Attribute) -> Iterator[str]:
-    """The paths of modules that a location names, in order."""
+    """Yields the paths of modules that a location names, in order."""
     match location:
         case NameLoc():
             if location.desc.data:
@@ -53,7 +53,7 @@ def module_paths(location: Attribute) -> Iterator[str]:
 
 
 def file_positions(location: Attribute) -> Iterator[FileLineColLoc]:
-    """The places in files that a location names, in order."""
+    """Yields the places in files that a location names, in order."""
     match location:
         case FileLineColLoc():
             yield location
@@ -80,7 +80,7 @@ def name_with_handle(name: str, handle: int | None) -> str:
 
 
 def handles_of(location: Attribute) -> Iterator[int]:
-    """Returns the handles that a location carries, in order."""
+    """Yields the handles that a location carries, in order."""
     match location:
         case FusedLoc(locations=ArrayAttr() as children):
             if isinstance(handle := location.metadata, IntegerAttr):

@@ -45,7 +45,7 @@ class Quotient:
 
     @classmethod
     def of(cls, value: float) -> Quotient:
-        """A constant. Raises ValueError for one that is no simple fraction."""
+        """Returns a constant. Raises ValueError for one that is no simple fraction."""
         try:
             exact = Fraction(value)
         except (OverflowError, ValueError) as error:
@@ -58,7 +58,7 @@ class Quotient:
         return cls(*near.as_integer_ratio(), is_exact=False, factor=value)
 
     def __add__(self, other: Quotient) -> Quotient:
-        """The sum. Raises ValueError where it depends on rounding."""
+        """Returns the sum. Raises ValueError where it depends on rounding."""
         if not (self.is_exact or other.is_exact):
             raise ValueError(f"{self} + {other} depends on rounding")
         numerator = self.numerator * other.denominator + other.numerator * self.denominator
@@ -66,7 +66,7 @@ class Quotient:
         return Quotient(numerator, denominator, is_exact, None, self.less or other.less, self.more or other.more)
 
     def __mul__(self, other: Quotient) -> Quotient:
-        """The product. Raises ValueError where it depends on rounding."""
+        """Returns the product. Raises ValueError where it depends on rounding."""
         if not other.is_exact:
             if not self.is_exact:
                 raise ValueError(f"{self} * {other} depends on rounding")
@@ -81,7 +81,7 @@ class Quotient:
         return Quotient(self.numerator * other.numerator, self.denominator * other.denominator, self.is_exact, None, less, more)
 
     def __truediv__(self, other: Quotient) -> Quotient:
-        """The quotient. Raises ValueError where it depends on rounding."""
+        """Returns the quotient. Raises ValueError where it depends on rounding."""
         sign = -1 if exceeds(0, other.numerator) else 1
         inverse = Quotient(sign * other.denominator, sign * other.numerator)
         if other.is_exact and other.is_power_of_two:
@@ -126,7 +126,7 @@ class Quotient:
         return size
 
     def _deviation(self, other: Quotient) -> tuple[str, str]:
-        """Why the float product of the factor with a size may be less than the fraction's, and why it may be more."""
+        """Returns why the float product of the factor with a size may be less than the fraction's, and why it may be more."""
         assert self.factor is not None
         error = Fraction(self.factor) / Fraction(self.numerator, self.denominator) - 1
         if abs(error) < _NEAR:

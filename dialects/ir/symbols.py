@@ -19,18 +19,18 @@ class SymbolUserOp(Operation, ABC):
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The symbol that an operation such as a function, a method or a global defines; None when it defines none."""
+    """Returns the symbol that an operation such as a function, a method or a global defines; None when it defines none."""
     name = op.properties.get("sym_name") or op.attributes.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 
 
 def symbols_of(module: ModuleOp) -> dict[str, Operation]:
-    """The operations of a module that define a symbol, by name."""
+    """Returns the operations of a module that define a symbol, by name."""
     return {name: op for op in module.body.block.ops if (name := symbol_name(op)) is not None}
 
 
 def symbols_in(attribute: Attribute) -> Iterator[str]:
-    """The symbols that an attribute refers to, at any depth; the root of a nested reference."""
+    """Yields the symbols that an attribute refers to, at any depth; the root of a nested reference."""
     kind = type(attribute)  # isinstance is slow for attributes, whose classes are abstract
     if kind is SymbolRefAttr:
         yield cast(SymbolRefAttr, attribute).root_reference.data

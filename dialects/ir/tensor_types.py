@@ -74,7 +74,7 @@ class DType(ScalarTypeRow):
 
 
 def _element(mlir: str) -> ElementType:
-    """The element type of a name in MLIR."""
+    """Returns the element type of a name in MLIR."""
     if mlir.startswith("complex<"):
         return cast(ElementType, ComplexType(cast(Float32Type | Float64Type, _element(mlir[len("complex<") : -1]))))
     if (integer := re.fullmatch(r"(u?)i(\d+)", mlir)) is not None:
@@ -90,7 +90,7 @@ _BY_SCALAR_TYPE = {row.scalar_type: row for row in DTYPES}
 
 
 def dtype_of(element: Attribute) -> DType:
-    """The row of an element type. Raises TypeError for a type that a program's tensors cannot have."""
+    """Returns the row of an element type. Raises TypeError for a type that a program's tensors cannot have."""
     row = _BY_ELEMENT.get(element)
     if row is None:
         raise TypeError(f"{element} is not an element type of a program's tensors")
@@ -98,37 +98,37 @@ def dtype_of(element: Attribute) -> DType:
 
 
 def from_torch_name(name: str) -> DType | None:
-    """The row of `torch.<name>`; None for a type that programs cannot use."""
+    """Returns the row of `torch.<name>`; None for a type that programs cannot use."""
     return _BY_TORCH.get(name.removeprefix("torch."))
 
 
 def from_numpy_name(name: str) -> DType | None:
-    """The row of a numpy dtype's name; None for a type that programs cannot use."""
+    """Returns the row of a numpy dtype's name; None for a type that programs cannot use."""
     return _BY_NUMPY.get(name)
 
 
 def from_scalar_type(number: int) -> DType | None:
-    """The row of a ScalarType number; None for a type that programs cannot use."""
+    """Returns the row of a ScalarType number; None for a type that programs cannot use."""
     return _BY_SCALAR_TYPE.get(number)
 
 
 def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
-    """The numpy dtype of an element type."""
+    """Returns the numpy dtype of an element type."""
     return numpy_dtype_of_name(dtype_of(element).numpy)
 
 
 def is_float(element: Attribute) -> bool:
-    """Whether an element type is floating point."""
+    """Returns whether an element type is floating point."""
     return dtype_of(element).category == 2
 
 
 def is_float8(element: Attribute) -> bool:
-    """Whether an element type is one of the 8-bit floats, which tensors are stored in and nothing is computed in."""
+    """Returns whether an element type is one of the 8-bit floats, which tensors are stored in and nothing is computed in."""
     return not dtype_of(element).computes
 
 
 def format_of(element: Attribute) -> FloatFormat:
-    """The bits of a floating type. Raises TypeError for other types."""
+    """Returns the bits of a floating type. Raises TypeError for other types."""
     row = dtype_of(element)
     if row.format is None:
         raise TypeError(f"{row.torch} is not a floating type")
@@ -136,12 +136,12 @@ def format_of(element: Attribute) -> FloatFormat:
 
 
 def is_complex(element: Attribute) -> bool:
-    """Whether an element type is complex."""
+    """Returns whether an element type is complex."""
     return dtype_of(element).category == 3
 
 
 def holds_complex(value: SSAValue) -> bool:
-    """Whether a value is a tensor of complex numbers."""
+    """Returns whether a value is a tensor of complex numbers."""
     return isinstance(value.type, TensorType) and isinstance(tensor_type(value).element_type, ComplexType)
 
 
@@ -150,12 +150,12 @@ _OF_PARTS: dict[Attribute, ElementType] = {bf16: c64, f32: c64, f64: c128}
 
 
 def part_of(element: Attribute) -> ElementType:
-    """The element type of the real and imaginary parts of a complex one; any other is its own."""
+    """Returns the element type of the real and imaginary parts of a complex one; any other is its own."""
     return _PARTS.get(element, dtype_of(element).element)
 
 
 def complex_of(element: Attribute) -> ElementType:
-    """The complex element type whose parts are of the given one; a complex one is its own. Raises TypeError where there is none."""
+    """Returns the complex element type whose parts are of the given one; a complex one is its own. Raises TypeError where there is none."""
     found = element if is_complex(element) else _OF_PARTS.get(element)
     if found is None:
         raise TypeError(f"there is no complex type of {dtype_of(element).torch} parts")
@@ -171,7 +171,7 @@ _NO_ENCODING = NoneAttr()
 
 
 def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None = None) -> Tensor:
-    """A tensor type; equal types are one object.
+    """Returns a tensor type; equal types are one object.
 
     `shape` may have extents, which the encoding then holds, and DYNAMIC_INDEX for one of which nothing is known. Of an `encoding` that is
     a layout, the dim order is taken.
@@ -194,12 +194,12 @@ def tensor(element: Attribute, shape: Sequence[int], encoding: Attribute | None 
 
 
 def _is_unbounded(extent: int) -> bool:
-    """Whether nothing is known of an extent."""
+    """Returns whether nothing is known of an extent."""
     return isinstance(extent, Extent) and extent.expression is None and extent.range == (0, INFINITE)
 
 
 def tensor_type(value: SSAValue | Attribute) -> Tensor:
-    """The tensor type of a value. Raises TypeError for other types."""
+    """Returns the tensor type of a value. Raises TypeError for other types."""
     found = value.type if isinstance(value, SSAValue) else value
     if not isinstance(found, TensorType):
         raise TypeError(f"expected a tensor, got {found}")
@@ -207,7 +207,7 @@ def tensor_type(value: SSAValue | Attribute) -> Tensor:
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
-    """The shape: numbers, and extents for dynamic dimensions, which compute and compare like numbers as far as their ranges decide."""
+    """Returns the shape: numbers, and for dynamic dimensions extents, which compute and compare as far as their ranges decide."""
     kind = tensor_type(value)
     shape = kind.get_shape()
     return _extents_of(kind) if DYNAMIC_INDEX in shape else shape
@@ -223,39 +223,39 @@ def _extents_of(kind: Tensor) -> tuple[int, ...]:
 
 
 def is_static(*values: SSAValue | Attribute) -> bool:
-    """Whether the shapes are the same in every run."""
+    """Returns whether the shapes are the same in every run."""
     return not any(DYNAMIC_INDEX in tensor_type(value).get_shape() for value in values)
 
 
 def element_of(value: SSAValue | Attribute) -> ElementType:
-    """The element type."""
+    """Returns the element type."""
     return cast(ElementType, tensor_type(value).element_type)
 
 
 def may_equal(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes have one rank, and in each dimension extents that may be equal."""
+    """Returns whether two shapes have one rank, and in each dimension extents that may be equal."""
     return len(left) == len(right) and all(extents_may_equal(a, b) for a, b in zip(left, right, strict=True))
 
 
 def same_shape(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes are equal in every run. An unknown extent is not even equal to itself."""
+    """Returns whether two shapes are equal in every run. An unknown extent is not even equal to itself."""
     return len(left) == len(right) and all(map(provably_equal, left, right))
 
 
 def is_empty(shape: Sequence[int]) -> bool:
-    """Whether a tensor of this shape has no elements, in every run."""
+    """Returns whether a tensor of this shape has no elements, in every run."""
     return any(provably_equal(size, 0) for size in shape)
 
 
 def numel(value: SSAValue | Attribute) -> int:
-    """The number of elements of a static shape."""
+    """Returns the number of elements of a static shape."""
     if not is_static(value):
         raise TypeError(f"{tensor_type(value)} has a dynamic dimension, so its number of elements is not known")
     return math.prod(shape_of(value))
 
 
 def nbytes(value: SSAValue | Attribute) -> int:
-    """The bytes of a static tensor's elements."""
+    """Returns the bytes of a static tensor's elements."""
     return numel(value) * dtype_of(element_of(value)).size
 
 
@@ -294,7 +294,7 @@ _SIGNED = {i8, i16, i32, i64}
 
 
 def promote(a: Attribute, b: Attribute) -> ElementType:
-    """The type that both promote to, as in `torch.promote_types`. Raises TypeError where PyTorch defines none."""
+    """Returns the type that both promote to, as in `torch.promote_types`. Raises TypeError where PyTorch defines none."""
     left, right = dtype_of(a), dtype_of(b)
     if a == b:
         return left.element
@@ -322,12 +322,12 @@ def promote(a: Attribute, b: Attribute) -> ElementType:
 
 
 def scalar_element(scalar: bool | int | float) -> ElementType:
-    """The element type of a Python number in promotion: bool, int64 or the default float32."""
+    """Returns the element type of a Python number in promotion: bool, int64 or the default float32."""
     return i1 if isinstance(scalar, bool) else i64 if isinstance(scalar, int) else f32
 
 
 def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
-    """The result type of an operator over tensors and numbers, as in `torch.result_type`.
+    """Returns the result type of an operator over tensors and numbers, as in `torch.result_type`.
 
     Tensors with dimensions take priority over 0-d tensors, and these over numbers; a lower priority counts only if its category is higher.
     """
@@ -355,7 +355,7 @@ def promote_operands(*operands: Tensor | bool | int | float) -> ElementType:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which numpy and PyTorch broadcast these shapes. Raises ValueError that names them.
+    """Returns the shape to which numpy and PyTorch broadcast these shapes. Raises ValueError that names them.
 
     Of two extents that are not known to be equal, the result is known only to be one of them.
     """
@@ -384,7 +384,7 @@ def _broadcast_extent(a: int, b: int) -> int:
 
 
 def normalize_dim(dim: int, rank: int) -> int:
-    """`dim` counted from the front. Raises IndexError when it is out of range (a 0-d tensor counts as rank 1, as in PyTorch)."""
+    """Returns `dim` counted from the front. Raises IndexError when it is out of range (a 0-d tensor counts as rank 1, as in PyTorch)."""
     extent = max(rank, 1)
     if not -extent <= dim < extent:
         raise IndexError(f"dim {dim} is out of range for rank {rank}")

@@ -6,7 +6,7 @@ import re
 
 
 def verify_message(text: str) -> str:
-    """The message of a verifier error, reworded, in one line."""
+    """Returns the message of a verifier error, reworded, in one line."""
     text = " ".join(text.split())
     if (match := _PART.fullmatch(text)) is not None:
         return f"{match['part']} {match['name']}: {verify_message(match['reason'])}"
@@ -20,7 +20,7 @@ _PART = re.compile(r"(?P<part>operand|result|region|successor) '(?P<name>\w+)' a
 
 
 def lower_first(text: str) -> str:
-    """The text with a small first letter, as messages begin; `SSA value` and the like stay."""
+    """Returns the text with a small first letter, as messages begin; `SSA value` and the like stay."""
     return text[:1].lower() + text[1:] if text[:2].istitle() else text
 
 

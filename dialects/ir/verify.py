@@ -167,7 +167,7 @@ def _check_blocks(op: Operation) -> None:
 
 
 def _faults(op: Operation, error: Exception) -> list[VerificationError]:
-    """The errors for an exception that the rules of `op` raised; each may be about an operation in its regions."""
+    """Returns the errors for an exception that the rules of `op` raised; each may be about an operation in its regions."""
     if isinstance(error, OperationError):
         faults = [VerificationError(error.op, str(error), error.notes)]
     else:
@@ -193,7 +193,7 @@ def _repeated_symbols(table: Operation) -> list[VerificationError]:
 
 
 def _uses_from_outside(op: Operation) -> list[VerificationError]:
-    """An error for each operand in an isolated operation that is defined outside of it."""
+    """Returns an error for each operand in an isolated operation that is defined outside of it."""
     if not op.has_trait(IsolatedFromAbove):
         return []
     faults: list[VerificationError] = []
@@ -219,7 +219,7 @@ def _raise_all(faults: list[VerificationError]) -> None:
 
 
 def _state(op: Operation) -> tuple[object, ...] | None:
-    """All that an operation's own rules read; None for an operation with regions or at the end of its block, whose rules read more."""
+    """Returns all that an operation's own rules read; None if they read more: with regions, or at the end of its block."""
     if op.regions or op.next_op is None:
         return None
     operands = op.operands

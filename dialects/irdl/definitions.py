@@ -174,7 +174,7 @@ class List(Part):
     KIND: ClassVar[AttributeType | RegionType] = AttributeType()
 
     def labels(self) -> list[str | None]:
-        """The name of each constraint, or None."""
+        """Returns the name of each constraint, or None."""
         return [None] * len(self.handles) if self.names is None else [name.data for name in self.names]
 
     def verify_(self) -> None:
@@ -229,7 +229,7 @@ class List(Part):
         printer.print_op_attributes(self.attributes)
 
     def variadicities(self) -> list[Variadicity]:
-        """The variadicity of each entry."""
+        """Returns the variadicity of each entry."""
         return [Variadicity.SINGLE] * len(self.handles)
 
 
@@ -258,7 +258,7 @@ class VariadicList(List):
     variadicity = prop_def(VariadicityArrayAttr)
 
     def variadicities(self) -> list[Variadicity]:
-        """The variadicity of each entry."""
+        """Returns the variadicity of each entry."""
         return [item.data for item in self.variadicity.value]
 
     def verify_(self) -> None:
@@ -305,7 +305,7 @@ class AttributesOp(Part):
     traits = traits_def(HasParent(OperationOp))
 
     def items(self) -> Iterator[tuple[str, SSAValue, bool]]:
-        """Each name, its constraint, and whether the attribute is optional."""
+        """Returns each name, its constraint, and whether the attribute is optional."""
         given = [] if self.variadicity is None else [item.data is Variadicity.OPTIONAL for item in self.variadicity.value]
         return zip((name.data for name in self.value_names), self.values, given or [False] * len(self.values), strict=True)
 
@@ -359,7 +359,7 @@ class AttributesOp(Part):
 
 
 def find_definition(op: Operation, reference: SymbolRefAttr) -> ParametrizedMember | None:
-    """The type or attribute that a symbol refers to, from the innermost symbol table around `op` outwards; None when there is none."""
+    """Returns the type or attribute that a symbol refers to, from the innermost symbol table around `op` outwards; or None."""
     path = [reference.root_reference.data, *(name.data for name in reference.nested_references)]
     table = op.parent_op()
     while table is not None:

@@ -93,7 +93,7 @@ IRDL_RUNS = 32
 
 
 def irdl_text(names: Sequence[str], runs: int | None = None) -> str:
-    """The IRDL of these dialects as the text of a module, for lists of up to `runs` runs of values of one type. Raises IrdlError."""
+    """Returns the IRDL of dialects as the text of a module, for lists of up to `runs` runs of values of one type. Raises IrdlError."""
     runs = IRDL_RUNS if runs is None else runs
     dialects = [_dialect(name) for name in dict.fromkeys(names)]
     kinds = {dialect.name: [kind for kind in dialect.attributes if issubclass(kind, ParametrizedAttribute)] for dialect in dialects}
@@ -161,14 +161,14 @@ class _Body:
         self._count = 0
 
     def value(self, text: str) -> str:
-        """A new value."""
+        """Returns a new value."""
         name = f"%{self._count}"
         self._count += 1
         self.lines.append(f"{name} = {text}")
         return name
 
     def any_of(self, constraint: Constraint) -> str:
-        """The value of a constraint."""
+        """Returns the value of a constraint."""
         values = [self.value(text) for text in constraint]
         return values[0] if len(values) == 1 else self.value(f"irdl.any_of({', '.join(values)})")
 
@@ -254,7 +254,7 @@ def _is_list(item: OperandDef | ResultDef) -> bool:
 
 
 def for_irdl(root: Operation, runs: int | None = None) -> Operation:
-    """A copy of `root` for an `mlir-opt` that loads its dialects from IRDL.
+    """Returns a copy of `root` for an `mlir-opt` that loads its dialects from IRDL.
 
     Operations of such a dialect get attributes with the segment sizes of operands and results. A terminator is followed by
     `llvm.unreachable`, because an operation from IRDL cannot be a terminator.
@@ -300,7 +300,7 @@ def _segment_attributes(op: IRDLOperation, original: Operation, runs: int) -> di
 
 
 def _sizes(op: IRDLOperation, what: str, items: Sequence[OperandDef | ResultDef], total: int) -> Sequence[int]:
-    """The number of operands or results of each group."""
+    """Returns the number of operands or results of each group."""
     stored = op.properties.get(f"{what}SegmentSizes") or op.attributes.get(f"{what}SegmentSizes")
     if isinstance(stored, DenseArrayBase):
         return cast("DenseArrayBase[Any]", stored).get_values()
@@ -315,7 +315,7 @@ def _range(constraint: RangeConstraint, known: Symbols) -> Constraint:
 
 
 def _constraint(constraint: AttrConstraint, known: Symbols, *, attribute: bool = False) -> Constraint:
-    """The IRDL for an xDSL constraint on a type or an attribute, as far as IRDL can express it."""
+    """Returns the IRDL for an xDSL constraint on a type or an attribute, as far as IRDL can express it."""
     match constraint:
         case MessageConstraint():
             return _constraint(constraint.constr, known, attribute=attribute)

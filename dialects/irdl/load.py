@@ -88,7 +88,7 @@ class IrdlDialect(Dialect):
 
 
 def read_irdl(text: str, context: Context, file: str = "<string>") -> tuple[IrdlDialect, ...]:
-    """The dialects that a text in IRDL declares. `irdl.c_pred` is not evaluated; each gives a warning.
+    """Returns the dialects that a text in IRDL declares. `irdl.c_pred` is not evaluated; each gives a warning.
 
     Args:
         text: a module with `irdl.dialect` operations; those of one name, also in nested modules, are parts of one dialect.
@@ -186,7 +186,7 @@ class _Reader:
         self._kinds: dict[ParametrizedMember, type[ImportedAttribute]] = {}
 
     def dialects(self) -> tuple[IrdlDialect, ...]:
-        """All dialects, in the order of the text."""
+        """Returns all dialects, in the order of the text."""
         declared: dict[str, list[DialectOp]] = {}
         for op in self._parsed.module.walk():
             if isinstance(op, DialectOp):
@@ -224,7 +224,7 @@ class _Reader:
     # Types and attributes
 
     def _declare(self, member: ParametrizedMember) -> type[ImportedAttribute]:
-        """The class without its parameters, which may refer to classes that are declared later."""
+        """Returns the class without its parameters, which may refer to classes that are declared later."""
         is_type = isinstance(member, TypeOp)
         found = type(
             _class_name(member, "Type" if is_type else "Attr"),
@@ -253,7 +253,7 @@ class _Reader:
     # Constraints
 
     def _rules(self, member: Member) -> dict[SSAValue, Rule]:
-        """The rule of each constraint in a definition."""
+        """Returns the rule of each constraint in a definition."""
         rules: dict[SSAValue, Rule] = {}
         for op in member.body.block.ops:
             if not isinstance(op, Handle) or isinstance(op, RegionOp):
@@ -367,12 +367,12 @@ def _class_name(member: Member, suffix: str) -> str:
 
 @cache
 def _taken(base: type) -> frozenset[str]:
-    """The attribute names of a class and its instances."""
+    """Returns the attribute names of a class and its instances."""
     return frozenset([*dir(base), *(name for kind in base.__mro__ for name in inspect.get_annotations(kind))])
 
 
 def _python_names(what: str, labels: Sequence[str | None], base: type) -> Iterator[str]:
-    """Python names for entries whose labels may be missing, or may not be valid in Python."""
+    """Yields Python names for entries whose labels may be missing, or may not be valid in Python."""
     seen: set[str] = set()
     for index, label in enumerate(labels):
         name = f"{what}_{index}" if label is None else re.sub(r"\W", "_", label)

@@ -35,7 +35,7 @@ class Rule(AttrConstraint[Attribute], ABC):
 
     @abstractmethod
     def words(self, context: VerificationContext) -> str:
-        """The description for messages: `f32 or f64`."""
+        """Returns the description for messages: `f32 or f64`."""
 
     @property
     def parts(self) -> tuple[Rule, ...]:
@@ -89,7 +89,7 @@ class Variable(Rule):
         return self.rule.kinds
 
     def words(self, context: VerificationContext) -> str:
-        """Its value if known, else the constraint."""
+        """Returns its value if known, else the constraint."""
         known = context.get_variable(self.name)
         return self.rule.words(context) if known is None else _shown(known)
 
@@ -113,7 +113,7 @@ class AnyRule(Rule):
         return None
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         return "anything"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
@@ -127,7 +127,7 @@ class IsRule(Rule):
     expected: Attribute
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         return _shown(self.expected)
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
@@ -144,7 +144,7 @@ class BaseRule(Rule):
     name: str
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         return f"any {self.name}"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
@@ -170,7 +170,7 @@ class ParametricRule(BaseRule):
         return frozenset([self.kind])
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         parameters = ", ".join(rule.words(context) for rule in self.parameters)
         return f"{self.name}<{parameters}>" if parameters else self.name
 
@@ -207,7 +207,7 @@ class AnyOfRule(Rule):
         return found
 
     def is_decidable(self) -> bool:
-        """Whether taking the first choice that fits is correct: none accepts everything, and no two constrain parameters of one class."""
+        """Returns whether the first choice that fits is right: none accepts everything, no two constrain parameters of one class."""
         seen: set[type[Attribute]] = set()
         for rule in self.choices:
             kinds = rule.kinds
@@ -217,7 +217,7 @@ class AnyOfRule(Rule):
         return True
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         texts = list(dict.fromkeys(rule.words(context) for rule in self.choices))
         return " or ".join(part for part in (", ".join(texts[:-1]), *texts[-1:]) if part) or "nothing at all"
 
@@ -249,7 +249,7 @@ class AllOfRule(Rule):
         return self.together[0].kinds if self.together else None
 
     def words(self, context: VerificationContext) -> str:
-        """The description for messages."""
+        """Returns the description for messages."""
         texts = dict.fromkeys(rule.words(context) for rule in self.together)
         return " and ".join(f"({text})" if " or " in text else text for text in texts) or "anything"
 
@@ -269,7 +269,7 @@ class Entry:
     variadicity: Variadicity = Variadicity.SINGLE
 
     def called(self, what: str, index: int) -> str:
-        """`operand 0 ('lhs')`."""
+        """Returns `operand 0 ('lhs')`."""
         return f"{what} {index}" if self.label is None else f"{what} {index} ({self.label!r})"
 
 
@@ -358,7 +358,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _groups(op: Operation, what: Values, entries: Sequence[Entry], types: Sequence[Attribute]) -> Iterator[tuple[Entry, Attribute]]:
-    """The type of each operand or result with its entry. Raises VerifyException when their number is wrong."""
+    """Yields the type of each operand or result with its entry. Raises VerifyException when their number is wrong."""
     kinds = iter(types)
     for entry, size in zip(entries, _sizes(op, what, entries, len(types)), strict=True):
         for _ in range(size):
@@ -366,7 +366,7 @@ def _groups(op: Operation, what: Values, entries: Sequence[Entry], types: Sequen
 
 
 def _sizes(op: Operation, what: Values, entries: Sequence[Entry], total: int) -> Sequence[int]:
-    """The number of operands or results of each entry."""
+    """Returns the number of operands or results of each entry."""
     kinds = [entry.variadicity for entry in entries if entry.variadicity is not Variadicity.SINGLE]
     if len(kinds) > 1:
         return _stored_sizes(op, what, entries, total)
@@ -383,7 +383,7 @@ def _sizes(op: Operation, what: Values, entries: Sequence[Entry], total: int) ->
 
 
 def segments_name(what: Values) -> str:
-    """The attribute with the number of operands or results of each group, for operations with several optional or variadic groups."""
+    """Returns the name of the attribute with the sizes of the groups, for operations with several optional or variadic groups."""
     return f"{what}_segment_sizes"
 
 

@@ -15,7 +15,7 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 
 
 def blobs_in(op: Operation) -> list[BlobAttr]:
-    """The blobs in the properties of an operation and in dictionaries among them."""
+    """Returns the blobs in the properties of an operation and in dictionaries among them."""
     found: list[BlobAttr] = []
     for value in op.properties.values():
         items = value.data.values() if isinstance(value, DictionaryAttr) else (value,)
@@ -24,7 +24,7 @@ def blobs_in(op: Operation) -> list[BlobAttr]:
 
 
 def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -> list[tuple[BlobAttr, str, tuple[int, ...]]]:
-    """The weights that `module` refers to, each with its safetensors dtype and shape.
+    """Returns the weights that `module` refers to, each with its safetensors dtype and shape.
 
     Args:
         module: the module.

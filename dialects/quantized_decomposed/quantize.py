@@ -38,7 +38,7 @@ RANGES: dict[Attribute, tuple[int, int]] = {
 
 
 def quantized_element(dtype: Attribute, quant_min: int | None = None, quant_max: int | None = None) -> Attribute:
-    """The element type of a quantised tensor. Raises TypeError or ValueError when it or the range does not fit."""
+    """Returns the element type of a quantised tensor. Raises TypeError or ValueError when it or the range does not fit."""
     element = chosen_element(dtype, dtype)
     if element not in RANGES:
         raise TypeError(f"a quantised tensor cannot have elements of {dtype_of(element).torch}")
@@ -62,7 +62,7 @@ def require_single(x: Tensor) -> None:
 
 
 def float_of(dtype: Attribute | None) -> ElementType:
-    """The element type of dequantised numbers, float32 when absent. Raises TypeError for types that are not floats."""
+    """Returns the element type of dequantised numbers, float32 when absent. Raises TypeError for types that are not floats."""
     element = chosen_element(dtype, f32)
     if not is_float(element):
         raise TypeError(f"quantised numbers stand for floats, not for {dtype_of(element).torch}")
@@ -91,7 +91,7 @@ def require_scalar(name: str, x: Tensor) -> None:
 
 
 def quantize(x: Array, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: Attribute) -> Array:
-    """The numbers quantised, rounding halves to even before the zero point is added."""
+    """Returns the numbers quantised, rounding halves to even before the zero point is added."""
     wide = x if x.dtype.name == "float64" else x.astype(np.float32)
     return cast_to(np.clip(np.rint(wide * scale) + zero_point, quant_min, quant_max), chosen_element(dtype, dtype))
 
@@ -175,7 +175,7 @@ class DequantizePerTensorTensorOp(SchemaOp):
 
 
 def along(parameter: Array, rank: int, axis: int) -> Array:
-    """A vector so that it broadcasts along one dimension."""
+    """Returns a vector so that it broadcasts along one dimension."""
     return parameter.reshape([-1 if dim == axis else 1 for dim in range(rank)])
 
 
@@ -239,7 +239,7 @@ class DequantizePerChannelOp(SchemaOp):
 
 
 def dequantize(x: Array, scales: Array, zero_points: Array | None, dtype: Attribute | None) -> Array:
-    """(x - zero_points) * scales, in the type of the scales, then as floats of `dtype` (float32 when absent)."""
+    """Returns (x - zero_points) * scales, in the type of the scales, then as floats of `dtype` (float32 when absent)."""
     whole = x if zero_points is None else x.astype(np.int64) - zero_points
     return cast_to(whole.astype(scales.dtype) * scales, chosen_element(dtype, f32))
 
@@ -295,7 +295,7 @@ class DequantizePerTokenOp(SchemaOp):
 
 
 def group_count(shape: Sequence[int], group_size: int) -> int:
-    """The number of groups of a matrix. Raises ValueError."""
+    """Returns the number of groups of a matrix. Raises ValueError."""
     if len(shape) != 2 or group_size < 2 or shape[1] % group_size:
         raise ValueError(f"the rows of shape {list(shape)} do not divide into groups of {group_size}, at least 2")
     return shape[0] * (shape[1] // group_size)
@@ -353,7 +353,7 @@ class DequantizePerChannelGroupOp(SchemaOp):
 
 
 def dequantize_groups(x: Array, scales: Array, zero_points: Array | None, group_size: int, dtype: Attribute) -> Array:
-    """A matrix dequantised per group of neighbours in a row, in the type of the scales."""
+    """Returns a matrix dequantised per group of neighbours in a row, in the type of the scales."""
     if not x.size:
         return cast_to(x, dtype)
     groups = x.reshape(-1, group_size).astype(np.int64)

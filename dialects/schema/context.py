@@ -38,7 +38,7 @@ def register_dialect(dialect: Dialect) -> None:
 
 
 def _find_added(name: str) -> Dialect | None:
-    """The dialect of a plug-in, which may consist of rows only."""
+    """Returns the dialect of a plug-in, which may consist of rows only."""
     if (found := _DIALECTS.items().get(name)) is None and name not in ROWS:
         found = _DIALECTS.find(name)
     return Dialect(name, [], []) if found is None and name in ROWS else found
@@ -95,7 +95,7 @@ class FlambeauContext(Context):
             self.register_dialect(name, lambda: found)
 
     def clone(self) -> FlambeauContext:
-        """A context with the same dialects, weights and examples."""
+        """Returns a context with the same dialects, weights and examples."""
         copy = FlambeauContext(allow_unregistered=self.allow_unregistered, blobs=self.blobs)
         copy.examples = self.examples
         for name in self._loaded_dialects:

@@ -36,24 +36,24 @@ FLOATS_AND_BOOL = FLOATS | {i1}
 
 
 def float_element(element: Attribute) -> ElementType:
-    """The element type itself when it is a float or complex, else the default float."""
+    """Returns the element type itself when it is a float or complex, else the default float."""
     found = dtype_of(element)
     return found.element if found.category >= 2 else f32
 
 
 def wide_element(element: Attribute) -> ElementType:
-    """The type in which several steps neither overflow nor lose digits of a float: float32 for the half types."""
+    """Returns the type in which several steps neither overflow nor lose digits of a float: float32 for the half types."""
     return f32 if element in (f16, bf16) else dtype_of(element).element
 
 
 def sum_element(element: Attribute) -> ElementType:
-    """The type in which integers and bools add up: int64; floats and complex numbers keep theirs."""
+    """Returns the type in which integers and bools add up: int64; floats and complex numbers keep theirs."""
     found = dtype_of(element)
     return found.element if found.category >= 2 else i64
 
 
 def chosen_element(dtype: Attribute | int | None, default: Attribute) -> ElementType:
-    """The value of a `ScalarType?` argument: an element type, a ScalarType number, or None for the default."""
+    """Returns the value of a `ScalarType?` argument: an element type, a ScalarType number, or None for the default."""
     if dtype is None:
         return dtype_of(default).element
     if isinstance(dtype, Attribute):
@@ -119,7 +119,7 @@ def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
 
 
 def in_element(factor: float, element: Attribute) -> float:
-    """A factor as PyTorch takes it in products of an element type: of integers whole, of bools a truth. Raises ValueError."""
+    """Returns a factor as PyTorch takes it in products of an element type: of integers whole, of bools a truth. Raises ValueError."""
     if dtype_of(element).category >= 2:
         return factor
     if dtype_of(element).category == 0:
@@ -130,12 +130,12 @@ def in_element(factor: float, element: Attribute) -> float:
 
 
 def operand_shape(operand: Tensor | bool | int | float) -> tuple[int, ...]:
-    """The shape of a tensor operand; a number has none."""
+    """Returns the shape of a tensor operand; a number has none."""
     return () if isinstance(operand, bool | int | float) else shape_of(operand)
 
 
 def reduced_dims(dims: Sequence[int] | int | None, rank: int) -> tuple[int, ...]:
-    """The dimensions that a reduction removes, counted from the front, in order; none named means all. Raises IndexError, ValueError."""
+    """Returns the dimensions that a reduction removes, from the front, in order; none named means all. Raises IndexError, ValueError."""
     if isinstance(dims, int):
         dims = (dims,)
     if not dims:
@@ -147,7 +147,7 @@ def reduced_dims(dims: Sequence[int] | int | None, rank: int) -> tuple[int, ...]
 
 
 def reduced_shape(shape: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> tuple[int, ...]:
-    """The shape after a reduction over `dims`."""
+    """Returns the shape after a reduction over `dims`."""
     removed = reduced_dims(dims, len(shape))
     if keepdim:
         return tuple(1 if axis in removed else size for axis, size in enumerate(shape))

@@ -34,7 +34,7 @@ def check_types(operands: Sequence[Attribute], results: Sequence[Tensor], stores
 
 
 def fits(declared: Attribute, inferred: Attribute) -> bool:
-    """Whether a declared result type may have the inferred shape, and has its element type; the edge level checks the layout."""
+    """Returns whether a declared result type may have the inferred shape, and has its element type; the edge level checks the layout."""
     if declared == inferred:
         return True
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
@@ -51,7 +51,7 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
 
 
 def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
-    """Whether a declared extent may stand for the inferred one, in a shape that is inferred in these symbols.
+    """Returns whether a declared extent may stand for the inferred one, in a shape that is inferred in these symbols.
 
     Sums of products of symbols have a normal form, so two of them that differ are different in some run. A condition of the
     program, such as that a size is even, may decide quotients, remainders, minimums and maximums, and whether an extent is a
@@ -91,19 +91,19 @@ def _function_around(op: Operation) -> FuncOp | None:
 
 
 def _is_given(symbol: Symbol, function: FuncOp) -> bool:
-    """Whether a symbol is a size of an argument."""
+    """Returns whether a symbol is a size of an argument."""
     kinds = [cast(Tensor, kind) for kind in function.function_type.inputs if isinstance(kind, TensorType)]
     return any(symbol_of(size) == symbol for kind in kinds for size in shape_of(kind))
 
 
 def _is_asserted(symbol: Symbol, function: FuncOp) -> bool:
-    """Whether the function asserts something about a symbol."""
+    """Returns whether the function asserts something about a symbol."""
     asserted = (item for op in function.walk() if op.name == "flambeau.assert" for item in op.properties.values())
     return any(symbol in free_symbols(item.value) for item in asserted if isinstance(item, ExtentAttr))
 
 
 def _depends_on_conditions(value: int) -> bool:
-    """Whether a value is not a sum of products of symbols."""
+    """Returns whether a value is not a sum of products of symbols."""
     if not isinstance(value, Extent) or value.expression is None:
         return True
     return any(isinstance(atom, Call) for monomial, _ in value.expression.terms for atom in monomial)

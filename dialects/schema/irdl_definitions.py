@@ -30,7 +30,7 @@ _ANY: AttrConstraint = AnyAttr()
 
 
 def irdl_definition(cls: type[SchemaOp]) -> OpDef:
-    """The definition of the operations of a class: operands, results and properties."""
+    """Returns the definition of the operations of a class: operands, results and properties."""
     schema = cls.schema
     operands: list[tuple[str, OperandDef]] = []
     for argument in schema.operands:

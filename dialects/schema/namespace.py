@@ -43,11 +43,11 @@ class OperatorName:
         return found
 
     def __call__(self, *args: Argument, **kwargs: Any) -> OpResult:
-        """The result of a new operation that has one. Raises as its class does, and ValueError for a name that no operator has."""
+        """Returns the result of a new operation that has one. Raises as its class does, and ValueError for a name that no operator has."""
         return self._build(args, kwargs).result
 
     def results(self, *args: Argument, **kwargs: Any) -> Sequence[OpResult]:
-        """The results of a new operation."""
+        """Returns the results of a new operation."""
         return self._build(args, kwargs).results
 
     def _build(self, args: Sequence[Argument], kwargs: dict[str, Any]) -> SchemaOp:

@@ -26,12 +26,12 @@ OperationParts = tuple[Sequence[SSAValue], Sequence[Attribute], dict[str, Attrib
 
 
 def absent_elements(items: Sequence[object | None]) -> Attribute:
-    """The value of `absentElements` for the elements of a `Tensor?[]` argument."""
+    """Returns the value of `absentElements` for the elements of a `Tensor?[]` argument."""
     return DenseArrayBase.from_list(i1, [int(item is None) for item in items])
 
 
 def with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]:
-    """The elements of a `Tensor?[]` argument, with None for those that are absent."""
+    """Returns the elements of a `Tensor?[]` argument, with None for those that are absent."""
     mask = properties.get(ABSENT)
     if not isinstance(mask, DenseArrayBase):
         return items
@@ -40,7 +40,7 @@ def with_absent(items: list[Any], properties: dict[str, Attribute]) -> list[Any]
 
 
 def tensors_text(kind: type[SchemaOp]) -> str:
-    """The tensors that an operator takes, for messages: `2 tensors (self, other)`."""
+    """Returns the tensors that an operator takes, for messages: `2 tensors (self, other)`."""
     names = [argument.name for argument in kind.schema.operands]
     return f"{len(names)} tensor{'s' if len(names) > 1 else ''} ({', '.join(names)})" if names else "no tensors"
 

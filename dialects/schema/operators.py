@@ -24,7 +24,7 @@ LEVELS = ("aten", "core", "edge")
 
 @cache
 def nondeterministic_operators() -> frozenset[str]:
-    """The ATen operators that the pinned torch tags `nondeterministic_seeded`."""
+    """Returns the ATen operators that the pinned torch tags `nondeterministic_seeded`."""
     return frozenset(resources.files("flambeau.dialects.aten").joinpath("nondeterministic.txt").read_text(encoding="utf-8").split())
 
 
@@ -41,7 +41,7 @@ class _LateSchema:
 
 
 def table_op(dialect: str, text: str) -> type[SchemaOp]:
-    """A class for an ATen operator that has a schema (the text) but no row: it parses, prints and round-trips, and means nothing."""
+    """Returns a class for an ATen operator with a schema (the text) but no row: it parses and prints, and means nothing."""
     short = text[: text.index("(")]
     members = {
         "name": f"{dialect}.{short}",
@@ -57,7 +57,7 @@ def table_op(dialect: str, text: str) -> type[SchemaOp]:
 
 @cache
 def schema_table() -> dict[str, tuple[str, ...]]:
-    """The schema strings of all ATen overloads of the pinned torch, by base name."""
+    """Returns the schema strings of all ATen overloads of the pinned torch, by base name."""
     text = resources.files("flambeau.dialects.aten").joinpath("schemas.txt").read_text(encoding="utf-8")
     table: dict[str, list[str]] = {}
     for line in text.splitlines():
@@ -71,14 +71,14 @@ def _schema_text(name: str) -> str | None:
 
 
 def find_schema(name: str) -> Schema | None:
-    """The ATen schema with this name (`add.Tensor`), from the table."""
+    """Returns the ATen schema with this name (`add.Tensor`), from the table."""
     text = _schema_text(name)
     return None if text is None else parse_schema(text)
 
 
 @cached_over_rows
 def find_op(name: str) -> type[SchemaOp] | None:
-    """The class of a schema operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`); None when there is none."""
+    """Returns the class of an operation by its full name (`aten.add.Tensor`, `edge.view_copy`, `fused.linear`), or None."""
     dialect, _, short = name.partition(".")
     if dialect not in LEVELS:
         return find_row(dialect, short)
@@ -98,7 +98,7 @@ def find_op(name: str) -> type[SchemaOp] | None:
 
 
 def level_ops(level: str) -> Iterator[type[SchemaOp]]:
-    """The classes with a row in a dialect, in name order."""
+    """Yields the classes with a row in a dialect, in name order."""
     rows = load_rows()
     yield from (rows[level][name] for name in sorted(rows.get(level, {})))
     if level not in ("core", "edge"):

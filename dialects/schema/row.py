@@ -178,7 +178,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def has_segments(cls) -> bool:
-        """Whether operands are optional or lists, so that their counts are stored."""
+        """Returns whether operands are optional or lists, so that their counts are stored."""
         return cls.schema.has_segments
 
     @classmethod
@@ -189,24 +189,24 @@ class SchemaOp(IRDLOperation):
         properties: dict[str, Attribute],
         attributes: dict[str, Attribute] | None = None,
     ) -> Self:
-        """An operation with just these parts: for code that already holds them. Nothing is checked."""
+        """Returns an operation with just these parts: for code that already holds them. Nothing is checked."""
         return cls.create(operands=operands, result_types=result_types, properties=properties, attributes=attributes or {})
 
     # The meaning of a row: overridden by it.
 
     @staticmethod
     def infer(*args: Any, **kwargs: Any) -> Any:
-        """Result types from operand types and attribute values. Raises ValueError or TypeError that says what does not fit."""
+        """Returns result types from operand types and attribute values. Raises ValueError or TypeError that says what does not fit."""
         raise NotImplementedError
 
     @staticmethod
     def numpy(*args: Any, **kwargs: Any) -> Any:
-        """Result arrays from operand arrays and attribute values."""
+        """Returns result arrays from operand arrays and attribute values."""
         raise NotImplementedError
 
     @staticmethod
     def decompose(*args: Any, **kwargs: Any) -> Any:
-        """Result values from operand values and attribute values, in terms of other operators."""
+        """Returns result values from operand values and attribute values, in terms of other operators."""
         raise NotImplementedError
 
     @staticmethod
@@ -216,12 +216,12 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def has(cls, function: Function) -> bool:
-        """Whether the row defines a function."""
+        """Returns whether the row defines a function."""
         return getattr(cls, function) is not getattr(SchemaOp, function)
 
     @classmethod
     def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
-        """What a function of the row gives for the arguments in schema order: it takes those that its parameters name."""
+        """Returns what a function of the row gives for the arguments in schema order: it takes those that its parameters name."""
         meaning: Callable[..., Any] = getattr(cls, function)
         places, defaults = _places(cls, function, meaning)
         values = (*arguments, *defaults) if defaults else arguments
@@ -231,7 +231,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def operand_counts(cls, properties: dict[str, Attribute]) -> tuple[int, ...]:
-        """The number of operands of each tensor argument. Raises VerifyException."""
+        """Returns the number of operands of each tensor argument. Raises VerifyException."""
         if not cls.has_segments():
             return (1,) * len(cls.schema.operands)
         sizes = properties.get(SEGMENTS)
@@ -241,7 +241,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def bind(cls, values: Sequence[Any], properties: dict[str, Attribute]) -> list[Any]:
-        """The arguments in schema order: items of `values` (one per operand) for tensors, Python values for attributes."""
+        """Returns the arguments in schema order: items of `values` (one per operand) for tensors, Python values for attributes."""
         sizes_left = iter(cls.operand_counts(properties))
         position = 0
         bound: list[Any] = []
@@ -265,7 +265,7 @@ class SchemaOp(IRDLOperation):
         return self.bind(self.operands, self.properties)
 
     def argument(self, name: str) -> Any:
-        """One argument by its schema name: a value or a list of them, a Python value, or None. Raises KeyError."""
+        """Returns one argument by its schema name: a value or a list of them, a Python value, or None. Raises KeyError."""
         for index, argument in enumerate(self.schema.arguments):
             if argument.name == name:
                 attribute = self.properties.get(name)
@@ -273,7 +273,7 @@ class SchemaOp(IRDLOperation):
         raise KeyError(f"{self.name} has no argument {name!r}")
 
     def written(self) -> list[SSAValue]:
-        """The operands to which the operator writes, whose new values are the last results."""
+        """Returns the operands to which the operator writes, whose new values are the last results."""
         given = zip(self.schema.arguments, self.arguments(), strict=True)
         return flat_results([value for argument, value in given if argument.name in self.schema.written])
 
@@ -286,7 +286,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def infer_types(cls, operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> list[Tensor]:
-        """The result types that the row infers. Raises VerifyException with the reason when the operands do not fit."""
+        """Returns the result types that the row infers. Raises VerifyException with the reason when the operands do not fit."""
         if cls.takes is not None and operands and (element := element_of(operands[0])) not in cls.takes:
             taken = ", ".join(row.torch for row in DTYPES if row.element in cls.takes)
             raise VerifyException(f"{cls.name} is not defined for {dtype_of(element).torch} tensors; it is for {taken}")
@@ -308,7 +308,7 @@ class SchemaOp(IRDLOperation):
         return kinds
 
     def inferred_shapes(self) -> Sequence[tuple[int, ...]]:
-        """The shapes of the results as the row infers them; as they are declared where it cannot."""
+        """Returns the shapes of the results as the row infers them; as they are declared where it cannot."""
         if self.has("infer"):
             try:
                 return [shape_of(kind) for kind in self.infer_types(self.operands, self.properties)]
@@ -320,12 +320,12 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def level(cls) -> str:
-        """The dialect that this class belongs to."""
+        """Returns the dialect that this class belongs to."""
         return cls.name.partition(".")[0]
 
     @classmethod
     def at(cls, level: str) -> type[Self]:
-        """The sibling of this operator in another dialect (`AddTensorOp.at("edge")`). Rows of one dialect only stay as they are."""
+        """Returns the sibling of this operator in another dialect (`AddTensorOp.at("edge")`). Rows of one dialect only stay as they are."""
         sibling = cls.siblings.get(level)
         if sibling is None:
             base = cls.siblings["row"]
@@ -345,11 +345,11 @@ class SchemaOp(IRDLOperation):
         return cast("type[Self]", sibling)
 
     def draws(self) -> bool:
-        """Whether another run of this operation may give another result."""
+        """Returns whether another run of this operation may give another result."""
         return self.random
 
     def whole(self) -> bool:
-        """Whether kernels of this operator take these operands and attributes. If not, it is decomposed for every target."""
+        """Returns whether kernels of this operator take these operands and attributes. If not, it is decomposed for every target."""
         return True
 
     # Verification and syntax
@@ -372,7 +372,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def get_irdl_definition(cls) -> OpDef:
-        """The IRDL definition, for the generic syntax and for tools that list operators."""
+        """Returns the IRDL definition, for the generic syntax and for tools that list operators."""
         if cls.definition is None:
             cls.definition = irdl_definition(cls)
         return cls.definition
@@ -380,7 +380,7 @@ class SchemaOp(IRDLOperation):
 
 @cached_over_rows
 def _places(cls: type[SchemaOp], function: Function, meaning: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The places of the arguments that a function of a row takes, among the schema's and the defaults that follow them."""
+    """Returns the places of the arguments that a function of a row takes, among the schema's and the defaults that follow them."""
     if not cls.has(function):
         raise NotImplementedError(f"{cls.name} has no {function}")
     return argument_places(meaning, cls.schema)
@@ -391,17 +391,17 @@ RowT = TypeVar("RowT", bound=SchemaOp)
 
 @cache
 def _dialect_rule(level: str) -> Callable[[SchemaOp], None] | None:
-    """The additional check of a dialect's operators: `check_operator` of its package, if there is one."""
+    """Returns the additional check of a dialect's operators: `check_operator` of its package, if there is one."""
     return getattr(importlib.import_module(f"flambeau.dialects.{level}"), "check_operator", None) if level in dialect_names() else None
 
 
 def class_name(operator: str) -> str:
-    """The name of the class of an operator that no class statement names: `AddScalarOp` for `add.Scalar`."""
+    """Returns the name of the class of an operator that no class statement names: `AddScalarOp` for `add.Scalar`."""
     return "".join(part[:1].upper() + part[1:] for part in operator.replace(".", "_").split("_")) + "Op"
 
 
 def _again(cls: type[RowT], schema: Schema) -> type[RowT]:
-    """A class with the bases and the members of a row, for another schema."""
+    """Returns a class with the bases and the members of a row, for another schema."""
     members = {key: value for key, value in vars(cls).items() if key not in ("__dict__", "__weakref__")}
     return cast("type[RowT]", type(class_name(schema.name), cls.__bases__, members))
 

@@ -18,7 +18,7 @@ def flat_results(computed: Any) -> list[Any]:
 
 
 def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The places of the arguments that the parameters of `function` take, among the schema's arguments and the defaults that follow them.
+    """Returns the places of the arguments that `function`'s parameters take, among the schema's and the defaults that follow them.
 
     Parameters before `/` take the schema's first arguments, whatever they are called, and `*arguments` takes all that follow. Each other
     parameter takes the argument of its name, where a trailing underscore does not count; a parameter whose name the schema lacks takes its

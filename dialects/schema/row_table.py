@@ -37,20 +37,20 @@ _SERVICES = ("ir", "schema", "text")
 
 @cache
 def dialect_names() -> tuple[str, ...]:
-    """The names of our dialects: the folders of this package."""
+    """Returns the names of our dialects: the folders of this package."""
     rooms = (module.name for module in pkgutil.iter_modules(flambeau.dialects.__path__) if module.ispkg)
     return tuple(sorted(name for name in rooms if name not in _SERVICES))
 
 
 @cache
 def backend_dialects() -> tuple[str, ...]:
-    """The names of the dialects of built-in backends, which have their names: `backends/<name>/dialect` holds the rows."""
+    """Returns the names of the dialects of built-in backends, which have their names: `backends/<name>/dialect` holds the rows."""
     folders = Path(flambeau.dialects.__path__[0]).resolve().parent.joinpath("backends").glob("*/dialect")
     return tuple(sorted(folder.parent.name for folder in folders))
 
 
 def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
-    """Every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
+    """Returns every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
     _load_own_rows()
     return ROWS
 

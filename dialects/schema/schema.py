@@ -126,12 +126,12 @@ class Schema:
         return tuple(argument for argument in outs if argument.name not in self.written)
 
     def renamed(self, base: str) -> Schema:
-        """The same signature under another base name, without alias annotations (`view` -> `view_copy`)."""
+        """Returns the same signature under another base name, without alias annotations (`view` -> `view_copy`)."""
         arguments = tuple(replace(argument, type=replace(argument.type, alias=None)) for argument in self.arguments)
         return Schema(self.namespace, base, self.overload, arguments, tuple(replace(r, alias=None) for r in self.returns))
 
     def functional(self) -> Schema:
-        """An operator that writes to arguments as one of values: the new values of these arguments are its last results.
+        """Returns an operator that writes to arguments as one of values: the new values of these arguments are its last results.
 
         Its kernel has the name and the arguments of the operator, and one out more for each result that is not such an argument.
         """

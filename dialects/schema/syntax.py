@@ -33,7 +33,7 @@ from flambeau.dialects.schema.schema import SchemaArgument, SchemaType, Value
 
 
 def to_attribute(value: Value | Attribute, kind: SchemaType) -> Attribute:
-    """The attribute for a Python value of a schema type. Raises TypeError."""
+    """Returns the attribute for a Python value of a schema type. Raises TypeError."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, Extent):
@@ -84,7 +84,7 @@ def _integer(value: int) -> Attribute:
 
 @lru_cache(maxsize=4096)
 def _float(value: float, sign: float) -> Attribute:
-    """A cached attribute; `sign` distinguishes 0.0 from -0.0 in the cache."""
+    """Returns a cached attribute; `sign` distinguishes 0.0 from -0.0 in the cache."""
     return FloatAttr(value, f64)
 
 
@@ -92,7 +92,7 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float
 
 
 def accepts(attribute: Attribute, kind: SchemaType) -> bool:
-    """Whether an attribute is a value of the schema type."""
+    """Returns whether an attribute is a value of the schema type."""
     if kind.base == "ScalarType":
         return _python_type(attribute) is None
     accepted = _ACCEPTED.get(kind.base)
@@ -102,7 +102,7 @@ def accepts(attribute: Attribute, kind: SchemaType) -> bool:
 
 
 def _python_type(attribute: Attribute) -> type | None:
-    """The type of the Python value of an attribute, or of each in an array; None for what `to_value` leaves as it is."""
+    """Returns the type of the Python value of an attribute, or of each in an array; None for what `to_value` leaves as it is."""
     if isinstance(attribute, StringAttr):
         return str
     if isinstance(attribute, FloatAttr):
@@ -116,7 +116,7 @@ def _python_type(attribute: Attribute) -> type | None:
 
 
 def value_text(attribute: Attribute) -> str | None:
-    """An attribute as its Python value: `2`, `0.5`, `true`, `[1, 2]`, `"gelu"`; None for one that only a printer can print."""
+    """Returns an attribute as its Python value: `2`, `0.5`, `true`, `[1, 2]`, `"gelu"`; None for one that only a printer can print."""
     value = to_value(attribute)
     if isinstance(value, tuple):
         return f"[{', '.join([_literal(item) for item in value])}]"
@@ -182,7 +182,7 @@ def parse_argument(parser: Parser, argument: SchemaArgument, start: int) -> Attr
 
 
 def _ends(parser: Parser) -> bool:
-    """Whether an attribute ends here."""
+    """Returns whether an attribute ends here."""
     return parser._current_token.text in (",", "}")  # pyright: ignore[reportPrivateUsage]  xDSL has no other way to look ahead
 
 
@@ -191,7 +191,7 @@ def _refuse(parser: Parser, argument: SchemaArgument, text: str, start: int) -> 
 
 
 def _spelt_here(parser: Parser, kind: SchemaType, start: int) -> str | None:
-    """The text of what stands at `start` as one of MLIR's attributes, where it can be a value of the schema type."""
+    """Returns the text of what stands at `start` as one of MLIR's attributes, where it can be a value of the schema type."""
     parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]  the way of xDSL's own parsers to look ahead
     try:
         attribute = parser.parse_attribute()
@@ -250,14 +250,14 @@ def _parse_item(parser: Parser, kind: SchemaType) -> Value:
 
 
 def _in_64_bits(parser: Parser, number: int, start: int) -> int:
-    """`number`, unless it is outside of PyTorch's ints; xDSL's i64 has unsigned values as well."""
+    """Returns `number`, unless it is outside of PyTorch's ints; xDSL's i64 has unsigned values as well."""
     if not -(2**63) <= number < 2**63:
         parser.raise_error(f"{number} does not fit in 64 bits: an int is between {-(2**63)} and {2**63 - 1}", start, parser.pos)
     return number
 
 
 def normalized_attribute(argument: SchemaArgument, value: Value | Attribute) -> Attribute | None:
-    """The attribute to store for an argument: None when it equals the default."""
+    """Returns the attribute to store for an argument: None when it equals the default."""
     if value is None:
         return None
     kind = argument.type

@@ -62,7 +62,7 @@ class Lexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(_STRING)
 
     def lex(self) -> LexedToken:
-        """The next token. Raises ParseError."""
+        """Returns the next token. Raises ParseError."""
         source = self.input
         match = _next_token(source.content, self.pos)
         if match is None or (group := match.lastgroup) is None:

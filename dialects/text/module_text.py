@@ -60,7 +60,7 @@ class IRError(ValueError):
 
     @staticmethod
     def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
-        """One exception for several errors of a file; its message is that of the first."""
+        """Returns one exception for several errors of a file; its message is that of the first."""
         first = diagnostics[0]
         error = IRError(first.message if first.position else f"{file}: {first.message}", first.position, first.op, tuple(diagnostics[1:]))
         error.diagnostic = replace(error.diagnostic, notes=first.notes)
@@ -90,12 +90,12 @@ class ParsedModule:
         return self.source.file
 
     def position(self, op: Operation) -> Position | None:
-        """The position at which `op` begins in the text; None for an operation that was created after parsing."""
+        """Returns the position at which `op` begins in the text; None for an operation that was created after parsing."""
         offset = self.offsets.get(op)
         return None if offset is None else self.source.position(offset)
 
     def with_positions(self, diagnostic: Diagnostic) -> Diagnostic:
-        """The diagnostic, in which it and its notes have the positions of their operations, unless they have positions."""
+        """Returns the diagnostic, in which it and its notes have the positions of their operations, unless they have positions."""
         position = diagnostic.position
         if position is None and diagnostic.op is not None:
             position = self.position(diagnostic.op)
@@ -208,5 +208,5 @@ def verify_parsed(parsed: ParsedModule) -> None:
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, locations: bool = False) -> str:
-    """The text of a module, which parses back to an equal one (weights aside)."""
+    """Returns the text of a module, which parses back to an equal one (weights aside)."""
     return strict_text(module, PrintingOptions(generic=generic, locations=locations))

@@ -46,7 +46,7 @@ class OptionsPrinter(ModulePrinter):
 
     @classmethod
     def make(cls, stream: IO[str], options: PrintingOptions) -> Self:
-        """A printer with these options."""
+        """Returns a printer with these options."""
         printer = cls(
             stream,
             print_generic_format=options.generic or options.irdl is not None,
@@ -93,7 +93,7 @@ class OptionsPrinter(ModulePrinter):
         super().print_attribute(kind)
 
     def _elided(self, attribute: Attribute) -> Attribute | None:
-        """The type of a constant to elide; None for other attributes."""
+        """Returns the type of a constant to elide; None for other attributes."""
         if self.options.elide_above is None or not isinstance(attribute, DenseIntOrFPElementsAttr):
             return None
         dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
@@ -101,7 +101,7 @@ class OptionsPrinter(ModulePrinter):
 
 
 def operation_text(op: Operation, options: PrintingOptions | None = None) -> str:
-    """The text of an operation and its regions, with a line break at the end.
+    """Returns the text of an operation and its regions, with a line break at the end.
 
     If its custom syntax cannot print an operation that is not valid, the text is in the generic form.
     """
@@ -183,7 +183,7 @@ class _UsersPrinter(_NamingPrinter):
             self.print_string(f" // {'; '.join(shown)}")
 
     def _users_of(self, value: SSAValue) -> str:
-        """The users of a value: their first results, or the names of operations without results."""
+        """Returns the users of a value: their first results, or the names of operations without results."""
         # Between passes, a detached operation may still be a user.
         users = sorted({use.operation for use in value.uses}, key=lambda op: self._order.get(op, len(self._order)))
         names = [f"%{self._ssa_values[op.results[0]]}" if op.results and op in self._order else op.name for op in users]

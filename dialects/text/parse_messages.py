@@ -28,7 +28,7 @@ _CUTOFF = 0.75
 
 
 def parse_message(error: Exception, source: Source, context: Context, parser: ModuleParser | None) -> tuple[str, Place]:
-    """The message for a text that does not parse, in one line, and the range that it is about.
+    """Returns the message for a text that does not parse, in one line, and the range that it is about.
 
     Args:
         error: the exception of the parser.
@@ -59,7 +59,7 @@ _VALUE = re.compile(r"%(?P<name>[\w$.-]+)(?:#(?P<number>\d+))?")
 
 
 def defined_before(error: Exception, source: Source, context: Context) -> tuple[str, Place] | None:
-    """A note for an error about a value that is already defined: its text, and the range of the definition."""
+    """Returns a note for an error about a value that is already defined: its text, and the range of the definition."""
     if not isinstance(error, ParseError) or _ABOUT_VALUE.fullmatch(error.msg) is None:
         return None
     from flambeau.dialects.text.source_map import MapParser
@@ -85,7 +85,7 @@ _Explain: TypeAlias = Callable[[re.Match[str], Place, str, Context, ModuleParser
 
 
 def _named_token(message: str, text: str, stop: int) -> Place:
-    """The token before `stop`, on its line, that a message names, or else the last token."""
+    """Returns the token before `stop`, on its line, that a message names, or else the last token."""
     tokens = list(_tokens(text, text.rfind("\n", 0, stop) + 1, stop))
     words = {word: index for index, word in reversed(list(enumerate(re.findall(r"[\w.]+", message))))}
     named = [(words[word], place) for place in tokens if (word := text[slice(*place)].strip('"')) in words]
@@ -98,13 +98,13 @@ def _is_at_end(place: Place, text: str) -> bool:
 
 
 def _after_last_token(text: str) -> Place:
-    """The end of a text without trailing white space and comments."""
+    """Returns the end of a text without trailing white space and comments."""
     end = max((end for _, end in _tokens(text, 0, len(text))), default=0)
     return end, end
 
 
 def _tokens(text: str, start: int, stop: int) -> Iterator[Place]:
-    """The ranges of the tokens between two offsets, up to the first that is not valid."""
+    """Yields the ranges of the tokens between two offsets, up to the first that is not valid."""
     lexer = Lexer(Input(text[:stop], ""))
     lexer.pos = start
     try:
@@ -134,7 +134,7 @@ def _unknown_operation(match: re.Match[str], place: Place, text: str, context: C
 
 
 def unknown_operation(name: str, context: Context) -> str:
-    """The message for the name of an unknown operation, with the most similar name."""
+    """Returns the message for the name of an unknown operation, with the most similar name."""
     dialect, dot, short = name.partition(".")
     if not dot:
         return f"there is no operation '{name}': the name of an operation begins with its dialect, as in func.return"
@@ -221,7 +221,7 @@ def _no_tensors(match: re.Match[str], place: Place, text: str, context: Context,
 
 
 def _meant_overload(overloads: list[str], start: int, text: str, context: Context) -> str:
-    """A suggestion: the overload that takes as many tensors as there are after `start`."""
+    """Returns a suggestion: the overload that takes as many tensors as there are after `start`."""
     count = depth = 0
     for begin, end in _tokens(text, start, len(text)):
         word = text[begin:end]

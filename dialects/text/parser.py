@@ -109,7 +109,7 @@ class ModuleParser(TokenParser):
         self.raise_error("external resources are not supported, only dialect_resources")
 
     def source_map(self) -> SourceMap | None:
-        """The ranges in the text, if the parser records them."""
+        """Returns the ranges in the text, if the parser records them."""
         return None
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -137,7 +137,7 @@ class ModuleParser(TokenParser):
         return op
 
     def _attributes_of_types(self, start: int) -> ArrayAttr[DictionaryAttr] | None:
-        """The argument attributes of a function declaration, which xDSL parses and drops."""
+        """Returns the argument attributes of a function declaration, which xDSL parses and drops."""
         if "{" not in self._text[start : self._token.start]:
             return None
         other = self._at(start)
@@ -156,14 +156,14 @@ class ModuleParser(TokenParser):
         return ArrayAttr(found) if any(item.data for item in found) else None
 
     def _at(self, offset: int) -> ModuleParser:
-        """A parser of the same text at another offset, with the same aliases."""
+        """Returns a parser of the same text at another offset, with the same aliases."""
         other = ModuleParser(self.ctx, self.source)
         other.attribute_aliases = self.attribute_aliases
         other._resume_from(offset)
         return other
 
     def location_on_line(self, offset: int) -> LocationAttr | None:
-        """The location at the end of the line that contains `offset`. Raises the errors of the parser for one that is not valid."""
+        """Returns the location at the end of the line that contains `offset`. Raises the errors of the parser for one that is not valid."""
         end = self._text.find("\n", offset)
         start = self._text.rfind(_LOCATION, self._text.rfind("\n", 0, offset) + 1, end if end >= 0 else None)
         if start < 0:
@@ -201,7 +201,7 @@ class ModuleParser(TokenParser):
         return _Line(results, "\n".join(pieces[::2]), pieces[1::2], start + end, location >= 0)
 
     def _values(self, names: list[str]) -> list[SSAValue] | None:
-        """The values of these names; None when one is not defined yet."""
+        """Returns the values of these names; None when one is not defined yet."""
         values: list[SSAValue] = []
         for name in names:
             known = self.ssa_values.get(name[1:])
@@ -216,7 +216,7 @@ class ModuleParser(TokenParser):
         return values
 
     def _from_cache(self, line: _Line) -> Operation | None:
-        """The operation of a line from the cache; None when the line must be parsed."""
+        """Returns the operation of a line from the cache; None when the line must be parsed."""
         cached = self._lines.get(tuple(self._parser_state.dialect_stack), {}).get(line.text)
         if cached is None or (values := self._values(line.values)) is None:
             return None
@@ -362,6 +362,6 @@ class ModuleParser(TokenParser):
 
 
 def _follower(token: Any) -> tuple[MLIRTokenKind, str]:
-    """Kind and text of a token after an operation; names of values have no text, since the parser treats them alike."""
+    """Returns kind and text of a token after an operation; names of values have no text, since the parser treats them alike."""
     kind = token.kind
     return kind, "" if kind is MLIRTokenKind.PERCENT_IDENT else token.text

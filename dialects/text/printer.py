@@ -57,7 +57,7 @@ class ModulePrinter(Printer):
         return name
 
     def type_text(self, attribute: Attribute) -> str:
-        """The text of a type."""
+        """Returns the text of a type."""
         known = self._types.get(id(attribute))
         if known is not None:
             return known[1]
@@ -155,7 +155,7 @@ _OMITTING: dict[type[Operation], bool] = {ModuleOp: False, FuncOp: False}
 
 
 def _omits_attributes(op: Operation) -> bool:
-    """Whether an operation's custom syntax would omit some of its attributes, as that of some xDSL operations does."""
+    """Returns whether an operation's custom syntax would omit some of its attributes, as that of some xDSL operations does."""
     if type(op).print is Operation.print:
         return False
     if isinstance(op, FuncOp) and not op.body.blocks:
@@ -175,7 +175,7 @@ def _omits_attributes(op: Operation) -> bool:
 
 
 def _omits_probe(op: Operation) -> bool:
-    """Whether the printed text omits an unknown attribute."""
+    """Returns whether the printed text omits an unknown attribute."""
     op.attributes[_PROBE] = UnitAttr()
     try:
         stream = StringIO()

@@ -64,22 +64,22 @@ class SourceMap:
         return [self.ranges[op][0] for op in in_order], in_order
 
     def mention_at(self, offset: int) -> Mention | None:
-        """The occurrence of a name that contains or ends at `offset`."""
+        """Returns the occurrence of a name that contains or ends at `offset`."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset > self.mentions[index].end:
             return None
         return self.mentions[index]
 
     def mentions_of(self, named: Named) -> list[Mention]:
-        """All occurrences of the name of a value, a block or a symbol."""
+        """Returns all occurrences of the name of a value, a block or a symbol."""
         return list(self._by_named.get(named, ()))
 
     def definition_of(self, named: Named) -> Mention | None:
-        """The occurrence that defines a value, a block or a symbol; None when the text has none, as for a block without a label."""
+        """Returns the occurrence that defines a value, a block or a symbol; None when the text has none, as for a block without a label."""
         return next((mention for mention in self._by_named.get(named, ()) if mention.defines), None)
 
     def operation_at(self, offset: int) -> Operation | None:
-        """The innermost operation whose range contains `offset`."""
+        """Returns the innermost operation whose range contains `offset`."""
         starts, operations = self._operations
         index = bisect_right(starts, offset) - 1
         if index < 0:
@@ -96,7 +96,7 @@ class _EndLexer(Lexer):
     previous_end = 0
 
     def lex(self) -> LexedToken:
-        """The next token. Raises ParseError."""
+        """Returns the next token. Raises ParseError."""
         self.previous_end = self.pos
         return super().lex()
 
@@ -113,7 +113,7 @@ class MapParser(ModuleParser):
         self._placeholders: dict[SSAValue, SSAValue] = {}
 
     def source_map(self) -> SourceMap:
-        """The ranges in the text. Call it after the module is parsed."""
+        """Returns the ranges in the text. Call it after the module is parsed."""
         found = self._map
         found.mentions = sorted((self._resolved(mention) for mention in self._seen), key=lambda mention: mention.start)
         for op, (start, end) in found.ranges.items():
@@ -123,7 +123,7 @@ class MapParser(ModuleParser):
         return found
 
     def _resolved(self, mention: Mention) -> Mention:
-        """The mention with the defined values in place of forward references."""
+        """Returns the mention with the defined values in place of forward references."""
         if not any(named in self._placeholders for named in mention.named if isinstance(named, SSAValue)):
             return mention
         named = tuple(self._placeholders.get(item, item) if isinstance(item, SSAValue) else item for item in mention.named)

@@ -38,7 +38,7 @@ class Source:
         return line + self.line_offset, offset - starts[line - 1] + 1
 
     def position(self, offset: int, end: int = 0) -> Position:
-        """The position of the text from the first character at or after `offset` that is not white space up to `end`, on one line.
+        """Returns the position of the text from the first character at or after `offset` that is not white space up to `end`, on one line.
 
         If `offset` equals `end`, the position of that character, white space or not.
         """
@@ -48,7 +48,7 @@ class Source:
         return Position(self.file, *self.line_and_column(start), length=max(1, (end if newline < 0 else newline) - start))
 
     def line(self, number: int) -> str | None:
-        """A line of the file, without the line break; None when the line is not in this text."""
+        """Returns a line of the file, without the line break; None when the line is not in this text."""
         index = number - self.line_offset - 1
         if not 0 <= index < len(starts := self._line_starts):
             return None
@@ -56,7 +56,7 @@ class Source:
         return self.text[starts[index] : end]
 
     def location(self, offset: int) -> FileLineColLoc:
-        """The location of the character at `offset`."""
+        """Returns the location of the character at `offset`."""
         line, column = self.line_and_column(offset)
         # Each operation has one, so the fields are set directly: xDSL's constructor spends its time on checks that are not needed here.
         found = object.__new__(FileLineColLoc)

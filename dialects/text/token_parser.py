@@ -80,7 +80,7 @@ class TokenParser(Parser):
         return self._token.start
 
     def _at_space_after(self, end: int) -> bool:
-        """Whether only white space and comments are between `end` and the next token."""
+        """Returns whether only white space and comments are between `end` and the next token."""
         space = SPACE.match(self._text, end)
         return space is not None and space.end() == self._token.start
 
@@ -219,7 +219,7 @@ class TokenParser(Parser):
         return cast("TypeAttribute | None", found)
 
     def _plain_tensor(self, text: str) -> TypeAttribute | None:
-        """The type of a tensor without encoding whose element type was parsed before."""
+        """Returns the type of a tensor without encoding whose element type was parsed before."""
         match = _PLAIN_TENSOR.fullmatch(text)
         if match is None or (element := self._elements.get(match[2])) is None:
             return None
@@ -254,7 +254,7 @@ class TokenParser(Parser):
 
 
 def _flat(text: str) -> tuple[list[int | float], tuple[int, ...]] | None:
-    """The numbers of nested lists, and the shape of the lists; None when the lists are ragged or not valid."""
+    """Returns the numbers of nested lists, and the shape of the lists; None when the lists are ragged or not valid."""
     if _NO_FLOAT.search(text) is not None:
         return None
     try:

@@ -23,7 +23,7 @@ FLOATS = frozenset({f32, f64})
 
 
 def _overlap(boxes: Sequence[SSAValue], others: Sequence[SSAValue], threshold: float) -> SSAValue:
-    """Whether the intersections of boxes are more than `threshold` of their unions. A box is its four sides and its area."""
+    """Returns whether the intersections of boxes are more than `threshold` of their unions. A box is its four sides and its area."""
 
     def common(low: int, high: int) -> SSAValue:
         first, last = aten.maximum(boxes[low], others[low]), aten.minimum(boxes[high], others[high])
@@ -35,7 +35,7 @@ def _overlap(boxes: Sequence[SSAValue], others: Sequence[SSAValue], threshold: f
 
 
 def _kept(boxes: SSAValue, count: int, threshold: float) -> SSAValue:
-    """Which of the boxes, best first, overlap none before them that is kept.
+    """Returns which of the boxes, best first, overlap none before them that is kept.
 
     Each round keeps the first box that is left, and leaves out those that it overlaps: memory is needed for one row of pairs.
     """
@@ -113,7 +113,7 @@ def _starts_and_steps(rois: SSAValue, side: int, scale: float, bins: int, aligne
 
 
 def _shares(start: SSAValue, step: SSAValue, bins: int, samples: int, size: int) -> SSAValue:
-    """What each of `size` features in a row gives to each bin of each box: [boxes, bins, size]."""
+    """Returns what each of `size` features in a row gives to each bin of each box: [boxes, bins, size]."""
     element = element_of(start)
     marks = aten.div.Scalar(aten.add.Scalar(aten.arange.start_step(0, bins * samples, dtype=element), 0.5), samples)
     at = aten.add.Tensor(aten.unsqueeze(start, 1), aten.mul.Tensor(aten.unsqueeze(step, 1), aten.unsqueeze(marks, 0)))

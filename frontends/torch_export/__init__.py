@@ -46,7 +46,7 @@ class CaptureError(ValueError):
 
 
 def load(path: str | Path) -> ExportedProgram:
-    """The program in a `.pt2` file.
+    """Returns the program in a `.pt2` file.
 
     Raises:
         ValueError: there is no such file, or it does not hold an exported program.
@@ -114,7 +114,7 @@ class _Constant(torch.nn.Module):
         self.value = value
 
     def forward(self) -> object:
-        """The value."""
+        """Returns the value."""
         return self.value
 
 

@@ -62,13 +62,13 @@ _PART = re.compile(r"(.+)_(\d+)")
 
 
 def conditions_of(program: ExportedProgram) -> Sequence[str]:
-    """The conditions of a program, in PyTorch's words; without those on the memory that an example input was a view of."""
+    """Returns the conditions of a program, in PyTorch's words; without those on the memory that an example input was a view of."""
     found: Sequence[str] = getattr(program, "_guards_code", ())
     return [condition for condition in found if "._base." not in condition]
 
 
 def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Operation]:
-    """What asserts a condition on sizes; nothing where the ranges prove it.
+    """Returns what asserts a condition on sizes; nothing where the ranges prove it.
 
     Args:
         condition: in PyTorch's words.
@@ -93,7 +93,7 @@ def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Opera
 
 
 def dynamic_sizes(program: ExportedProgram, symbols: Symbols) -> dict[str, int]:
-    """The dynamic sizes and numbers among the inputs, by PyTorch's words for them."""
+    """Returns the dynamic sizes and numbers among the inputs, by PyTorch's words for them."""
     found: dict[str, int] = {}
     kinds = [spec.kind for spec in program.graph_signature.input_specs]
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -107,7 +107,7 @@ def dynamic_sizes(program: ExportedProgram, symbols: Symbols) -> dict[str, int]:
 
 
 def _words(program: ExportedProgram, count: int) -> Sequence[Sequence[str]]:
-    """What PyTorch calls each input in a condition: by its place, and as the model's `forward` names it."""
+    """Returns what PyTorch calls each input in a condition: by its place, and as the model's `forward` names it."""
     words = [[f"L['flat_args'][{place}]"] for place in range(count)]
     spec, signature = program.call_spec.in_spec, program.module_call_graph[0].signature
     if spec is None or signature is None or signature.forward_arg_names is None:
@@ -139,7 +139,7 @@ class _Named(ast.NodeTransformer):
 
 
 def _name(call: ast.Call) -> str:
-    """The function that PyTorch's words call: `math.trunc`, `torch.sym_float`, `torch._sym_sqrt`, `round`."""
+    """Returns the function that PyTorch's words call: `math.trunc`, `torch.sym_float`, `torch._sym_sqrt`, `round`."""
     return ast.unparse(call.func).rpartition(".")[2].removeprefix("_").removeprefix("sym_")
 
 
@@ -151,7 +151,7 @@ class _Reader:
     arithmetic: Arithmetic
 
     def read(self, node: ast.AST) -> _Value:
-        """The value of a part of the condition. Raises ValueError and TypeError."""
+        """Returns the value of a part of the condition. Raises ValueError and TypeError."""
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 return value
@@ -191,7 +191,7 @@ class _Reader:
 
 
 def _kind(function: str, operands: Sequence[_Value]) -> Attribute:
-    """The type of what a function gives."""
+    """Returns the type of what a function gives."""
     if function in _TRUTHS:
         return i1
     if function in _ROUNDING or (function in _KEEPING and not any(_is_float(operand) for operand in operands)):

@@ -99,7 +99,7 @@ class Arithmetic:
         return op.results[0]
 
     def value(self, number: int | float | DataNumber, kind: Attribute | None = None) -> SSAValue:
-        """The value of a number, converted to a type where one is given."""
+        """Returns the value of a number, converted to a type where one is given."""
         found = self._value(number)
         return found if kind is None or found.type == kind else self._converted(found, kind)
 
@@ -120,14 +120,14 @@ class Arithmetic:
                 return self.emit(arith.ConstantOp(FloatAttr(number, f64)))
 
     def element(self, source: SSAValue) -> SSAValue:
-        """The only element of a tensor of bools or floats."""
+        """Returns the only element of a tensor of bools or floats."""
         kind = tensor_type(source)
         zeros = [self.emit(arith.ConstantOp(IntegerAttr(0, IndexType()))) for _ in shape_of(kind)]
         found = self.emit(tensor.ExtractOp(source, zeros, kind.element_type))
         return found if kind.element_type in (f64, i1) else self.emit(arith.ExtFOp(found, f64))
 
     def truth(self, source: SSAValue) -> SSAValue:
-        """Whether the only element of a tensor is something else than 0."""
+        """Returns whether the only element of a tensor is something else than 0."""
         if element_of(source) == i1:
             return self.element(source)
         return self.element(self._call("aten.ne.Scalar", source, 0))
@@ -142,7 +142,7 @@ class Arithmetic:
         return value if kind != i1 else self.emit(arith.CmpiOp(value, self._value(0), "ne"))
 
     def as_tensor(self, number: DataNumber, element: Attribute | None = None) -> SSAValue:
-        """The tensor without dimensions that holds a number; in a type of elements, where one is given."""
+        """Returns the tensor without dimensions that holds a number; in a type of elements, where one is given."""
         if isinstance(number, Item):
             found = number.tensor
         else:
@@ -156,7 +156,7 @@ class Arithmetic:
         return self.emit(operator(*arguments, **options))
 
     def compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> Number | Comparison | None:
-        """What a function of Python gives for numbers, as a value of a type; None for a function that has no form in the IR."""
+        """Returns what a function of Python gives for numbers, as a value of a type; None for a function that has no form in the IR."""
         function = function.strip("_").removeprefix("sym_")
         if (compared := _compare(function, operands)) is not None:
             return compared
@@ -210,17 +210,17 @@ class Arithmetic:
 
 
 def is_size(value: Any) -> TypeGuard[int]:
-    """Whether a value is an integer or an extent."""
+    """Returns whether a value is an integer or an extent."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_of_sizes(value: Any) -> bool:
-    """Whether sizes alone decide a number."""
+    """Returns whether sizes alone decide a number."""
     return value.is_of_sizes if isinstance(value, Number) else not isinstance(value, Item)
 
 
 def _compare(function: str, operands: Sequence[Any]) -> Comparison | None:
-    """What compares two sizes."""
+    """Returns what compares two sizes."""
     match operands:
         case (Comparison() as found,) if function == "not":
             relation, exchanged = _OPPOSITES[found.relation]
@@ -233,7 +233,7 @@ def _compare(function: str, operands: Sequence[Any]) -> Comparison | None:
 
 
 def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Tensor], insert: Insert) -> type[SchemaOp]:
-    """The class to call in place of `cls`; the numbers among the arguments that data decides become tensors. Raises UnsupportedError."""
+    """Returns the class to call in place of `cls`, with numbers that data decides as tensors. Raises UnsupportedError."""
     numbers = {name: value for name, value in given.items() if isinstance(value, DataNumber)}
     if not numbers:
         return cls
@@ -255,13 +255,13 @@ def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Ten
 
 
 def _joining(given: Sequence[Any], types: Sequence[Tensor]) -> Attribute | None:
-    """The type in which a number joins the tensors beside it: theirs if they are floats, else that of results that are."""
+    """Returns the type in which a number joins the tensors beside it: theirs if they are floats, else that of results that are."""
     kinds = [*(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue)), *types]
     return next((element_of(kind) for kind in kinds if dtype_of(element_of(kind)).category > 1), None)
 
 
 def _sibling(cls: type[SchemaOp], names: Any) -> type[SchemaOp] | None:
-    """The overload whose arguments are the same, but for some Scalars that are tensors there, these among them."""
+    """Returns the overload whose arguments are the same, but for some Scalars that are tensors there, these among them."""
 
     def fits(schema: Schema) -> bool:
         own = {argument.name: argument.type.plain for argument in cls.schema.arguments}

@@ -48,7 +48,7 @@ def _threshold_gradient(grad: torch.Tensor, x: torch.Tensor, threshold: float) -
 
 
 def _grouped_product(x: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor | None = None, *others: object) -> torch.Tensor:
-    """The rows of each group times the matrix of the group: all rows by each matrix, and of that the rows of its group."""
+    """Returns the rows of each group times the matrix of the group: all rows by each matrix, and of that the rows of its group."""
     if offsets is None or x.dim() != 2 or weight.dim() != 3 or any(other is not None for other in others):
         raise TypeError(
             "groups of rows, without a bias or another type of result, are what has a form: call it for a matrix and a batch of them"
@@ -84,7 +84,7 @@ _PLACE = ("nn_module_stack", "stack_trace")
 
 
 def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
-    """What PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
+    """Yields what PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
     if (form := _FORMS.get(overload.name())) is not None:
         yield form
         return
@@ -96,7 +96,7 @@ def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
 
 
 def _plain(value: Any, known: Mapping[fx.Node, Any]) -> Any:
-    """An argument with the values of its nodes, and with lists that may be changed, as decompositions do."""
+    """Returns an argument with the values of its nodes, and with lists that may be changed, as decompositions do."""
     if isinstance(value, tuple | list):
         return [_plain(item, known) for item in cast("Sequence[Any]", value)]
     return known[value] if isinstance(value, fx.Node) else value
@@ -120,7 +120,7 @@ class Decomposition:
 
 
 def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False) -> Decomposition | None:
-    """What PyTorch makes of a call whose operator has no row, or whose row is `refused`, down to operators that have one.
+    """Returns what PyTorch makes of a call whose operator has no row, or whose row is `refused`, down to operators that have one.
 
     Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
     a row, and where PyTorch has no such decomposition or it does not apply here: `reasons` receives why.
@@ -130,7 +130,7 @@ def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False)
 
 
 def _without_row(step: Step, refused: bool = False) -> Overload | None:
-    """What a call computes, out of place, when its operator has no row."""
+    """Returns what a call computes, out of place, when its operator has no row."""
     if step.overload is None or step.is_number:
         return None
     cls = class_of(step.overload)
@@ -179,7 +179,7 @@ def _any_size(mode: Any) -> Generator[None]:
 
 
 def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node], reasons: list[str]) -> Iterator[FlatProgram]:
-    """The operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
+    """Yields the operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
     values = [node.meta["val"] for node in nodes]
     for meaning in _meanings(overload):
 

@@ -75,7 +75,7 @@ class InferenceGraph(torch.nn.Module):
         self._views = _views_of_inputs(graph, placeholders)
 
     def with_views(self, results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """The results, where those that are views of inputs lie in the memory of the inputs."""
+        """Returns `results`, with each view of an input made again on the memory of that input in `values`."""
         found = list(results)
         for place, (index, view, base) in self._views.items():
 
@@ -90,11 +90,11 @@ class InferenceGraph(torch.nn.Module):
         return found
 
     def is_parameter(self, index: int) -> bool:
-        """Whether an input of the graph is a parameter."""
+        """Returns whether an input of the graph is a parameter."""
         return f"parameter_{index}" in self._parameters
 
     def limits(self, values: Sequence[Any]) -> list[int]:
-        """The largest sizes that a program for these values takes, in the order of `dynamic`: those that are known, else with some room."""
+        """Returns the largest sizes that a program for these values takes, in the order of `dynamic`: known ones, else with some room."""
         return [self._limit(place, values[place[0]].shape[place[1]]) for place in self.dynamic]
 
     def _limit(self, place: tuple[int, int], size: int) -> int:
@@ -102,7 +102,7 @@ class InferenceGraph(torch.nn.Module):
         return int(upper) if upper < _LARGEST else max(1 << (2 * size - 1).bit_length(), _SMALLEST_LIMIT)
 
     def dynamic_shapes(self, values: Sequence[Any]) -> tuple[tuple[Any, ...]]:
-        """What `torch.export` takes for the inputs that are left, so that a program takes sizes up to the limits."""
+        """Returns what `torch.export` takes for the inputs that are left, so that a program takes sizes up to the limits."""
         found: dict[int, Any] = dict.fromkeys(self.numbers, Dim.DYNAMIC)
         hint: Any = Dim.AUTO
         for place, limit in zip(self.dynamic, self.limits(values), strict=True):
@@ -111,7 +111,7 @@ class InferenceGraph(torch.nn.Module):
         return (tuple(found.get(index) for index in self.positions),)
 
     def forward(self, *given: Any) -> Any:
-        """What the graph gives."""
+        """Returns what the graph gives."""
         inputs: dict[int, Any] = self.floats | dict(zip(self.positions, given, strict=True))
         inputs |= {index: inputs[place[0]].shape[place[1]] for index, place in self._sizes.items()}
         values = [inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)]
@@ -120,7 +120,7 @@ class InferenceGraph(torch.nn.Module):
 
 
 def _views_of_inputs(graph: fx.GraphModule, placeholders: Sequence[fx.Node]) -> dict[int, tuple[int, torch.Tensor, torch.Tensor]]:
-    """The outputs that lie in the memory of an input: by their positions, that of the input, and both as PyTorch knows them."""
+    """Returns the outputs that lie in the memory of an input: by their positions, that of the input, and both as PyTorch knows them."""
     inputs: dict[Any, tuple[int, torch.Tensor]] = {}
     for index, node in enumerate(placeholders):
         if isinstance(known := node.meta.get("example_value"), torch.Tensor):
@@ -141,7 +141,7 @@ class _Interpreter(fx.Interpreter):
     """Runs a graph whose floats are numbers, not tensors."""
 
     def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a method."""
+        """Returns the result of a method."""
         return args[0] if target == "item" and isinstance(args[0], float) else super().call_method(target, args, kwargs)
 
 
@@ -165,7 +165,7 @@ def export_graph(graph: InferenceGraph, values: Sequence[Any], context: Flambeau
 
 
 def as_tensor(value: Any) -> Any:
-    """An array as a tensor in the same memory; other values as they are."""
+    """Returns an array as a tensor in the same memory; other values as they are."""
     if not hasattr(value, "__array_interface__"):
         return value
     from_numpy: Any = getattr(torch, "from_numpy")  # noqa: B009 # PyTorch does not declare its type in full
@@ -175,5 +175,5 @@ def as_tensor(value: Any) -> Any:
 
 
 def backend_failure(error: Exception, frame: FrameType | None) -> Exception:
-    """What PyTorch makes of an error of the backend, without the frames of PyTorch around `frame`."""
+    """Returns what PyTorch makes of an error of the backend, without the frames of PyTorch around `frame`."""
     return cast(Any, exc).BackendCompilerFailed(SimpleNamespace(__name__="flambeau"), error, frame)

@@ -85,13 +85,13 @@ class AtenProgram:
                 self.globals[op.sym_name.data] = _global_tensor(op, context)
 
     def method(self, name: str) -> FuncOp:
-        """The method of a name. Raises EvaluationError."""
+        """Returns the method of a name. Raises EvaluationError."""
         if name not in self.methods:
             raise EvaluationError(f"the module has no method {name!r}; it has {', '.join(sorted(self.methods)) or 'none'}")
         return self.methods[name]
 
     def run(self, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
-        """One call, which gives what the method returns, and writes to the inputs that it writes. Raises EvaluationError."""
+        """Returns one call, which gives what the method returns, and writes to the inputs that it writes. Raises EvaluationError."""
         function = self.method(method)
         arguments = function.body.block.args
         if len(inputs) != len(arguments):
@@ -129,7 +129,7 @@ class AtenProgram:
 
 
 def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The results that are returned; the others are the new values of inputs, which they are written to."""
+    """Returns the results that are returned; the others are the new values of inputs, which they are written to."""
     given = dict(zip((leaf.name for leaf in inputs_of(function) if leaf.is_tensor), inputs, strict=True))
     written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
     if not written:
@@ -143,7 +143,7 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
 
 
 def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:
-    """The result tensors of one operation for the tensors of its operands. Raises EvaluationError."""
+    """Returns the result tensors of one operation for the tensors of its operands. Raises EvaluationError."""
     if op.schema.namespace == "quantized_decomposed":
         # Importing it registers the operators.
         importlib.import_module("torch.ao.quantization.fx._decomposed")
@@ -173,7 +173,7 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
 
 
 def torch_dtype(element: Attribute) -> torch.dtype:
-    """The dtype of an element type."""
+    """Returns the dtype of an element type."""
     return cast(torch.dtype, getattr(torch, dtype_of(element).torch))
 
 

@@ -53,23 +53,23 @@ class Step:
         return isinstance(value, int | float | torch.SymInt | torch.SymFloat | torch.SymBool) or self.overload in ASSERTIONS
 
     def inputs(self) -> Iterator[fx.Node]:
-        """The nodes among the arguments, at any depth."""
+        """Yields the nodes among the arguments, at any depth."""
         yield from nodes_in((self.args, self.kwargs))
 
 
 def schema_of(overload: Overload) -> torch.FunctionSchema:
-    """An operator's schema."""
+    """Returns an operator's schema."""
     return overload._schema  # pyright: ignore[reportPrivateUsage] # the only way to it
 
 
 def qualified(overload: Overload) -> tuple[str, str]:
-    """Namespace and base name of an operator."""
+    """Returns namespace and base name of an operator."""
     namespace, _, base = schema_of(overload).name.partition("::")
     return namespace, base
 
 
 def nodes_in(argument: Any) -> Iterator[fx.Node]:
-    """The nodes of an argument structure, in order."""
+    """Yields the nodes of an argument structure, in order."""
     if isinstance(argument, fx.Node):
         yield argument
     elif isinstance(argument, tuple | list):
@@ -101,7 +101,7 @@ def is_check(overload: Overload) -> bool:
 
 
 def flatten(module: fx.GraphModule) -> FlatProgram:
-    """The calls of a graph and of the mode regions within it, without those whose results nobody uses."""
+    """Returns the calls of a graph and of the mode regions within it, without those whose results nobody uses."""
     steps: list[Step] = []
     known: dict[fx.Node, Any] = {}
     placeholders = tuple(node for node in module.graph.nodes if node.op == "placeholder")
@@ -156,7 +156,7 @@ def _attribute(module: fx.GraphModule, path: str) -> Any:
 
 
 def _mode_region(node: fx.Node, args: Sequence[Any]) -> tuple[fx.GraphModule, Sequence[Any]] | None:
-    """The body and operands of `torch.no_grad` and of `torch.autocast(enabled=False)`, which mean nothing in inference."""
+    """Returns the body and operands of `torch.no_grad` and of `torch.autocast(enabled=False)`, which mean nothing in inference."""
     higher = torch.ops.higher_order
     if node.target is higher.wrap_with_set_grad_enabled:
         return args[1], args[2:]

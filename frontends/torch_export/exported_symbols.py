@@ -62,11 +62,11 @@ class Symbols:
                 self.extent(size)
 
     def extent(self, value: torch.SymInt | int) -> int:
-        """A size as a number or an extent. Raises TypeError for an expression that has no form here."""
+        """Returns a size as a number or an extent. Raises TypeError for an expression that has no form here."""
         return value if isinstance(value, int) else self.of(cast(Any, value).node.expr)
 
     def shape(self, shape: torch.Size) -> tuple[int, ...]:
-        """A shape of numbers and extents. Raises TypeError."""
+        """Returns a shape of numbers and extents. Raises TypeError."""
         return tuple([self.extent(size) for size in shape])
 
     @contextmanager
@@ -81,11 +81,11 @@ class Symbols:
         self._step += 1
 
     def _has_value(self, value: int) -> bool:
-        """Whether the symbols of a size all have values before the current step."""
+        """Returns whether the symbols of a size all have values before the current step."""
         return all(self._met.get(symbol.name, self._step) < self._step for symbol in free_symbols(value))
 
     def integer(self, value: torch.SymInt | int, name: str) -> tuple[int, int]:
-        """The symbol of an integer that data or the caller decides, and what PyTorch knows it to be from then on.
+        """Returns the symbol of an integer that data or the caller decides, and what PyTorch knows it to be from then on.
 
         The two differ where PyTorch knows the integer from a check, which need not come before it. Raises TypeError.
 
@@ -125,7 +125,7 @@ class Symbols:
         return extent(of_symbol(Symbol(found, low, high)))
 
     def renewed(self, kind: Tensor) -> Tensor:
-        """A type with the sizes that its symbols are known to be."""
+        """Returns a type with the sizes that its symbols are known to be."""
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
     def equate(self, value: int, known: int) -> None:
@@ -152,7 +152,7 @@ class Symbols:
         return self._known[name]
 
     def _lows(self, key: sympy.Symbol) -> Iterator[int]:
-        """The least values that the ranges of dimensions derived from a symbol admit: PyTorch lets the symbol itself begin with 2."""
+        """Yields the least values of a symbol that the ranges of derived dimensions admit: PyTorch lets the symbol begin with 2."""
         for expression, found in self._derived.items():
             factor = expression.coeff(key)
             rest = expression - factor * key
@@ -160,7 +160,7 @@ class Symbols:
                 yield -((int(rest) - int(found.lower)) // int(factor))
 
     def of(self, expression: sympy.Expr) -> int:
-        """An expression of PyTorch's as a number or an extent. Raises TypeError for one that has no form here."""
+        """Returns an expression of PyTorch's as a number or an extent. Raises TypeError for one that has no form here."""
         match expression:
             case sympy.Integer():
                 return int(expression)
@@ -201,7 +201,7 @@ class Symbols:
                 raise TypeError(f"the size {expression} is computed by {name}, which has no form here")
 
     def _quotient(self, expression: sympy.Expr) -> Quotient:
-        """A number computed in floating point as a fraction. Raises ValueError where it depends on rounding, TypeError without a form."""
+        """Returns a floating-point number as a fraction. Raises ValueError if it depends on rounding, TypeError without a form."""
         name, parts = type(expression).__name__, cast("Sequence[sympy.Expr]", expression.args)
         match expression:
             case sympy.Float():
@@ -224,14 +224,14 @@ class Symbols:
 
 
 def _sizes_of_inputs(program: ExportedProgram) -> Iterator[torch.SymInt]:
-    """The dynamic sizes of tensors that a program takes."""
+    """Yields the dynamic sizes of tensors that a program takes."""
     for node in program.graph.nodes:
         if node.op == "placeholder":
             yield from (size for size in getattr(node.meta.get("val"), "shape", ()) if isinstance(size, torch.SymInt))
 
 
 def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
-    """The names of `Dim`s by the symbols that PyTorch made for them; a `.pt2` file does not keep them."""
+    """Returns the names of `Dim`s by the symbols that PyTorch made for them; a `.pt2` file does not keep them."""
     environment = next((cast(Any, size).node.shape_env for size in _sizes_of_inputs(program)), None)
     given: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
     symbols: Mapping[str, Any] = getattr(environment, "source_to_var", {})
@@ -243,7 +243,7 @@ def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
 
 
 def _bound(value: Any) -> Bound:
-    """A bound of PyTorch's, which has names for infinity and numbers that stand for it."""
+    """Returns a bound of PyTorch's, which has names for infinity and numbers that stand for it."""
     if value in (_INT_OO, -_INT_OO) or abs(int(value)) >= _LARGEST:
         return INFINITE if value > 0 else -INFINITE
     return int(value)

@@ -34,13 +34,13 @@ class Variable:
 
 @cache
 def mutated_arguments(overload: Overload) -> tuple[int, ...]:
-    """The positions of the arguments that an operator writes."""
+    """Returns the positions of the arguments that an operator writes."""
     arguments = schema_of(overload).arguments
     return tuple(index for index, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write)
 
 
 def argument(step: Step, index: int) -> Any:
-    """The argument at a position of the schema, given by position or by name; None when it is not given."""
+    """Returns the argument at a position of the schema, given by position or by name; None when it is not given."""
     if index < len(step.args):
         return step.args[index]
     overload = cast(Overload, step.overload)
@@ -63,13 +63,13 @@ def is_in_place(overload: Overload) -> bool:
 
 
 def gives_written(step: Step) -> bool:
-    """Calls an operator of another library than ATen that returns an argument which it writes."""
+    """Returns whether a step calls an operator outside ATen that returns an argument which it writes."""
     overload = step.overload
     return overload is not None and overload.namespace != "aten" and schema_of(overload).is_mutable and _gives_alias(overload)
 
 
 def meta_copy(value: Any) -> Any:
-    """The node's value as a tensor without data; other arguments as they are."""
+    """Returns the node's value as a tensor without data; other arguments as they are."""
     if isinstance(value, fx.Node):
         return meta_copy(value.meta.get("val"))
     if isinstance(value, torch.Tensor):
@@ -83,7 +83,7 @@ def meta_copy(value: Any) -> Any:
 
 
 def _typical(size: int | torch.SymInt) -> int:
-    """A size, or of a dynamic one the size that the program was exported with."""
+    """Returns a size, or of a dynamic one the size that the program was exported with."""
     if isinstance(size, int):
         return size
     hint: Any = cast(Any, size).node.hint
@@ -91,7 +91,7 @@ def _typical(size: int | torch.SymInt) -> int:
 
 
 def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The results of an operator on tensors without data; None when it does not run there."""
+    """Returns the results of an operator on tensors without data; None when it does not run there."""
     try:
         with torch.no_grad():
             return overload(*args, **kwargs)
@@ -100,7 +100,7 @@ def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any])
 
 
 def updates_statistics(step: Step) -> bool:
-    """A normalisation in training mode, which writes its running statistics without saying so in its schema."""
+    """Returns a normalisation in training mode, which writes its running statistics without saying so in its schema."""
     overload = step.overload
     if overload is None or not _is_composite(overload):
         return False
@@ -138,7 +138,7 @@ class Aliases:
             self._families.setdefault(root, set()).add(node)
 
     def family(self, node: fx.Node) -> set[fx.Node]:
-        """The nodes that may share memory with `node`, itself included."""
+        """Returns the nodes that may share memory with `node`, itself included."""
         return {other for root in self._roots[node] for other in self._families[root]}
 
     def add(self, step: Step) -> None:
@@ -156,7 +156,7 @@ class Aliases:
             self._start(step.node, self._shared(step) or {step.node})
 
     def _passed_through(self, step: Step) -> fx.Node | None:
-        """The operand that a composite operator without alias annotations gives back as it is; tracing shows it as another tensor."""
+        """Returns the operand that a composite operator without alias annotations gives back, which tracing shows as another tensor."""
         first = step.args[0] if step.args else None
         if step.overload is None or not isinstance(first, fx.Node) or not _is_composite(step.overload):
             return None
@@ -172,7 +172,7 @@ class Aliases:
         return first if self._passes[key] else None
 
     def _shared(self, step: Step) -> set[object]:
-        """The roots of the operands whose memory the result may share."""
+        """Returns the roots of the operands whose memory the result may share."""
         if step.overload is None:
             return {root for node in step.inputs() for root in self._roots[node]}
         if not (_gives_alias(step.overload) or _is_composite(step.overload)):
@@ -198,13 +198,13 @@ def _is_composite(overload: Overload) -> bool:
 
 
 def has_kernel(overload: Overload, key: DispatchKey) -> bool:
-    """Whether PyTorch has a kernel of an operator for a dispatch key."""
+    """Returns whether PyTorch has a kernel of an operator for a dispatch key."""
     ask = torch._C._dispatch_has_kernel_for_dispatch_key  # pyright: ignore[reportPrivateUsage] # the only way to ask
     return ask(overload.name(), key.name)
 
 
 def _kind(value: Any) -> Any:
-    """A description of an argument without its extents: equal for the layers of one kind."""
+    """Returns a description of an argument without its extents: equal for the layers of one kind."""
     if isinstance(value, fx.Node):
         value = value.meta.get("val")
     if isinstance(value, torch.Tensor):
@@ -219,12 +219,12 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def shares_memory(a: Any, b: Any) -> bool:
-    """Whether a tensor of `a` and a tensor of `b` lie in the same memory."""
+    """Returns whether a tensor of `a` and a tensor of `b` lie in the same memory."""
     return not {_memory(item) for item in _tensors(a)}.isdisjoint(_memory(item) for item in _tensors(b))
 
 
 def _are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors have one dtype, and one shape whatever the run decides."""
+    """Returns whether two tensors have one dtype, and one shape whatever the run decides."""
     return a.dtype == b.dtype and a.dim() == b.dim() and all(statically_known_true(x == y) for x, y in zip(a.shape, b.shape, strict=True))
 
 
@@ -251,7 +251,7 @@ class Writes:
 
 
 def analyze_writes(program: FlatProgram) -> Writes:
-    """The variable behind each node of the program, and the writes for which that is not enough."""
+    """Returns the variable behind each node of the program, and the writes for which that is not enough."""
     if not any(_writes(step) for step in program.steps):
         nodes = (*program.placeholders, *(step.node for step in program.steps))
         return Writes({node: Variable() for node in nodes}, (), ())

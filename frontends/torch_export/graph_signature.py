@@ -21,22 +21,22 @@ STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
 def is_constant(value: Any) -> bool:
-    """Whether an input or output may be this value without being a tensor."""
+    """Returns whether an input or output may be this value without being a tensor."""
     return value is None or (isinstance(value, bool | int | float | str) and not is_large(value))
 
 
 def is_large(value: Any) -> bool:
-    """Whether a value is an integer that programs cannot hold."""
+    """Returns whether a value is an integer that programs cannot hold."""
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def constant_leaf(name: str, value: Any) -> Leaf:
-    """The leaf for a value that the program was specialised to."""
+    """Returns the leaf for a value that the program was specialised to."""
     return Leaf(name, is_tensor=False, value=cast(Constant, value))
 
 
 def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
-    """The name of each leaf: the keys on its path (`logits`, `states.0`).
+    """Returns the name of each leaf: the keys on its path (`logits`, `states.0`).
 
     A path of positions alone follows `stem`: `output_0`; a lone leaf is `stem`.
     """
@@ -51,7 +51,7 @@ def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
 
 
 def example_arrays(program: ExportedProgram) -> dict[str, Array]:
-    """The tensors among the example inputs that a program was exported with, by the names of the inputs; none where they do not fit it."""
+    """Returns the tensors among a program's example inputs, by input name; none where the examples do not fit the program."""
     spec = program.call_spec.in_spec
     if program.example_inputs is None or spec is None:
         return {}
@@ -93,7 +93,7 @@ class TreeSpecs:
     outputs: pytree.TreeSpec | None
 
     def attributes(self) -> dict[str, StringAttr]:
-        """The serialised specs. A type that PyTorch cannot serialise leaves its side out: its leaves stay a flat list."""
+        """Returns the serialised specs. A type that PyTorch cannot serialise leaves its side out: its leaves stay a flat list."""
         found: dict[str, StringAttr] = {}
         for key, spec in ((IN_SPEC, self.inputs), (OUT_SPEC, self.outputs)):
             if spec is None:

@@ -48,7 +48,7 @@ POISON = _Poison()
 
 
 def is_poisoned(value: Any) -> bool:
-    """Whether a value could not be imported, or one in a list of values."""
+    """Returns whether a value could not be imported, or one in a list of values."""
     if isinstance(value, list):
         return any(is_poisoned(item) for item in cast("list[Any]", value))
     return value is POISON

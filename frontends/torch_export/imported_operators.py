@@ -47,7 +47,7 @@ class UnsupportedError(Exception):
 
 @cached_over_rows
 def operator_class(overload: Overload) -> type[SchemaOp] | None:
-    """The class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
+    """Returns the class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
     namespace, base = qualified(overload)
     suffix = schema_of(overload).overload_name
     return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
@@ -55,7 +55,7 @@ def operator_class(overload: Overload) -> type[SchemaOp] | None:
 
 @cached_over_rows
 def out_class(overload: Overload) -> type[SchemaOp] | None:
-    """The class of what an operator writes to its outs, whose name follows ATen's rule: `linear` of `linear.out`, `x.y` of `x.y_out`."""
+    """Returns the class of an out-variant's functional form, by ATen's rule for names: `linear` of `linear.out`, `x.y` of `x.y_out`."""
     namespace, base = qualified(overload)
     suffix = schema_of(overload).overload_name.removesuffix("out").removesuffix("_")
     return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
@@ -78,7 +78,7 @@ def _row_of(namespace: str, name: str) -> type[SchemaOp] | None:
 
 @cache
 def functional_class(overload: Overload) -> type[SchemaOp] | None:
-    """The class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`, or as `normal_functional`."""
+    """Returns the class of an in-place operator's functional form: `relu` for `relu_`, `__and__` for `__iand__`, `normal_functional`."""
     base, suffix = qualified(overload)[1], schema_of(overload).overload_name
     kinds = [argument.type.plain for argument in parse_schema(str(schema_of(overload))).arguments]
     name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
@@ -90,19 +90,19 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
 
 
 def class_of(overload: Overload) -> type[SchemaOp] | None:
-    """The class of what an operator computes: of its functional sibling if it writes."""
+    """Returns the class of what an operator computes: of its functional sibling if it writes."""
     return functional_class(overload) if mutated_arguments(overload) and overload.namespace == "aten" else operator_class(overload)
 
 
 def functional_overload(cls: type[SchemaOp]) -> Overload:
-    """The PyTorch operator of a class."""
+    """Returns the PyTorch operator of a class."""
     packet = getattr(getattr(torch.ops, cls.schema.namespace), cls.schema.base)
     return getattr(packet, cls.schema.overload or "default")
 
 
 @cache
 def overloads(base: str) -> tuple[Schema, ...]:
-    """The schemas of an operator of ATen, by its base name."""
+    """Returns the schemas of an operator of ATen, by its base name."""
     return tuple(parse_schema(line) for line in schema_table().get(base, ()))
 
 
@@ -111,7 +111,7 @@ def _is_number(value: Any) -> bool:
 
 
 def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaOp] | None:
-    """The overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
+    """Returns the overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
     wanted = {
         argument.name: replace(argument.type.plain, base="Scalar" if argument.name in numbers else argument.type.base)
         for argument in cls.schema.arguments
@@ -123,7 +123,7 @@ def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaO
 
 
 def build(cls: type[SchemaOp], given: Mapping[str, Any], result_types: Sequence[Tensor], insert: Insert) -> SchemaOp:
-    """The operation of class `cls` for arguments by schema name: SSA values, numbers, dtypes and so on.
+    """Returns the operation of class `cls` for arguments by schema name: SSA values, numbers, dtypes and so on.
 
     A number where the schema wants a tensor selects the operator's Scalar overload, or becomes a 0-d `aten.full`, which is given to
     `insert`.
@@ -162,7 +162,7 @@ def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], i
 
 
 def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Insert) -> SSAValue:
-    """A complex number as a tensor without dimensions, of the type of the result where that is complex."""
+    """Returns a complex number as a tensor without dimensions, of the type of the result where that is complex."""
     element = next((element_of(kind) for kind in result_types if is_complex(element_of(kind))), c64)
     parts = [_full(number, part_of(element)) for number in (value.real, value.imag)]
     kind = find_op("aten.complex")
@@ -174,7 +174,7 @@ def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Inse
 
 
 def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:
-    """The type in which a number joins an operator: that of a tensor beside it when it can hold it, as in type promotion."""
+    """Returns the type in which a number joins an operator: that of a tensor beside it when it can hold it, as in type promotion."""
     natural = scalar_element(value)
     beside = [*result_types, *(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue))]
     wide = [element_of(kind) for kind in beside if dtype_of(element_of(kind)).category >= dtype_of(natural).category]
@@ -189,7 +189,7 @@ def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
 
 
 def _attribute(argument: SchemaArgument, value: Any) -> Any:
-    """The value of a non-tensor argument as the constructor takes it."""
+    """Returns the value of a non-tensor argument as the constructor takes it."""
     if argument.type.base == "Device":
         # Programs have one memory: where PyTorch computed means nothing.
         return None if argument.may_be_absent else "cpu"
@@ -218,7 +218,7 @@ def _attribute(argument: SchemaArgument, value: Any) -> Any:
 
 
 def functional_type(step: Step, op: SchemaOp) -> Tensor:
-    """The result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
+    """Returns the result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
     cls, kept = type(op), tensor_type(op.result)
     if cls.has("infer"):
         return cls.infer_types(op.operands, op.properties)[0]

@@ -69,7 +69,7 @@ def import_program(
     name: str = "forward",
     recorded: dict[str, ExportedProgram] | None = None,
 ) -> ModuleOp:
-    """The `aten` module of an exported program, or of several that become the methods of one module.
+    """Returns the `aten` module of an exported program, or of several that become the methods of one module.
 
     The context keeps views of weights and example inputs, which must stay unchanged. Programs share a global if it is one tensor in both.
 
@@ -135,7 +135,7 @@ class _Method:
 
     @staticmethod
     def _functionalize(program: ExportedProgram) -> ExportedProgram | None:
-        """The program without in-place operators, as PyTorch makes it while it keeps composite operators; None when it cannot."""
+        """Returns the program without in-place operators, as PyTorch makes it while it keeps composite operators; None when it cannot."""
         try:
             with warnings.catch_warnings():
                 # PyTorch copies its own tree specs in a way that it deprecates.
@@ -169,7 +169,7 @@ class _Method:
             self.states[node] = state
 
     def _writers(self) -> dict[Variable, fx.Node]:
-        """The first call that writes each variable that is written."""
+        """Returns the first call that writes each variable that is written."""
         found: dict[Variable, fx.Node] = {}
         for step in self.flat.steps:
             if step.overload is None or only_metadata(step.overload):
@@ -187,7 +187,7 @@ class _Method:
     # Emission
 
     def emit(self) -> FuncOp:
-        """The function; problems are collected."""
+        """Returns the function; problems are collected."""
         inputs = self._emit_inputs()
         sizes = dynamic_sizes(self.program, self.symbols) if self.conditions else {}
         for condition in self.conditions:
@@ -332,7 +332,7 @@ class _Method:
         return insert
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
-        """The value in the element type that an in-place operator keeps, or of the sizes that PyTorch knows."""
+        """Returns the value in the element type that an in-place operator keeps, or of the sizes that PyTorch knows."""
         convert = find_op("aten._to_copy")
         assert convert is not None
         op = convert(value, dtype=element_of(kind), result_types=[kind])
@@ -406,7 +406,7 @@ class _Method:
         return [self._standing_in(item) for item in flat.outputs]
 
     def _class(self, step: Step, why: str | None) -> type[SchemaOp]:
-        """The class of what a call computes; `why` its decomposition does not apply, if there is one. Raises UnsupportedError."""
+        """Returns the class of what a call computes; `why` its decomposition does not apply, if there is one. Raises UnsupportedError."""
         overload = step.overload
         if overload is None:
             raise UnsupportedError("it is a Python function that has no form in the IR")
@@ -419,7 +419,7 @@ class _Method:
         return cls
 
     def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
-        """The arguments by the names of the class's schema; None when one of them could not be imported."""
+        """Returns the arguments by the names of the class's schema; None when one of them could not be imported."""
         given: dict[str, Any] = {}
         for index, own in enumerate(cls.schema.arguments):
             value = self._resolve(argument(step, index))
@@ -433,7 +433,7 @@ class _Method:
         return given
 
     def _in_storage(self, step: Step) -> dict[str, Any]:
-        """The operand and the offset with which `as_strided`, of the elements in row-major order, reads what PyTorch reads."""
+        """Returns the operand and the offset with which `as_strided`, of the elements in row-major order, reads what PyTorch reads."""
         storage = self.storages.find(step)
         offset = argument(step, 3)
         offset = step.args[0].meta["val"].storage_offset() if offset is None else offset
@@ -493,7 +493,7 @@ _ALIASED = (
 
 
 def _undecomposed(reasons: Sequence[str]) -> str | None:
-    """Why PyTorch's decomposition does not apply, in the words of errors."""
+    """Returns why PyTorch's decomposition does not apply, in the words of errors."""
     return f"it has no row, and PyTorch's decomposition does not apply here: {reasons[0]}" if reasons else None
 
 

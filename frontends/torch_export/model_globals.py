@@ -40,7 +40,7 @@ class Globals:
     _states: dict[tuple[Any, ...], GlobalState] = field(default_factory=dict[tuple[Any, ...], GlobalState])
 
     def find(self, key: str, value: torch.Tensor, *, is_named: bool = False) -> GlobalState:
-        """The global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
+        """Returns the global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
         if cast(Any, torch)._C._functorch.is_functorch_wrapped_tensor(value):
             raise TypeError(
                 "it is a value inside of torch.func.grad or a transform like it, which PyTorch's export took for a constant; "
@@ -88,7 +88,7 @@ class Globals:
                 first[key] = first[tuple(memory)] = state
 
     def ops(self) -> list[Operation]:
-        """The globals that some method uses."""
+        """Returns the globals that some method uses."""
         found: list[Operation] = []
         for state in self._states.values():
             if state.is_used:
@@ -99,7 +99,7 @@ class Globals:
 
 
 def _are_equal(one: GlobalState, other: GlobalState) -> bool:
-    """Whether two globals hold the same bytes: what is not a number equals itself."""
+    """Returns whether two globals hold the same bytes: what is not a number equals itself."""
     if one.type != other.type:
         return False
     first, second = (array_of(state.tensor).reshape(-1).view("uint8") for state in (one, other))

@@ -31,14 +31,14 @@ _ANCESTORS = 16
 
 @cache
 def _frames(stack_trace: str) -> list[tuple[str, int]]:
-    """The frames of a stack trace as file and line, the outermost first, without those that are not of a model."""
+    """Returns the frames of a stack trace as file and line, the outermost first, without those that are not of a model."""
     found = ((match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace))
     return [frame for frame in found if not frame[0].startswith(_TRACING)]
 
 
 @cache
 def _user_frame(stack_trace: str) -> tuple[str, int] | None:
-    """The innermost frame that is not in PyTorch itself; else the innermost one, as `torch/nn/modules/linear.py`, wherever PyTorch is."""
+    """Returns the innermost frame outside PyTorch; else the innermost one, its file as `torch/nn/modules/linear.py`."""
     frames = _frames(stack_trace)
     for frame in reversed(frames):
         if not frame[0].startswith(_TORCH):
@@ -47,7 +47,7 @@ def _user_frame(stack_trace: str) -> tuple[str, int] | None:
 
 
 def _frame_of(node: fx.Node) -> tuple[str, int] | None:
-    """The user's line of a call; where only tracing makes it, as an assertion, the line of the nearest operand that has one."""
+    """Returns the user's line of a call; where only tracing makes it, as an assertion, the line of the nearest operand that has one."""
     known = [node]
     for item in known:  # which grows
         trace = item.meta.get("stack_trace")
@@ -59,7 +59,7 @@ def _frame_of(node: fx.Node) -> tuple[str, int] | None:
 
 
 def module_path(node: fx.Node) -> str:
-    """The path of the innermost module (`layers.0.attention`); empty for the model itself."""
+    """Returns the path of the innermost module (`layers.0.attention`); empty for the model itself."""
     stack = node.meta.get("nn_module_stack")
     if not stack:
         return ""
@@ -75,12 +75,12 @@ def _location(path: str, frame: tuple[str, int] | None) -> NameLoc:
 
 
 def location(node: fx.Node, method: str) -> LocationAttr:
-    """`loc("layers.0.attention"("model.py":12:0))`; with the debug handle, if any. The model itself has the method's name."""
+    """Returns `loc("layers.0.attention"("model.py":12:0))`; with the debug handle, if any. The model itself has the method's name."""
     return with_handle(_location(module_path(node) or method, _frame_of(node)), node.meta.get(DEBUG_HANDLE))
 
 
 def value_name(name: str, handle: int | None = None) -> str | None:
-    """The name of a value, from that of a node or a weight, with the debug handle of a call; None if IR cannot have such names."""
+    """Returns the name of a value, from that of a node or a weight, with the debug handle of a call; None if IR cannot have such names."""
     name = name_with_handle(name.replace(".", "_"), handle)
     return name if SSAValue.is_valid_name(name) else None
 
@@ -95,7 +95,7 @@ def number_calls(program: ExportedProgram) -> ExportedProgram:
 
 
 def input_location(node: fx.Node, name: str) -> NameLoc:
-    """`loc("mask"("model.py":31:0))`: the input's name, and the first line of the model's own `forward` that uses it."""
+    """Returns `loc("mask"("model.py":31:0))`: the input's name, and the first line of the model's own `forward` that uses it."""
     for user in node.users:
         trace = user.meta.get("stack_trace")
         outer = [frame for frame in _frames(trace) if not frame[0].startswith(_TORCH)] if trace else []
@@ -105,6 +105,6 @@ def input_location(node: fx.Node, name: str) -> NameLoc:
 
 
 def place(node: fx.Node) -> str:
-    """The same for people: `layers.0.attention, model.py:12`."""
+    """Returns the same for people: `layers.0.attention, model.py:12`."""
     frame = _frame_of(node)
     return ", ".join(part for part in (module_path(node), f"{frame[0]}:{frame[1]}" if frame else "") if part)

@@ -54,7 +54,7 @@ class Storages:
         self._steps.update((step.node, step) for step in program.steps)
 
     def find(self, step: Step) -> Storage:
-        """The tensor whose elements are the memory of the first operand of `step`. Raises UnsupportedError when the program has none."""
+        """Returns the tensor that owns the memory of the first operand of `step`. Raises UnsupportedError when the program has none."""
         base: fx.Node = step.args[0]
         while base in self._steps and (viewed := self._viewed(self._steps[base])) is not None:
             base = viewed
@@ -66,7 +66,7 @@ class Storages:
         return Storage(base, order, value.numel())
 
     def _viewed(self, step: Step) -> fx.Node | None:
-        """The operand whose memory the step's result shares."""
+        """Returns the operand whose memory the step's result shares."""
         if step.is_getitem:
             return self._viewed(self._steps[step.args[0]])
         if step.overload is None:

@@ -55,14 +55,14 @@ def refuse_inexpressible(value: Any) -> None:
 
 
 def described(value: Any) -> str:
-    """What a value that has no form is, in words."""
+    """Returns what a value that has no form is, in words."""
     if isinstance(value, Inexpressible):
         return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
     return f"{value}, which does not fit in 64 bits," if is_large(value) else f"a {type(value).__name__}"
 
 
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
-    """The value of a step that computes with numbers: an int, an extent, a number that data decides, or Inexpressible.
+    """Returns the value of a step that computes with numbers: an int, an extent, a number that data decides, or Inexpressible.
 
     Operations go to `insert`.
 
@@ -106,14 +106,14 @@ def _import_item(name: str, value: Any, operand: SSAValue, symbols: Symbols, ins
 
 
 def _known_truth(value: Any) -> bool | None:
-    """What PyTorch knows a truth value to be."""
+    """Returns what PyTorch knows a truth value to be."""
     if isinstance(value, bool):
         return value
     return {sympy.true: True, sympy.false: False}.get(value.node.expr)
 
 
 def _define(name: str, value: Any, source: SSAValue, symbols: Symbols, insert: Insert) -> int:
-    """The integer in a value, which PyTorch calls `value`: a symbol, or what PyTorch knows it to be, after a check. Raises TypeError."""
+    """Returns the size in `source`, as a symbol or as the extent that PyTorch knows it to equal, which is asserted. Raises TypeError."""
     own, known = symbols.integer(value, name)
     insert(DefineSymbolOp(source, own))
     if own is not known:
@@ -146,7 +146,7 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
 
 
 def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert, name: str = "n") -> Any:
-    """The tensor or number that a value holds, which PyTorch calls `value`; defines the symbol of an integer. Raises TypeError."""
+    """Returns the tensor or number that a value holds, which PyTorch calls `value`; defines the symbol of an integer. Raises TypeError."""
     if not isinstance(value, torch.SymInt):
         return Number(item) if isinstance(value, torch.SymFloat | torch.SymBool | float | bool) else item
     return _define(name, value, item, symbols, insert)

@@ -27,7 +27,7 @@ MEMORY_FORMATS = {
 
 
 def element_type(dtype: torch.dtype) -> ElementType:
-    """The element type of a dtype. Raises TypeError for quantized and other dtypes that programs cannot hold."""
+    """Returns the element type of a dtype. Raises TypeError for quantized and other dtypes that programs cannot hold."""
     row = from_torch_name(str(dtype))
     if row is None:
         raise TypeError(f"tensors of {dtype} are not supported")
@@ -35,7 +35,7 @@ def element_type(dtype: torch.dtype) -> ElementType:
 
 
 def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layout: bool = False) -> Tensor:
-    """The type of a (fake) tensor.
+    """Returns the type of a (fake) tensor.
 
     Args:
         value: the tensor; only its shape, dtype and strides matter.
@@ -55,7 +55,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
 
 
 def dense_order(value: torch.Tensor) -> tuple[int, ...] | None:
-    """The dimensions from the outermost to the innermost in memory; None where elements overlap or leave gaps."""
+    """Returns the dimensions from the outermost to the innermost in memory; None where elements overlap or leave gaps."""
     if value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last):
         return CHANNELS_LAST  # strides of dimensions of size 1 may say otherwise, and mean nothing
     order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
@@ -63,12 +63,12 @@ def dense_order(value: torch.Tensor) -> tuple[int, ...] | None:
 
 
 def is_fake(value: torch.Tensor) -> bool:
-    """Whether a tensor has no data, only a shape and a dtype."""
+    """Returns whether a tensor has no data, only a shape and a dtype."""
     return value.is_meta or isinstance(value, FakeTensor)
 
 
 def array_of(value: torch.Tensor) -> Array:
-    """A view of a tensor as numpy sees it, whose dtype may be one of `ml_dtypes`. Raises TypeError for tensors without a type here."""
+    """Returns a numpy view of a tensor, with a dtype of `ml_dtypes` if need be. Raises TypeError for tensors without a type here."""
     kind = tensor_type_of(value)
     dense = value.detach().cpu().resolve_conj().contiguous()
     bytes_ = cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
@@ -85,7 +85,7 @@ class Weights:
         self._kept: list[torch.Tensor] = []
 
     def add(self, key: str, value: torch.Tensor) -> BlobAttr:
-        """The blob of a tensor's elements in row-major order. The store keeps a view: the tensor must not change from now on."""
+        """Returns the blob of a tensor's elements in row-major order. The store keeps a view: the tensor must not change from now on."""
         identity = self.identity(value)
         blob = self._known.get(identity)
         if blob is None:

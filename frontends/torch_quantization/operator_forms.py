@@ -36,19 +36,19 @@ _KEEPING = (*CLAMPS, "max_pool2d", "upsample_nearest2d.vec", "clone", "dropout")
 
 
 def overload_of(node: fx.Node) -> Overload | None:
-    """The operator that a node calls, if it calls one."""
+    """Returns the operator that a node calls, if it calls one."""
     target = node.target
     return cast(Overload, target) if isinstance(target, OpOverload) else None
 
 
 def operator_name(node: fx.Node) -> str | None:
-    """The name of the operator of ATen that a node calls, `add.Tensor`, `linear`; None for other nodes."""
+    """Returns the name of the operator of ATen that a node calls, `add.Tensor`, `linear`; None for other nodes."""
     overload = overload_of(node)
     return None if overload is None or overload.namespace != "aten" else str(overload).removeprefix("aten.").removesuffix(".default")
 
 
 def keeps_numbers(node: fx.Node) -> bool:
-    """Whether each element that a node computes is one of its only operand, or a bound."""
+    """Returns whether each element that a node computes is one of its only operand, or a bound."""
     name, overload = operator_name(node), overload_of(node)
     if overload is None or name is None or len(node.all_input_nodes) != 1:
         return False
@@ -59,14 +59,14 @@ def keeps_numbers(node: fx.Node) -> bool:
 
 
 def is_function(node: fx.Node) -> bool:
-    """Whether each element that a node computes follows from that of its only operand: a table of 256 results computes it."""
+    """Returns whether each element that a node computes follows from that of its only operand: a table of 256 results computes it."""
     overload = overload_of(node)
     cls = None if overload is None else class_of(overload)
     return cls is not None and cls.elementwise and len(node.all_input_nodes) == 1
 
 
 def weight_of(node: fx.Node) -> fx.Node:
-    """The weight of one of LAYERS."""
+    """Returns the weight of one of LAYERS."""
     weight = node.args[0 if operator_name(node) == "embedding" else 1]
     assert isinstance(weight, fx.Node)
     return weight

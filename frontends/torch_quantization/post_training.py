@@ -117,7 +117,7 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """The program, of which torchao copies values, without operators that write to them."""
+    """Returns the program, of which torchao copies values, without operators that write to them."""
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):
@@ -138,7 +138,7 @@ def _remove_unused(graph: fx.GraphModule) -> None:
 
 
 def _dynamic_shapes(program: ExportedProgram) -> Any:
-    """What `torch.export` takes to export a program again with the dynamic sizes that it has; None if it has none."""
+    """Returns what `torch.export` takes to export a program again with the dynamic sizes that it has; None if it has none."""
     known: dict[str, Any] = {}
 
     def sizes(value: Any) -> dict[int, Any] | None:

@@ -48,7 +48,7 @@ class QuantizationReport:
     """The size of all weights."""
 
     def data(self) -> dict[str, Any]:
-        """The report for JSON, which has no infinite number: null stands for it."""
+        """Returns the report for JSON, which has no infinite number: null stands for it."""
         found = asdict(self)
         for item in (found, *found["operators"]):
             item["snr"] = item["snr"] if math.isfinite(item["snr"]) else None
@@ -82,7 +82,7 @@ class _Noise:
 
 
 def run_graph(graph: fx.GraphModule, leaves: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
-    """What each node of a graph computes from the leaves of the arguments, by its name, and the leaves of its outputs."""
+    """Returns what each node of a graph computes from the leaves of the arguments, by its name, and the leaves of its outputs."""
     interpreter = fx.Interpreter(graph, garbage_collect_values=False)
     outputs = interpreter.run(*leaves, enable_io_processing=False)
     return {node.name: value for node, value in interpreter.env.items()}, pytree.tree_leaves(outputs)
@@ -122,7 +122,7 @@ def compare(
 
 
 def _as_used(node: fx.Node) -> str:
-    """The name of the node that computes what users of `node` see: where it is quantized, the floats that its integers stand for."""
+    """Returns the name of the node whose value users of `node` see: if it is quantized, that of its dequantized form."""
     users = [*node.users]
     if len(users) == 1 and str(users[0].target).startswith("quantized_decomposed.quantize"):
         return next(iter(users[0].users)).name
@@ -130,7 +130,7 @@ def _as_used(node: fx.Node) -> str:
 
 
 def _weights(node: fx.Node) -> Iterator[torch.Tensor]:
-    """The tensors of the model that a node reads, or that an operand is dequantized from."""
+    """Yields the tensors of the model that a node reads, or that an operand is dequantized from."""
     for item in node.all_input_nodes:
         if item.op == "get_attr":
             if isinstance(tensor := _attribute(item), torch.Tensor):
@@ -147,7 +147,7 @@ def _attribute(node: fx.Node) -> object:
 
 
 def _state(graph: fx.GraphModule) -> Iterator[torch.Tensor]:
-    """Each weight once."""
+    """Returns each weight once."""
     found = {
         id(tensor): tensor for node in graph.graph.nodes if node.op == "get_attr" and isinstance(tensor := _attribute(node), torch.Tensor)
     }

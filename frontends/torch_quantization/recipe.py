@@ -31,7 +31,7 @@ class Recipe:
                 raise RecipeError(f"there is no recipe {scheme!r}; there are {', '.join(SCHEMES)}{did_you_mean(str(scheme), SCHEMES)}")
 
     def scheme_of(self, names: Set[str]) -> tuple[Scheme, str | None]:
-        """The scheme of an operator with these names, and the override that says so, if one does."""
+        """Returns the scheme of an operator with these names, and the override that says so, if one does."""
         text = next((text for text in reversed([*self.overrides]) if text in names), None)
         return (self.scheme, None) if text is None else (self.overrides[text], text)
 

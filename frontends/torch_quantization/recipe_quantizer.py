@@ -175,7 +175,7 @@ def check_trains_not(graph: fx.Graph) -> None:
 
 
 def names_of(node: fx.Node) -> set[str]:
-    """What stands for an operator: its names, the paths of its module and of those around it."""
+    """Returns what stands for an operator: its names, the paths of its module and of those around it."""
     parts = module_path(node).split(".")
     found = {".".join(parts[:count]) for count in range(1, len(parts) + 1)} - {""}
     if (overload := overload_of(node)) is not None:

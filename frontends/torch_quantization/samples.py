@@ -34,7 +34,7 @@ class _Input:
         return f"[{', '.join(map(str, self.value.shape))}]"
 
     def check(self, given: Any, label: str) -> torch.Tensor:
-        """The tensor that is given. Raises SamplesError."""
+        """Returns the tensor that is given. Raises SamplesError."""
         try:
             tensor = torch.as_tensor(given)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -46,7 +46,7 @@ class _Input:
         return tensor
 
     def takes(self, shape: Sequence[int]) -> bool:
-        """Whether a sample has the sizes of the input; a dynamic one may be any."""
+        """Returns whether a sample has the sizes of the input; a dynamic one may be any."""
         own = self.value.shape
         return len(shape) == len(own) and all(
             isinstance(size, torch.SymInt) or size == given for size, given in zip(own, shape, strict=True)
@@ -58,7 +58,7 @@ def _name(tensor: torch.Tensor) -> str:
 
 
 def arguments_of(program: ExportedProgram, samples: Samples | None) -> list[list[Any]]:
-    """The leaves of all arguments, for each sample; the example inputs of the program if there are no samples.
+    """Returns the leaves of all arguments, for each sample; the example inputs of the program if there are no samples.
 
     Raises:
         SamplesError: they do not fit the program, or hold a NaN or infinite number.

@@ -35,7 +35,7 @@ class KernelCall:
     arguments: Mapping[str, Any]
 
     def argument(self, name: str) -> Any:
-        """One argument."""
+        """Returns one argument."""
         return self.arguments[name]
 
 
@@ -47,7 +47,7 @@ class CountsFlops(Protocol):
     """An operator, such as one of a backend, that counts its own floating-point operations."""
 
     def flops(self) -> int:
-        """Its floating-point operations at the greatest sizes. Raises TypeError where a size has no bound."""
+        """Returns its floating-point operations at the greatest sizes. Raises TypeError where a size has no bound."""
         ...
 
 
@@ -96,7 +96,7 @@ _LOOKUPS = ("embedding", "gather", "index.Tensor", "index_select")
 
 
 def flops(op: Computation) -> int | None:
-    """The floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
+    """Returns the floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
 
     Operators other than products have one per element of the largest tensor; those that only move elements none. None where a size has
         no bound.
@@ -112,7 +112,7 @@ def flops(op: Computation) -> int | None:
 
 
 def traffic(op: Computation) -> int | None:
-    """The bytes that an operator reads and writes, at the greatest sizes. None where a size has no bound."""
+    """Returns the bytes that an operator reads and writes, at the greatest sizes. None where a size has no bound."""
     try:
         return sum(map(_size, _tensors(op))) - untouched(op)
     except TypeError:
@@ -120,7 +120,7 @@ def traffic(op: Computation) -> int | None:
 
 
 def untouched(op: Computation) -> int:
-    """The bytes of its first tensor that an operator does not read: one that only moves elements reads those that it gives.
+    """Returns the bytes of its first tensor that an operator does not read: one that only moves elements reads those that it gives.
 
     Raises TypeError where a size has no bound.
     """

@@ -23,7 +23,7 @@ class Fact(Protocol):
     """An element of a join semilattice. Equal facts compare equal."""
 
     def join(self, other: Self) -> Self:
-        """The least fact that holds wherever this or the other does."""
+        """Returns the least fact that holds wherever this or the other does."""
         ...
 
 
@@ -41,11 +41,11 @@ class _Analysis(ABC, Generic[FactT]):
         """Returns the least fact, with which every value starts."""
 
     def widen(self, before: FactT, after: FactT) -> FactT:
-        """A fact that covers `after` and ends a chain of ever greater facts, as of a counter in a loop; `after` where chains are short."""
+        """Returns a fact that covers `after` and ends a chain of ever greater facts, as of a counter; `after` if chains are short."""
         return after
 
     def run(self, root: Operation) -> Facts[FactT]:
-        """The facts about all values inside `root`."""
+        """Returns the facts about all values inside `root`."""
         with analysis(type(self).__name__, root):
             return self._solve(root)
 
@@ -61,7 +61,7 @@ class Facts(Generic[FactT]):
         self._bottom = bottom
 
     def __getitem__(self, value: SSAValue) -> FactT:
-        """The fact about a value; bottom for one that nothing reaches."""
+        """Returns the fact about a value; bottom for one that nothing reaches."""
         return self._found.get(value, self._bottom)
 
 
@@ -120,11 +120,11 @@ class ForwardAnalysis(_Analysis[FactT]):
 
     @abstractmethod
     def entry(self, value: SSAValue) -> FactT:
-        """The fact about a value from outside: an argument of a function, or of a block of an unknown operation."""
+        """Returns the fact about a value from outside: an argument of a function, or of a block of an unknown operation."""
 
     @abstractmethod
     def transfer(self, op: Operation, operands: Sequence[FactT]) -> Sequence[FactT]:
-        """The facts about the results of `op`, one for each. Greater operands must not give smaller results."""
+        """Returns the facts about the results of `op`, one for each. Greater operands must not give smaller results."""
 
     def _solve(self, root: Operation) -> Facts[FactT]:
         flow = ValueFlow(root)
@@ -155,11 +155,11 @@ class BackwardAnalysis(_Analysis[FactT]):
 
     @abstractmethod
     def exit(self, op: Operation) -> Sequence[FactT]:
-        """The facts about the operands of `op` whatever happens to its results: those of a return or of an effect."""
+        """Returns the facts about the operands of `op` whatever happens to its results: those of a return or of an effect."""
 
     @abstractmethod
     def transfer(self, op: Operation, results: Sequence[FactT]) -> Sequence[FactT]:
-        """The facts about the operands of `op`, one for each, given those about its results."""
+        """Returns the facts about the operands of `op`, one for each, given those about its results."""
 
     def _solve(self, root: Operation) -> Facts[FactT]:
         flow = ValueFlow(root)

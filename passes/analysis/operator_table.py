@@ -117,7 +117,7 @@ def _values(op: SchemaOp, name: str) -> Iterator[Any]:
 
 
 def is_constant(value: object) -> bool:
-    """Whether an argument is known when a program is compiled: absent, or loaded from an immutable global."""
+    """Returns whether an argument is known when a program is compiled: absent, or loaded from an immutable global."""
     return value is None or (isinstance(value, OpResult) and isinstance(value.op, GlobalLoadConstantOp))
 
 
@@ -191,20 +191,20 @@ class OperatorTable:
     """The conditions on every operation that limits cannot express. They are checked before those of its rule."""
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
-        """Whether an operator that is not Core ATen is to stay whole until partitions are cut."""
+        """Returns whether an operator that is not Core ATen is to stay whole until partitions are cut."""
         return (rule := self.rules.get(kind.schema.name)) is not None and rule.whole
 
     def keeps_whole(self, op: SchemaOp) -> bool:
-        """Whether an operation of an earlier level is to stay whole until partitions are cut."""
+        """Returns whether an operation of an earlier level is to stay whole until partitions are cut."""
         return self.keeps(type(op)) and self.will_take(op)
 
     def will_take(self, op: SchemaOp) -> bool:
-        """Whether an operation of an earlier level is taken if it stays whole."""
+        """Returns whether an operation of an earlier level is taken if it stays whole."""
         rule = self.rules.get(op.schema.name)
         return rule is not None and self._why_not(op, rule) is None
 
     def why_not(self, op: Operation) -> str | None:
-        """Why an operation is not taken; None when it is."""
+        """Returns why an operation is not taken; None when it is."""
         if not isinstance(op, SchemaOp) or op.level() in ("aten", "core"):
             return "it is not an operator of the edge level"
         rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)

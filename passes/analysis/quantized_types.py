@@ -83,7 +83,7 @@ def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None
 
 
 def widens_weight(op: Operation) -> bool:
-    """Whether `op` makes floats or int32 of int8 for matrix products only: a dequantization whose scales come after the product."""
+    """Returns whether `op` makes floats or int32 of int8 for matrix products only: a dequantization whose scales come after the product."""
     if not isinstance(op, ToCopyOp) or element_of(op.operands[0]) != i8:
         return False
     if not is_float(element_of(op.results[0])) and element_of(op.results[0]) != i32:

@@ -27,11 +27,11 @@ class Range:
     high: float
 
     def join(self, other: Range) -> Range:
-        """The least range that covers both."""
+        """Returns the least range that covers both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def within(self, low: float, high: float) -> bool:
-        """Whether every number of the range lies between these."""
+        """Returns whether every number of the range lies between these."""
         return low <= self.low and self.high <= high
 
     @property
@@ -51,7 +51,7 @@ Rule: TypeAlias = Callable[[SchemaOp, Sequence[Range]], Range]
 
 
 def range_of_type(kind: Any) -> Range:
-    """The range of all elements that a type can hold."""
+    """Returns the range of all elements that a type can hold."""
     element = element_of(cast(Attribute, kind)) if isinstance(kind, TensorType) else kind
     if not isinstance(element, IntegerType):
         return EVERYTHING

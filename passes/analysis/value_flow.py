@@ -53,7 +53,7 @@ class ValueFlow:
         return found if found is not None and found.body.blocks else None
 
     def sees_all_calls(self, function: func.FuncOp) -> bool:
-        """Whether every call of a function is among the calls that are described."""
+        """Returns whether every call of a function is among the calls that are described."""
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
         return private and function is not self._root and function.sym_name.data not in self._named
 

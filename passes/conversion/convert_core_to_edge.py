@@ -107,7 +107,7 @@ def _write_scalars(op: SchemaOp, properties: dict[str, Attribute], element: Elem
 
 
 def _is_settled_by(value: SSAValue, target: Target) -> bool:
-    """Whether an input is a tensor in a layout that the target does not take, or a complex one, which only operators read."""
+    """Returns whether an input is a tensor in a layout that the target does not take, or a complex one, which only operators read."""
     if not isinstance(value.type, TensorType) or (target.takes_input(dim_order(value)) and not holds_complex(value)):
         return False
     return all(isinstance(use.operation, SchemaOp | ReturnOp) for use in value.uses)
@@ -129,7 +129,7 @@ def _settle_inputs(op: Operation, target: Target) -> None:
 
 
 def _why_illegal(op: Operation) -> str | None:
-    """Why an operator may not stay: for its level, or, where a row of another dialect made it, for the layouts that it reads."""
+    """Returns why an operator may not stay: for its level, or, where a row of another dialect made it, for the layouts that it reads."""
     assert isinstance(op, SchemaOp)
     if op.level() in _LEVELS:
         return _LEVELS[op.level()]

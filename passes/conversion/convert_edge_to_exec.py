@@ -183,7 +183,7 @@ class _Method:
         return values[: len(returned)]
 
     def state(self, op: GlobalLoadOp | GlobalStoreOp) -> SSAValue:
-        """The slot of the state that an operation reads or writes."""
+        """Returns the slot of the state that an operation reads or writes."""
         name = op.global_attr.string_value()
         kind = op.operands[0].type if isinstance(op, GlobalStoreOp) else op.result.type
         return self.builder.share(("state", name), lambda: StateOp(name, kind))
@@ -315,7 +315,7 @@ class _Method:
 
 
 def _jumps(block: Block, after: Block) -> Sequence[Block]:
-    """The blocks that the end of a block jumps to, when `after` is what comes next."""
+    """Returns the blocks that the end of a block jumps to, when `after` is what comes next."""
     match block.last_op:
         case cf.BranchOp():
             return [block.last_op.successor] if block.last_op.successor is not after else []
@@ -340,7 +340,7 @@ def _dimension_of_branch(dim: int) -> str:
 
 
 def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
-    """A slot of its own for a constant input or output: a caller may set it."""
+    """Returns a slot of its own for a constant input or output: a caller may set it."""
     match value:
         case None:
             return method.builder.slot(NoneOp())
@@ -355,7 +355,7 @@ def _leaf_slot(method: _Method, value: Constant) -> SSAValue:
 
 
 def convert_function(function: FuncOp, target: str, *, are_inputs_external: bool = False) -> tuple[MethodOp, list[IllegalOperation]]:
-    """The method that computes what `function` does, and the operations for which the target has no kernel.
+    """Returns the method that computes what `function` does, and the operations for which the target has no kernel.
 
     Raises:
         OperationError: the function returns at several places.

@@ -34,7 +34,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _plain(*values: SSAValue | None) -> bool:
-    """Returns whether the values are row-major f32 tensors; absent ones count."""
+    """Returns whether every value is a row-major f32 tensor or None."""
     present = [value for value in values if value is not None]
     return all(element_of(v) == f32 and is_row_major(v) for v in present)
 

@@ -29,7 +29,7 @@ class _Integers:
         self._places: dict[Operation, int] = {op: place for place, op in enumerate(method.slots)}
 
     def before(self, declaration: Operation, number: int) -> SSAValue:
-        """The slot of a number, which is declared before another slot."""
+        """Returns the slot of a number, which is declared before another slot."""
         place = self._places[declaration]
         op = self._slots.get(number)
         if op is not None and self._places[op] > place:

@@ -18,7 +18,7 @@ from flambeau.dialects.ml_program import GlobalLoadConstantOp
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
-    """The operations of a block that each of them but the terminator must follow.
+    """Returns the operations of a block that each of them but the terminator must follow.
 
     They give the values that it, or what is in its regions, reads; or they access state earlier.
     """
@@ -37,7 +37,7 @@ def dependencies(block: Block) -> dict[Operation, list[Operation]]:
 
 
 def group(block: Block, takes: Callable[[Operation], bool], least: int, most: int) -> list[list[Operation]]:
-    """The operations that go to a backend, in groups of `least` to `most`, each in the order of the block."""
+    """Returns the operations that go to a backend, in groups of `least` to `most`, each in the order of the block."""
     levels: dict[Operation, int] = {}
     parents: dict[Operation, Operation] = {}
 
@@ -83,7 +83,7 @@ def _is_of_constants(op: Operation) -> bool:
 
 
 def contracted_order(block: Block, groups: Sequence[Sequence[Operation]]) -> list[Operation | int]:
-    """An order in which each group (its index) can run at once; everything else stays as near to its place as that allows."""
+    """Returns an order in which each group (its index) can run at once; everything else stays as near to its place as that allows."""
     place = {op: index for index, op in enumerate(block.ops)}
     owner: dict[Operation, Operation | int] = {op: index for index, items in enumerate(groups) for op in items}
     priority: dict[Operation | int, int] = {index: place[items[-1]] for index, items in enumerate(groups)}
@@ -111,6 +111,6 @@ def contracted_order(block: Block, groups: Sequence[Sequence[Operation]]) -> lis
 
 
 def used_outside(items: Sequence[Operation]) -> list[SSAValue]:
-    """The results that something other than `items` uses."""
+    """Returns the results that something other than `items` uses."""
     inside = set(items)
     return [result for op in items for result in op.results if any(use.operation not in inside for use in result.uses)]

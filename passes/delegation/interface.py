@@ -128,7 +128,7 @@ class Backend:
     description: Description | None = None
 
     def missing(self) -> str | None:
-        """What must be installed before it can encode; None when all is."""
+        """Returns what must be installed before it can encode; None when all is."""
         absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
         return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here" if absent else None
 
@@ -154,7 +154,7 @@ def partition_module(
     build: Callable[..., Sequence[SSAValue]],
     constants: Sequence[GlobalOp] = (),
 ) -> ModuleOp:
-    """What a payload decodes into: its constants, and a partition with inputs of these types, whose results `build` makes of them.
+    """Returns what a payload decodes into: its constants, and a partition with inputs of these types, whose results `build` makes of them.
 
     Raises BackendError where operators do not fit together.
     """
@@ -177,7 +177,7 @@ ABSENT_ADVICE = "load its plug-in with --load-plugin; if there is none, export t
 
 @cache
 def _own_names() -> tuple[str, ...]:
-    """The built-in backends: the folders in `backends/`, none of which this room knows."""
+    """Returns the built-in backends: the folders in `backends/`, none of which this room knows."""
     folders = importlib.import_module("flambeau.backends").__path__
     return tuple(sorted(module.name for module in pkgutil.iter_modules(folders) if module.ispkg))
 
@@ -204,12 +204,12 @@ def register_backend(backend: Backend) -> None:
 
 
 def backend_names() -> tuple[str, ...]:
-    """The backends that exist: built in, or registered."""
+    """Returns the backends that exist: built in, or registered."""
     return tuple(sorted((*_own_names(), *_BACKENDS.items())))
 
 
 def find_backend(name: str) -> Backend:
-    """The backend that users call `name`. Raises BackendError that lists those that exist."""
+    """Returns the backend that users call `name`. Raises BackendError that lists those that exist."""
     if name in _own_names():
         return _own(name)
     found = _BACKENDS.find(name)
@@ -220,7 +220,7 @@ def find_backend(name: str) -> Backend:
 
 
 def find_identifier(identifier: str) -> Backend | None:
-    """The backend that programs call `identifier`; None when no installed one does."""
+    """Returns the backend that programs call `identifier`; None when no installed one does."""
     for _ in range(2):
         for name in backend_names():
             if (found := find_backend(name)).identifier == identifier:
@@ -257,7 +257,7 @@ class _Decoded:
         self.programs: dict[tuple[str, bytes, bool], tuple[list[tuple[int, ...]], FunctionProgram]] = {}
 
     def program(self, name: str, decode: _Decode, data: memoryview, is_open: bool) -> tuple[list[tuple[int, ...]], FunctionProgram]:
-        """The shapes of the inputs, and a module with the function `main`, whose sizes the run decides if it `is_open`."""
+        """Returns the shapes of the inputs, and a module with the function `main`, whose sizes the run decides if it `is_open`."""
         key = (name, bytes(data), is_open)
         if key not in self.programs:
             self.programs[key] = _decoded(decode, data, self.named_data, is_open)

@@ -40,7 +40,7 @@ class Choice:
         return table if isinstance(table, OperatorTable) else table(self.options)
 
     def specs(self) -> DictionaryAttr | None:
-        """The compile specs of its delegates: the options of its own that differ from their defaults."""
+        """Returns the compile specs of its delegates: the options of its own that differ from their defaults."""
         given = {field: getattr(self.options, field.field) for field in _own_fields(self.backend)}
         texts = {field.name: _text(value) for field, value in given.items() if value != field.default}
         return compile_specs({**texts}) if texts else None
@@ -52,7 +52,7 @@ _FORM = "a backend is a name, perhaps with options in braces, as in xnnpack{leas
 
 
 def find_choice(text: str) -> Choice:
-    """The backend of a text like `xnnpack{least=3}`. Raises BackendError, PipelineError, OptionError."""
+    """Returns the backend of a text like `xnnpack{least=3}`. Raises BackendError, PipelineError, OptionError."""
     match _elements(text):
         case (element,):
             return _choice(element.name, element.options)
@@ -61,7 +61,7 @@ def find_choice(text: str) -> Choice:
 
 
 def split_choices(*texts: str) -> tuple[str, ...]:
-    """The texts of the backends in `xnnpack{least=3},elementwise`, each known. Raises BackendError, PipelineError, OptionError."""
+    """Returns the texts of the backends in `xnnpack{least=3},elementwise`, each known. Raises BackendError, PipelineError, OptionError."""
     found: list[str] = []
     for text in texts:
         starts = [element.offset for element in _elements(text)]
@@ -80,19 +80,19 @@ def check_distinct(choices: Sequence[Choice]) -> None:
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
-    """The text of a backend, with more options."""
+    """Returns the text of a backend, with more options."""
     name, _, given = text.partition("{")
     inside = [*(f"{key}={value}" for key, value in options.items()), given.rpartition("}")[0]]
     return f"{name}{{{' '.join(filter(None, inside))}}}" if options else text
 
 
 def is_given(text: str, option: str) -> bool:
-    """Whether the text of a backend has an option."""
+    """Returns whether the text of a backend has an option."""
     return any(given.key == option for element in _elements(text) for given in element.options)
 
 
 def _elements(text: str) -> Sequence[Element]:
-    """The backends of a text, one or more. Raises BackendError."""
+    """Returns the backends of a text, one or more. Raises BackendError."""
     try:
         elements = parse(text).elements
     except PipelineError as error:
@@ -105,7 +105,7 @@ def _elements(text: str) -> Sequence[Element]:
 
 
 def choice_of(partition: PartitionOp) -> Choice:
-    """The backend of a partition, with the options that its compile specs say. Raises BackendError, OptionError."""
+    """Returns the backend of a partition, with the options that its compile specs say. Raises BackendError, OptionError."""
     backend = find_identifier(partition.backend.data)
     if backend is None:
         raise BackendError(unknown_identifier(partition.backend.data))
@@ -126,7 +126,7 @@ def _choice(name: str, given: Sequence[Option]) -> Choice:
 
 
 def _own_fields(backend: Backend) -> list[OptionField]:
-    """The options beside those of every backend."""
+    """Returns the options beside those of every backend."""
     return [field for field in option_fields(backend.options) if field.name not in GENERAL]
 
 

@@ -146,7 +146,7 @@ class PartitionPass(ModulePass):
     """Whether an operator stays: from Python only (`keeping`)."""
 
     def keeping(self, unless: Callable[[SchemaOp], bool] | None) -> PartitionPass:
-        """The same, but for the operators of which `unless` is true: they stay."""
+        """Returns the same, but for the operators of which `unless` is true: they stay."""
         new = replace(self)
         object.__setattr__(new, "unless", unless)  # a function cannot be written as an option
         return new

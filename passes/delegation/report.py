@@ -33,7 +33,7 @@ class ReportRow:
 
 
 def partition_report(module: ModuleOp, choices: Sequence[Choice], veto: Veto) -> list[ReportRow]:
-    """The rows of a module whose partitions are cut and not converted yet, most work first."""
+    """Returns the rows of a module whose partitions are cut and not converted yet, most work first."""
     rows: dict[tuple[str, str | None, str], ReportRow] = {}
     for op, backend, reason in _placed(module, choices, veto):
         row = rows.setdefault((op.name, backend, reason), ReportRow(op.name, backend, reason))

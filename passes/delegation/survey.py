@@ -59,18 +59,18 @@ def survey(module: ModuleOp, name: str) -> Survey:
 
 
 def why_left(op: Operation, choice: Choice, veto: Veto = no_veto) -> str:
-    """Why an operation is in no group."""
+    """Returns why an operation is in no group."""
     few = f"its group has fewer than {choice.options.least} operators, too few for a delegate"
     return veto(op) or choice.table.why_not(op) or few
 
 
 def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
-    """The functions of a module from which something can be taken: a declaration has no body."""
+    """Returns the functions of a module from which something can be taken: a declaration has no body."""
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
 
 
 def blocks_of(op: Operation) -> Iterator[Block]:
-    """The blocks in the regions of an operation, and those of control flow inside of them."""
+    """Yields the blocks in the regions of an operation, and those of control flow inside of them."""
     for region in op.regions:
         for block in region.blocks:
             yield block
@@ -80,6 +80,6 @@ def blocks_of(op: Operation) -> Iterator[Block]:
 
 
 def groups_for(block: Block, choice: Choice, veto: Veto = no_veto) -> list[list[Operation]]:
-    """The operations of a block that go to a backend, in groups that become one delegate each."""
+    """Returns the operations of a block that go to a backend, in groups that become one delegate each."""
     table = choice.table
     return group(block, lambda op: table.why_not(op) is None and veto(op) is None, choice.options.least, table.most)

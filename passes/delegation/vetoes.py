@@ -32,7 +32,7 @@ class Vetoes:
                 raise BackendError(f"no-delegate {text!r} keeps nothing: {what}{did_you_mean(text, names)}")
 
     def __call__(self, op: Operation) -> str | None:
-        """The reason."""
+        """Returns the reason."""
         if not isinstance(op, SchemaOp):
             return None
         if self._texts:

@@ -39,7 +39,7 @@ class PassError(ValueError):
 
     @staticmethod
     def of(step: PassStep, error: Exception) -> PassError:
-        """The error that a ValueError of a pass is: its words, and where in a plug-in it was raised, for it may be a bug there."""
+        """Returns the error that a ValueError of a pass is: its words, and where in a plug-in it was raised, for it may be a bug there."""
         text = str(error) or in_one_line(error)
         if _is_of_xdsl(step):
             text = " ".join(_SHOWN_IR.sub(r"\1", text).split())

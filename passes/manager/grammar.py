@@ -49,7 +49,7 @@ class Nested:
 
 
 def parse(text: str) -> Nested:
-    """The tree of a pipeline's text, anchored at the module. Raises PipelineError that points at the place."""
+    """Returns the tree of a pipeline's text, anchored at the module. Raises PipelineError that points at the place."""
     elements = _Parser(text).pipeline()
     if len(elements) == 1 and isinstance(only := elements[0], Nested) and only.anchor in (MODULE, ANY):
         return Nested(MODULE, only.elements, only.offset)
@@ -65,7 +65,7 @@ class _Parser:
         self._position = 0
 
     def pipeline(self) -> tuple[Nested | Element, ...]:
-        """The whole text."""
+        """Returns the whole text."""
         self._skip_space()
         return () if self._at_end() else self._elements("", 0)
 
@@ -92,7 +92,7 @@ class _Parser:
         return found
 
     def _elements(self, closing: str, depth: int) -> tuple[Nested | Element, ...]:
-        """At least one element, up to the closing parenthesis or the end."""
+        """Returns at least one element, up to the closing parenthesis or the end."""
         if depth > MAXIMUM_DEPTH:
             raise self._error("the pipelines are nested too deeply")
         items: list[Nested | Element] = []
@@ -162,6 +162,6 @@ class _Parser:
 
 
 def _mlir_opt(pipeline: str, offset: int) -> Option:
-    """The arguments of xDSL's `mlir-opt[cse,canonicalize]`."""
+    """Returns the arguments of xDSL's `mlir-opt[cse,canonicalize]`."""
     arguments = ("--mlir-print-op-generic", "--allow-unregistered-dialect", "-p", f"{MODULE}({pipeline})")
     return Option("arguments", tuple(Value(argument, offset, quoted=True) for argument in arguments), offset)

@@ -82,7 +82,7 @@ class Instrumentation:
         """Called once what a pass left was found valid; not after a failure."""
 
     def before_action(self, action: Action) -> bool:
-        """Whether an attempt to rewrite may happen."""
+        """Returns whether an attempt to rewrite may happen."""
         return True
 
     def after_action(self, action: Action, changed: bool) -> None:
@@ -110,7 +110,7 @@ class Instrumentations:
         return any(type(item).check_pass is not Instrumentation.check_pass for item in self.items)
 
     def before_action(self, action: Action) -> bool:
-        """Whether all allow it; each is asked as long as those before it do."""
+        """Returns whether all allow it; each is asked as long as those before it do."""
         for index, watcher in enumerate(self._watchers):
             if not watcher.before_action(action):
                 for earlier in reversed(self._watchers[:index]):

@@ -44,7 +44,7 @@ class PatternPass(OperationPass):
 
     @abstractmethod
     def patterns(self) -> Sequence[Pattern]:
-        """The patterns, in the order in which they are tried on an operation."""
+        """Returns the patterns, in the order in which they are tried on an operation."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Applies the patterns. Raises ValueError for anything else."""

@@ -81,7 +81,7 @@ class OptionField:
         return self.default is dataclasses.MISSING
 
     def default_text(self) -> str:
-        """The default as it would be written."""
+        """Returns the default as it would be written."""
         return value_text(self.default) if self.default not in (None, ()) else "none"
 
 
@@ -91,7 +91,7 @@ class _Mismatch(Exception):
 
 @cache
 def option_fields(kind: type[Any]) -> tuple[OptionField, ...]:
-    """The options of a dataclass, in order of declaration. Raises OptionError when a type is unknown in the class's module."""
+    """Returns the options of a dataclass, in order of declaration. Raises OptionError when a type is unknown in the class's module."""
     try:
         types = get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -110,7 +110,7 @@ def option_fields(kind: type[Any]) -> tuple[OptionField, ...]:
 
 
 def construct(kind: type[T], what: str, options: Sequence[Option]) -> T:
-    """An instance of a dataclass from options as written.
+    """Returns an instance of a dataclass from options as written.
 
     Args:
         kind: the class.
@@ -138,7 +138,7 @@ def construct(kind: type[T], what: str, options: Sequence[Option]) -> T:
 
 
 def options_text(item: ArgSpecConvertible) -> str:
-    """The options of an instance that differ from their defaults, as they stand in a pipeline: `{alignment=64}`, or nothing."""
+    """Returns the options of an instance that differ from their defaults, as they stand in a pipeline: `{alignment=64}`, or nothing."""
     parts: list[str] = []
     for field in option_fields(type(item)):
         value = getattr(item, field.field)
@@ -149,7 +149,7 @@ def options_text(item: ArgSpecConvertible) -> str:
 
 
 def type_words(type_: Any, *, many: bool = False) -> str:
-    """A type in words: `an integer`, `one of 'a', 'b'`, `a list of integers`."""
+    """Returns a type in words: `an integer`, `one of 'a', 'b'`, `a list of integers`."""
     members = [member for member in _members(type_) if member is not NoneType]
     if len(members) > 1:
         return " or ".join(type_words(member, many=many) for member in members)
@@ -165,7 +165,7 @@ def type_words(type_: Any, *, many: bool = False) -> str:
 
 
 def is_textual(type_: Any) -> bool:
-    """Whether values of a type can be written in a pipeline."""
+    """Returns whether values of a type can be written in a pipeline."""
     return all(
         _unannotated(member) in _WORDS
         or member is NoneType
@@ -191,7 +191,7 @@ def _unannotated(type_: Any) -> Any:
 
 
 def _members(type_: Any) -> tuple[Any, ...]:
-    """The types of a union, the first choice first."""
+    """Returns the types of a union, the first choice first."""
     if get_origin(type_) not in (Union, UnionType):
         return (type_,)
     parts = [member for part in get_args(type_) for member in _members(part)]
@@ -273,7 +273,7 @@ def _scalar(value: Value, type_: Any) -> Scalar:
 
 
 def value_text(value: Any) -> str:
-    """A value as it stands in a pipeline."""
+    """Returns a value as it stands in a pipeline."""
     if isinstance(value, tuple):
         return ",".join(value_text(item) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
     if isinstance(value, bool):

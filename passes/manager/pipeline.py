@@ -41,12 +41,12 @@ class Pipeline:
     elements: tuple[ModulePass | Pipeline, ...]
 
     def runs_on(self, op: Operation) -> bool:
-        """Whether it runs on an operation that stands where the pipeline does."""
+        """Returns whether it runs on an operation that stands where the pipeline does."""
         return op.name == self.anchor or (self.anchor == ANY and op.has_trait(IsolatedFromAbove, value_if_unregistered=False))
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """The pipeline of a text in MLIR's or xDSL's grammar; named pipelines are replaced by what they run.
+        """Returns the pipeline of a text in MLIR's or xDSL's grammar; named pipelines are replaced by what they run.
 
         Raises:
             PipelineError: that points at the place in the text.
@@ -63,11 +63,11 @@ class Pipeline:
         return Pipeline(MODULE, tuple(passes))
 
     def __str__(self) -> str:
-        """The canonical text, which parses to an equal pipeline."""
+        """Returns the canonical text, which parses to an equal pipeline."""
         return f"{self.anchor}({','.join(pass_text(item) if isinstance(item, ModulePass) else str(item) for item in self.elements)})"
 
     def passes(self) -> Iterator[ModulePass]:
-        """Every pass, nested ones among them, in order."""
+        """Yields every pass, nested ones among them, in order."""
         for element in self.elements:
             if isinstance(element, Pipeline):
                 yield from element.passes()
@@ -107,7 +107,7 @@ class Pipeline:
 
 
 def pass_text(item: ModulePass) -> str:
-    """A pass as it stands in a pipeline, with the options that differ from their defaults."""
+    """Returns a pass as it stands in a pipeline, with the options that differ from their defaults."""
     return item.name + options_text(item)
 
 
@@ -156,7 +156,7 @@ def _check_anchor(element: Nested) -> None:
 
 
 def _dialects_in(op: Operation) -> Iterator[str]:
-    """The dialect of each operation inside."""
+    """Returns the dialect of each operation inside."""
     return (inner.name.partition(".")[0] for inner in op.walk() if inner is not op)
 
 

@@ -59,19 +59,19 @@ class PipelineError(ValueError):
 
 @cache
 def own_pass_names() -> tuple[str, ...]:
-    """The names of our passes."""
+    """Returns the names of our passes."""
     return tuple(sorted(_own_pass_files()))
 
 
 @cache
 def _own_pass_files() -> dict[str, Path]:
-    """The file of each of our passes, by the pass's name: `fold_constants.py` is `fold-constants`."""
+    """Returns the file of each of our passes, by the pass's name: `fold_constants.py` is `fold-constants`."""
     files = (file for folder in flambeau.passes.__path__ for pattern in _FILES for file in Path(folder).glob(pattern))
     return {file.stem.replace("_", "-"): file for file in files if file.stem != "__init__"}
 
 
 def own_pass_file(name: str) -> Path:
-    """The file of one of our passes."""
+    """Returns the file of one of our passes."""
     return _own_pass_files()[name]
 
 
@@ -83,7 +83,7 @@ def _builtin_pass(name: str) -> tuple[str, type[ModulePass]] | None:
 
 @cache
 def _own_pipelines() -> dict[str, PipelineFunction]:
-    """The named pipelines of ours, found as the passes are: by the name of their file."""
+    """Returns the named pipelines of ours, found as the passes are: by the name of their file."""
     return importlib.import_module("flambeau.passes.pipelines").PIPELINES
 
 
@@ -105,12 +105,12 @@ def register_pass(kind: type[ModulePass]) -> None:
 
 
 def registered_passes() -> dict[str, type[ModulePass]]:
-    """The passes that layers above this one, and plug-ins, made known, by name."""
+    """Returns the passes that layers above this one, and plug-ins, made known, by name."""
     return _PASSES.items()
 
 
 def own_pass(name: str) -> type[ModulePass]:
-    """The class of one of our passes, imported now."""
+    """Returns the class of one of our passes, imported now."""
     file = own_pass_file(name)
     module = importlib.import_module(f"flambeau.passes.{file.parent.name}.{file.stem}")
     return getattr(module, "".join(part.capitalize() for part in name.split("-")) + "Pass")
@@ -118,7 +118,7 @@ def own_pass(name: str) -> type[ModulePass]:
 
 @cache
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass by name, ours before xDSL's of the same name, as factories that import it."""
+    """Returns every pass by name, ours before xDSL's of the same name, as factories that import it."""
     passes: dict[str, Callable[[], type[ModulePass]]] = dict(get_all_passes())
     for name in own_pass_names():
         passes[name] = _factory(name)
@@ -148,17 +148,17 @@ def pipeline(name: str) -> Callable[[PipelineFunction], PipelineFunction]:
 
 
 def pipelines() -> dict[str, PipelineFunction]:
-    """Every named pipeline."""
+    """Returns every named pipeline."""
     return _own_pipelines() | _PIPELINES.items()
 
 
 def every_name() -> list[str]:
-    """The names of all pipelines and passes."""
+    """Returns the names of all pipelines and passes."""
     return sorted({*pipelines(), *all_passes(), *registered_passes()})
 
 
 def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePass]:
-    """The passes that a name stands for: one, or those of a named pipeline.
+    """Returns the passes that a name stands for: one, or those of a named pipeline.
 
     Raises:
         PipelineError: an unknown name or option, or a value that does not fit; with the option's offset.
@@ -181,7 +181,7 @@ def find_passes(name: str, options: Sequence[Option] = ()) -> Sequence[ModulePas
 
 
 def find_pass(name: str) -> type[ModulePass] | None:
-    """The class of a pass, imported now; None when there is none of that name."""
+    """Returns the class of a pass, imported now; None when there is none of that name."""
     if (found := _PASSES.items().get(name)) is not None:
         return found
     if (factory := all_passes().get(name)) is not None:

@@ -102,7 +102,7 @@ class _Copies:
 
     @staticmethod
     def _read_while_writing(op: CallOp) -> Iterator[SSAValue]:
-        """The tensors that a kernel may still read when it has begun to write; numbers are read first."""
+        """Yields the tensors that a kernel may still read when it has begun to write; numbers are read first."""
         has_one_out = len(op.outs) == 1 and _is_tensor(op.outs[0]) and is_static(op.outs[0])
         allowed = inplace_arguments(op.operator.data) if has_one_out else ()
         for position, slot in enumerate(op.ins):
@@ -160,7 +160,7 @@ def _is_tensor(slot: SSAValue) -> bool:
 
 
 def _can_be_shared(slot: SSAValue, inputs: set[SSAValue], written: set[SSAValue]) -> bool:
-    """Whether a slot may be another's: it is no view, and instructions alone give it what it holds."""
+    """Returns whether a slot may be another's: it is no view, and instructions alone give it what it holds."""
     match slot.owner:
         case StateOp():
             return True
@@ -200,7 +200,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _depths(method: MethodOp) -> dict[Operation, int]:
-    """The number of loops, which a jump back closes, around each instruction."""
+    """Returns the number of loops, which a jump back closes, around each instruction."""
     labels: dict[str, int] = {}
     instructions = method.instructions
     changes = [0] * (len(instructions) + 1)

@@ -30,7 +30,7 @@ MOST_COPIES = 4
 
 
 def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
-    """The tensors that a call joins, each with the offset of its bytes in the result; None when they do not lie together there."""
+    """Returns the tensors that a call joins, each with the offset of its bytes in the result; None when they do not lie together there."""
     kernel = row_kernels().get(op.operator.data)
     if kernel is None or kernel.row.joins is None or not isinstance(op.ins[0].owner, TensorListOp) or len(op.outs) != 1:
         return None
@@ -57,7 +57,7 @@ def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
 
 
 def _can_move(slot: SSAValue, time: int, storage: MethodStorage) -> bool:
-    """Whether the storage of a part may lie inside the result.
+    """Returns whether the storage of a part may lie inside the result.
 
     Whatever shares it must hold just this part, written by instructions before `time` only.
     """

@@ -29,7 +29,7 @@ ALGORITHM = "flambeau.arena_algorithm"
 
 
 def state_layout(method: MethodOp, alignment: int = 16) -> tuple[dict[str, int], int]:
-    """The offset of each state in the arena that methods of the program share, and the size of that arena.
+    """Returns the offset of each state in the arena that methods of the program share, and the size of that arena.
 
     In it is the state of every method that shares some. Empty for a method that shares none.
     """
@@ -47,7 +47,7 @@ def state_layout(method: MethodOp, alignment: int = 16) -> tuple[dict[str, int],
 
 
 def _states(method: MethodOp) -> dict[str, SSAValue]:
-    """The slots of the state of a method by the names of the globals."""
+    """Returns the slots of the state of a method by the names of the globals."""
     return {op.global_name.string_value(): op.slot for op in method.slots if isinstance(op, StateOp)}
 
 

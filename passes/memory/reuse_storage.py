@@ -28,7 +28,7 @@ from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 
 def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
-    """Whether the kernel of `op` may write its out over `source`, of the same type."""
+    """Returns whether the kernel of `op` may write its out over `source`, of the same type."""
     positions = inplace_arguments(op.operator.data)
     if len(op.outs) != 1 or source.type != op.outs[0].type or not all(map(provably_equal, shape_of(source), shape_of(op.outs[0]))):
         return False
@@ -60,7 +60,7 @@ def _reuse(op: CallOp, storage: MethodStorage) -> bool:
 
 
 def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage) -> Operation | None:
-    """The instruction that may compute `value` in the memory of `state`, to which it is copied at `time`."""
+    """Returns the instruction that may compute `value` in the memory of `state`, to which it is copied at `time`."""
     held, computed = storage[state], storage[value]
     if not isinstance(value.owner, TensorOp) or state.type != value.type or not is_static(state) or len(computed.writes) != 1:
         return None

@@ -46,17 +46,17 @@ class _Method:
         self.operations = method.steps
 
     def op(self, index: int) -> Operation:
-        """The instruction that a number stands for; the method for the caller and the end."""
+        """Returns the instruction that a number stands for; the method for the caller and the end."""
         return self.operations[index] if 0 <= index < len(self.operations) else self.method
 
     def call(self, index: int) -> str:
-        """`instruction 3 (aten::add.out)`."""
+        """Returns `instruction 3 (aten::add.out)`."""
         if index < 0:
             return "the caller"
         return f"instruction {index} ({_name(self.operations[index])})" if index < len(self.operations) else "the end"
 
     def fault(self, conflict: Conflict) -> PlanVerificationError:
-        """A conflict at the instruction where it shows, with a note at the one that caused it."""
+        """Returns a conflict at the instruction where it shows, with a note at the one that caused it."""
         notes: tuple[Diagnostic, ...] = ()
         if conflict.writer is not None and conflict.writer >= 0:
             notes = (Diagnostic("note", f"{self.call(conflict.writer)} is this one", op=self.op(conflict.writer)),)
@@ -123,7 +123,7 @@ def check_places(method: MethodOp) -> None:
 
 
 def _state_faults(methods: list[MethodOp]) -> list[PlanVerificationError]:
-    """Where methods of one program disagree about the state in the arenas that they share, which are those after the first."""
+    """Returns where methods of one program disagree about the state in the arenas that they share, which are those after the first."""
     placed = [
         (method, op, op.place) for method in methods for op in method.slots if isinstance(op, StateOp | TensorOp) and op.place is not None
     ]

@@ -33,7 +33,7 @@ class PlanError(ValueError):
 
 
 def align(size: int, alignment: int) -> int:
-    """`size` rounded up to a multiple of `alignment`."""
+    """Returns `size` rounded up to a multiple of `alignment`."""
     return -(-size // alignment) * alignment
 
 
@@ -48,7 +48,7 @@ def aligned_buffers(buffers: Sequence[Buffer], alignment: int) -> list[Buffer]:
 
 
 def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
-    """The most bytes that are live at one time, sizes rounded up to `alignment`: no plan is smaller."""
+    """Returns the most bytes that are live at one time, sizes rounded up to `alignment`: no plan is smaller."""
     changes: dict[int, int] = {}
     for start, end, size in aligned_buffers(buffers, alignment):
         changes[start] = changes.get(start, 0) + size

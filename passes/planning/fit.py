@@ -54,7 +54,7 @@ ORDERS: dict[str, Order] = {
 
 
 def lowest_hole(size: int, taken: list[tuple[int, int]]) -> int:
-    """The lowest offset with `size` bytes free, beside the ranges `taken` (sorted by where they begin)."""
+    """Returns the lowest offset with `size` bytes free, beside the ranges `taken` (sorted by where they begin)."""
     top = 0
     for low, high in taken:
         if low - top >= size:
@@ -80,7 +80,7 @@ Hole = Callable[[int, list[tuple[int, int]]], int]
 
 
 def place(buffers: Sequence[Buffer], conflicts: Sequence[Sequence[int]], order: Sequence[int], hole: Hole = lowest_hole) -> list[int]:
-    """The offset of each buffer when they are placed in `order`, each into the `hole` that is chosen for it."""
+    """Returns the offset of each buffer when they are placed in `order`, each into the `hole` that is chosen for it."""
     offsets = [UNPLACED] * len(buffers)
     for index in order:
         size = buffers[index].size

@@ -13,7 +13,7 @@ from flambeau.passes.planning.buffers import Buffer
 
 
 def greedy(buffers: Sequence[Buffer], conflicts: Sequence[Sequence[int]]) -> list[int]:
-    """The offset of each buffer."""
+    """Returns the offset of each buffer."""
     order = sorted(range(len(buffers)), key=lambda index: (-buffers[index].size, -index))
     objects: list[int] = []
     home = [-1] * len(buffers)

@@ -29,7 +29,7 @@ class _Climber:
         return max(offset + size for offset, size in zip(self.offsets, self.sizes, strict=True))
 
     def highest(self) -> list[int]:
-        """The buffers that end at the top."""
+        """Returns the buffers that end at the top."""
         self.visits += len(self.sizes) // 8
         return [index for index, size in enumerate(self.sizes) if self.offsets[index] + size == self.top]
 
@@ -87,7 +87,7 @@ class _Climber:
 def climb(
     buffers: Sequence[Buffer], conflicts: Sequence[Sequence[int]], order: Sequence[int], bound: int, *, effort: int, seed: int = 0
 ) -> list[int]:
-    """The offsets of the best order found from `order` on, by moves that do not make the arena larger.
+    """Returns the offsets of the best order found from `order` on, by moves that do not make the arena larger.
 
     Args:
         buffers: with aligned sizes.

@@ -46,7 +46,7 @@ def planner(name: str) -> Callable[[Planner], Planner]:
 
 
 def algorithm_names() -> tuple[str, ...]:
-    """The algorithms that exist: built in, or registered."""
+    """Returns the algorithms that exist: built in, or registered."""
     return (*ALGORITHMS, *_PLANNERS.items())
 
 
@@ -103,7 +103,7 @@ class _Problem:
 
 
 def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: str = "best", effort: int = EFFORT) -> Plan:
-    """An offset for each buffer such that no two that are live together share bytes.
+    """Returns an offset for each buffer such that no two that are live together share bytes.
 
     Args:
         buffers: lifetimes and sizes in bytes. A buffer of 0 bytes lies at 0 or anywhere else.
@@ -138,7 +138,7 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
 
 
 def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
-    """The offsets of a registered planner, if there is one for each buffer."""
+    """Returns the offsets of a registered planner, if there is one for each buffer."""
     try:
         offsets = [operator.index(item) for item in given]
     except TypeError as error:

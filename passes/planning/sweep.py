@@ -27,7 +27,7 @@ class _Arena:
         del self._by_size[bisect_left(self._by_size, (high - low, low))], self._end_of[low], self._start_of[high]
 
     def take(self, size: int) -> int:
-        """The offset of `size` bytes: in the free range that they fill best, the lowest of equal ones; at the top when they fit in none."""
+        """Returns the offset of `size` bytes: in the lowest of the free ranges that they fill best, or at the top if they fit in none."""
         place = bisect_left(self._by_size, (size, 0))
         if place == len(self._by_size):
             low = self.top
@@ -55,7 +55,7 @@ class _Arena:
 
 
 def place_in_time(buffers: Sequence[Buffer], *, backwards: bool = False) -> list[int]:
-    """The offset of each buffer when they are placed as they begin, larger ones of a moment first; or, `backwards`, as they end.
+    """Returns the offset of each buffer when they are placed as they begin, larger ones of a moment first; or, `backwards`, as they end.
 
     The same as `place` in the order "start" with `tightest_hole`.
 

@@ -33,7 +33,7 @@ def note_action(error: BaseException, action: Action) -> None:
 
 
 def action_of(error: BaseException) -> Action | None:
-    """The attempt to rewrite that raised an exception, if there was one."""
+    """Returns the attempt to rewrite that raised an exception, if there was one."""
     return vars(error).get("flambeau_action")
 
 
@@ -41,7 +41,7 @@ class ActionListener(Protocol):
     """A watcher of actions. Its answer for an attempt must depend on earlier attempts only, so that runs can be repeated."""
 
     def before_action(self, action: Action) -> bool:
-        """Whether the attempt may happen."""
+        """Returns whether the attempt may happen."""
         ...
 
     def after_action(self, action: Action, changed: bool) -> None:
@@ -84,7 +84,7 @@ def watching(listener: ActionListener | None) -> Generator[None, None, None]:
 
 
 def was_restricted() -> bool:
-    """Whether some action of this run was forbidden: what passes left undone may then not be a fault of the program."""
+    """Returns whether some action of this run was forbidden: what passes left undone may then not be a fault of the program."""
     watch = _WATCH.get()
     return watch is not None and watch.refused
 

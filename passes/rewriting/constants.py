@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 def blob_store(context: Context) -> BlobStore:
-    """The weights of a context. Raises BlobError for a context that is not Flambeau's."""
+    """Returns the weights of a context. Raises BlobError for a context that is not Flambeau's."""
     if not isinstance(context, FlambeauContext):
         raise BlobError("weights stand beside the text of a module, where only a FlambeauContext finds them: use flambeau-opt")
     return context.blobs
@@ -41,17 +41,17 @@ class ModuleConstants:
         self._names: dict[str, _Names] = {}
 
     def global_of(self, value: SSAValue) -> GlobalOp | None:
-        """The immutable global that `value` loads, if it does."""
+        """Returns the immutable global that `value` loads, if it does."""
         if not isinstance(value, OpResult) or not isinstance(value.op, GlobalLoadConstantOp):
             return None
         return self._globals.get(value.op.global_attr.string_value())
 
     def is_constant(self, value: SSAValue) -> bool:
-        """Whether `value` loads an immutable global."""
+        """Returns whether `value` loads an immutable global."""
         return self.global_of(value) is not None
 
     def array(self, value: SSAValue) -> Array | None:
-        """The array that `value` loads, as a read-only view; None when it is not a constant. Raises OperationError without its weights."""
+        """Returns the array that `value` loads, as a read-only view, or None for no constant. Raises OperationError without its weights."""
         source = self.global_of(value)
         if source is None or not isinstance(source.value, BlobAttr):
             return None
@@ -62,11 +62,11 @@ class ModuleConstants:
         return logical_array(data, tensor_type(value))
 
     def sha256(self, array: Array) -> str:
-        """The SHA-256 of the bytes of an array that is row-major. That of a constant is not computed again."""
+        """Returns the SHA-256 of the bytes of an array that is row-major. That of a constant is not computed again."""
         return blob_store(self._context).sha256(array.reshape(-1).view(np.uint8).data)
 
     def name(self, value: SSAValue) -> str:
-        """The name of the global that `value` loads; `constant` for other values."""
+        """Returns the name of the global that `value` loads; `constant` for other values."""
         source = self.global_of(value)
         return source.sym_name.data if source is not None else "constant"
 

@@ -54,11 +54,11 @@ class LegalizationRow:
         return len(self.ops)
 
     def places(self, without: str | None = None) -> tuple[str, ...]:
-        """Their places in the user's model but for the file `without`, each once, in the order of the program."""
+        """Returns their places in the user's model but for the file `without`, each once, in the order of the program."""
         return tuple(dict.fromkeys(place for op in self.ops if (place := describe_location(op.location, without))))
 
     def explanation(self, without: str | None = None) -> list[str]:
-        """A line each: why, where in the model but for the file `without`, and what came of the patterns."""
+        """Returns a line each: why, where in the model but for the file `without`, and what came of the patterns."""
         places = self.places(without)
         more = [f"and in {len(places) - _PLACES} more places"] if len(places) > _PLACES else []
         return [self.reason, *(f"in {place}" for place in places[:_PLACES]), *more, *map(str, self.attempts)]

@@ -9,5 +9,5 @@ from flambeau.dialects.flambeau.symbol_definitions import gives_symbol
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether nothing uses the results of an operation without effects, nor the sizes that they alone give."""
+    """Returns whether nothing uses the results of an operation without effects, nor the sizes that they alone give."""
     return is_trivially_dead(op) and not gives_symbol(op)

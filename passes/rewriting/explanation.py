@@ -57,14 +57,14 @@ def decline(reason: str | Callable[[], str]) -> None:
 
 
 def has_declined() -> bool:
-    """Whether `decline` was called since this function was asked last."""
+    """Returns whether `decline` was called since this function was asked last."""
     found = _DECLINED.get()
     _DECLINED.set(False)
     return found
 
 
 def current_trace() -> Trace | None:
-    """The trace of the attempt that runs, if somebody wants one."""
+    """Returns the trace of the attempt that runs, if somebody wants one."""
     return _TRACE.get()
 
 

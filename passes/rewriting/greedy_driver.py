@@ -76,7 +76,7 @@ class PatternDriver:
         """Why patterns, by class name, did not apply to operations that are still there."""
 
     def patterns_for(self, kind: type[Operation]) -> tuple[Pattern, ...]:
-        """The patterns that are tried on operations of a class, in order."""
+        """Returns the patterns that are tried on operations of a class, in order."""
         found = self._found.get(kind)
         if found is None:
             found = self._found[kind] = tuple(p for p in self._patterns if issubclass(kind, p.roots))
@@ -122,7 +122,7 @@ class _Run:
             self.work.append(op)
 
     def _is_inside(self, op: Operation) -> bool:
-        """Whether `op` stands inside the root: what is around it is not to be touched."""
+        """Returns whether `op` stands inside the root: what is around it is not to be touched."""
         if self.root.parent is None:
             return True
         around = op.parent_op()
@@ -244,7 +244,7 @@ class _Run:
 
 
 def _shortest_cycle(last: Sequence[tuple[str, Operation]]) -> Sequence[tuple[str, Operation]]:
-    """The last applications, as many as come round again and again."""
+    """Returns the last applications, as many as come round again and again."""
     steps = [(name, op.name) for name, op in last]
     for length in range(1, len(steps) // 2 + 1):
         if all(steps[-1 - back] == steps[-1 - back - length] for back in range(len(steps) - length)):

@@ -9,7 +9,7 @@ from flambeau.support.tables import discover
 
 
 def op(name: str) -> type[SchemaOp]:
-    """The class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
+    """Returns the class of an operator by its name in the IR: `op("aten.add.Tensor")`, `op("fused.linear")`.
 
     One of `aten` stands for its siblings of all levels wherever classes are compared, and what a pattern builds with it takes the level of
     what it replaces; `op("edge.add.Tensor")` is for that level only.

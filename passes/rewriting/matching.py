@@ -43,7 +43,7 @@ class Match:
         self._found = found
 
     def __getitem__(self, part: Part[T]) -> T:
-        """The operation or value that `part` matched.
+        """Returns the operation or value that `part` matched.
 
         Raises:
             KeyError: it belongs to an alternative that was not taken, or to no part of the graph.
@@ -55,7 +55,7 @@ class Match:
         return cast(T, self._found[part])
 
     def __contains__(self, part: Part[Any]) -> bool:
-        """Whether `part` belongs to what matched."""
+        """Returns whether `part` belongs to what matched."""
         return part in self._found
 
     @property
@@ -91,10 +91,10 @@ class Part(ABC, Generic[T]):
 
     @abstractmethod
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """Every way in which the candidate fits, given what other parts have matched."""
+        """Returns every way in which the candidate fits, given what other parts have matched."""
 
     def mismatch(self, candidate: Any, found: Found) -> str:
-        """Why the candidate has no solution, as the end of a sentence about it."""
+        """Returns why the candidate has no solution, as the end of a sentence about it."""
         if self in found:
             return f"is not {described(found[self])}, which the same part of the graph matched elsewhere"
         if isinstance(candidate, SSAValue):
@@ -102,11 +102,11 @@ class Part(ABC, Generic[T]):
         return f"is {described(candidate)}, which the graph does not take"
 
     def _same(self, first: T, second: T) -> bool:
-        """Whether two places where this part stands match the same: equal values and operations are identical ones."""
+        """Returns whether two places where this part stands match the same: equal values and operations are identical ones."""
         return first == second
 
     def _bound(self, matched: T, found: Found) -> Iterator[Found]:
-        """The one way in which this part stands for `matched`, if there is any."""
+        """Yields the one way in which this part stands for `matched`, if there is any."""
         if self in found:
             if self._same(found[self], matched):
                 yield found
@@ -178,11 +178,11 @@ class Op(Part[OpT]):
         return self.where(lambda op: sum(1 for result in op.results for _ in result.uses) == 1, "something else reads what would be fused")
 
     def result(self, index: int) -> Part[SSAValue]:
-        """One of several results, as an operand."""
+        """Returns one of several results, as an operand."""
         return _Result(self, index)
 
     def match(self, op: Operation) -> Match | None:
-        """The match of the graph that ends in `op`; None when there is none. `@rewrites(graph)` does this for patterns."""
+        """Returns the match of the graph that ends in `op`; None when there is none. `@rewrites(graph)` does this for patterns."""
         missing = None
         if (trace := current_trace()) is not None:
             trace.miss(0, f"it {self.mismatch(op, {})}")
@@ -195,7 +195,7 @@ class Op(Part[OpT]):
         return None
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """Those with the operation behind the candidate."""
+        """Yields those with the operation behind the candidate."""
         if isinstance(candidate, OpResult) and len(candidate.op.results) == 1:
             yield from self.at(candidate.op, found)
 
@@ -213,7 +213,7 @@ class Op(Part[OpT]):
         return super().mismatch(cast(object, candidate), found)
 
     def at(self, op: Operation, found: Found) -> Iterator[Found]:
-        """Every way in which `op` fits, given what other parts have matched."""
+        """Yields every way in which `op` fits, given what other parts have matched."""
         if not isinstance(op, self.kinds):
             return
         if self in found:
@@ -287,7 +287,7 @@ class _All(Part[Any]):
 
 
 def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The operands of an operation, absent ones and lists among them, and its other arguments by name."""
+    """Returns the operands of an operation, absent ones and lists among them, and its other arguments by name."""
     if not isinstance(op, SchemaOp):
         return op.operands, {**op.properties, **op.attributes}
     operands: list[Any] = []
@@ -303,7 +303,7 @@ def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
 def _each(
     parts: Sequence[Argument], candidates: Sequence[Any], found: Found, op: Operation | None = None, names: Sequence[str] = ()
 ) -> Iterator[Found]:
-    """Every way in which each candidate fits its part. They are the operands of `op`, or its attributes of these names."""
+    """Yields every way in which each candidate fits its part. They are the operands of `op`, or its attributes of these names."""
     if not parts:
         yield found
         return
@@ -345,7 +345,7 @@ def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisTy
 
 
 def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[Any]:
-    """An operation of a class, or of one of several.
+    """Returns an operation of a class, or of one of several.
 
     The class of a row (`AddTensorOp`, or `"aten.add.Tensor"`) stands for its siblings of all levels; `AddTensorOp.at("edge")`, or
     `"edge.add.Tensor"`, for one of them.
@@ -405,7 +405,7 @@ def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[s
 
 
 def value(element: Attribute | None = None) -> Value:
-    """Any value, or any tensor of an element type. `found[part]` is the `SSAValue`.
+    """Returns any value, or any tensor of an element type. `found[part]` is the `SSAValue`.
 
     Example:
         from xdsl.dialects.builtin import f16
@@ -416,7 +416,7 @@ def value(element: Attribute | None = None) -> Value:
 
 
 def attribute() -> Literal:
-    """Any value of an argument that is not a tensor.
+    """Returns any value of an argument that is not a tensor.
 
     `found[part]` is, for an operator of `aten`, `core` or `edge`, a Python value: a number, a truth value, a string, a tuple for a list, a
     type for a dtype; the schema's default, or None, where the text says nothing. For other operations it is the attribute, or None.
@@ -429,7 +429,7 @@ def attribute() -> Literal:
 
 
 def constant(constants: ModuleConstants) -> Constant:
-    """A value whose elements are known: weights, and what was folded. `found[part]` is a numpy array, which cannot be written to.
+    """Returns a value whose elements are known: weights, and what was folded. `found[part]` is a numpy array, which cannot be written to.
 
     Example:
         import numpy as np
@@ -445,7 +445,7 @@ def constant(constants: ModuleConstants) -> Constant:
 
 
 def either(*parts: Argument) -> Part[Any]:
-    """One of several parts: the first that leads to a match of the whole. None stands for absence.
+    """Returns one of several parts: the first that leads to a match of the whole. None stands for absence.
 
     Example:
         negated = m.op("aten.neg", y)
@@ -470,7 +470,7 @@ def optional(part: Argument) -> Part[Any]:
 
 
 def all_of(*parts: Part[Any]) -> Part[Any]:
-    """All of several parts at once, each matched in its own way.
+    """Returns all of several parts at once, each matched in its own way.
 
     Example:
         result = m.value()  # both the value and the operation that makes it are wanted

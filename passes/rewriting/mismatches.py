@@ -21,7 +21,7 @@ def note_miss(depth: int, op: Operation, place: str, why: str) -> None:
 
 
 def operand_place(op: Operation, candidate: Any) -> str:
-    """An operand in words. The name is the schema's."""
+    """Returns an operand in words. The name is the schema's."""
     if isinstance(op, SchemaOp):
         for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
             if argument.type.is_tensor and value is candidate:
@@ -33,7 +33,7 @@ def operand_place(op: Operation, candidate: Any) -> str:
 
 
 def described(thing: Any) -> str:
-    """What matched, or did not, in words."""
+    """Returns what matched, or did not, in words."""
     if thing is None:
         return "absent"
     if isinstance(thing, OpResult):

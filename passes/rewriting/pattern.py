@@ -48,13 +48,13 @@ def make_pattern(
     counter: str = "",
     doc: str | None = None,
 ) -> Pattern:
-    """A pattern of this name, without writing a class for it."""
+    """Returns a pattern of this name, without writing a class for it."""
     members = {"roots": tuple(roots) or (Operation,), "benefit": benefit, "counter": counter, "rewrite": rewrite, "__doc__": doc}
     return cast("type[Pattern]", type(name, (Pattern,), members))()
 
 
 def from_xdsl(inner: RewritePattern, *roots: type[Operation], benefit: int = 1) -> Pattern:
-    """A pattern of xDSL's as one of ours, tried on operations of the classes `roots`, or on all when none is named.
+    """Returns a pattern of xDSL's as one of ours, tried on operations of the classes `roots`, or on all when none is named.
 
     Example:
         from xdsl.dialects.arith import SelectOp
@@ -87,7 +87,7 @@ def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: Pat
 
 
 def at_level_of(op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
-    """The values, with the operators of `aten` behind them that stand nowhere yet replaced by their siblings of the level of `op`.
+    """Returns the values, with the operators of `aten` behind them that stand nowhere yet replaced by their siblings of the level of `op`.
 
     A pattern that finds the class of a row matches at every level, so what it builds of such classes belongs to the level where it matched.
 

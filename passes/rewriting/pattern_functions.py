@@ -195,7 +195,7 @@ def _is_part(thing: object) -> TypeGuard[Part[object]]:
 
 
 def _values(op: Operation, replacement: object, giver: str) -> list[SSAValue]:
-    """The values that are to replace the results of `op`."""
+    """Returns the values that are to replace the results of `op`."""
     values: list[SSAValue] = []
     for item in cast("Sequence[object]", replacement) if isinstance(replacement, list | tuple) else [replacement]:
         if isinstance(item, Operation):

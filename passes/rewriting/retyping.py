@@ -13,7 +13,7 @@ from flambeau.dialects.schema.row import SchemaOp
 
 
 def retyped(value: SSAValue, kind: Attribute) -> SSAValue:
-    """The result of a new operation in the type that it is to have, which may know more or less of its shape. Raises ValueError."""
+    """Returns the result of a new operation in the type that it is to have, which may know more or less of its shape. Raises ValueError."""
     if value.type == kind:
         return value
     if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):

@@ -48,18 +48,18 @@ class TypeConverter:
         return self
 
     def convert(self, kind: Attribute) -> Attribute:
-        """The type that a type is converted to; a legal type is itself."""
+        """Returns the type that a type is converted to; a legal type is itself."""
         if kind not in self._found:
             converted = (rule(kind) for known, rule in reversed(self._rules) if isinstance(kind, known))
             self._found[kind] = next((item for item in converted if item is not None), kind)
         return self._found[kind]
 
     def is_legal(self, kind: Attribute) -> bool:
-        """Whether a type stays as it is."""
+        """Returns whether a type stays as it is."""
         return self.convert(kind) == kind
 
     def why_illegal(self, op: Operation) -> str | None:
-        """The type of an operand, result, block argument or signature of `op` that is not legal, as a reason; None when all are."""
+        """Returns the type of an operand, result, block argument or signature of `op` that is not legal, as a reason; None when all are."""
         types = [*(operand.type for operand in op.operands), *op.result_types]
         types += [argument.type for region in op.regions for block in region.blocks for argument in block.args]
         if isinstance(op, FuncOp):
@@ -68,11 +68,11 @@ class TypeConverter:
         return None if wrong is None else f"its type {wrong} is not legal"
 
     def value(self, value: SSAValue) -> SSAValue:
-        """`value` in the type that its type becomes."""
+        """Returns `value` in the type that its type becomes."""
         return cast_to(value, self.convert(value.type))
 
     def is_bridge(self, op: UnrealizedConversionCastOp) -> bool:
-        """Whether `op` casts between a type and what it becomes."""
+        """Returns whether `op` casts between a type and what it becomes."""
         if len(op.inputs) != 1 or len(op.outputs) != 1:
             return False
         source, result = op.inputs[0].type, op.outputs[0].type
@@ -80,7 +80,7 @@ class TypeConverter:
 
 
 def cast_to(value: SSAValue, wanted: Attribute) -> SSAValue:
-    """`value` as one of the type `wanted`: itself, what a cast made it from, or the result of a new cast, detached."""
+    """Returns `value` as one of the type `wanted`: itself, what a cast made it from, or the result of a new cast, detached."""
     if value.type == wanted:
         return value
     owner = value.owner
@@ -97,7 +97,7 @@ class ConversionPattern(Pattern):
 
     @abstractmethod
     def convert(self, op: Operation, operands: Sequence[SSAValue], rewriter: PatternRewriter) -> Operation | Sequence[SSAValue] | None:
-        """The replacement of `op`: a detached operation, or values for its results, of the converted types.
+        """Returns the replacement of `op`: a detached operation, or values for its results, of the converted types.
 
         `op` itself stands for a change in place, and None for no change; `decline` says why.
         """
@@ -192,7 +192,7 @@ class OperandsPattern(ConversionPattern):
 
 
 def type_patterns(types: TypeConverter, *kinds: type[Operation]) -> list[Pattern]:
-    """The patterns for functions, calls and returns, and for operations of `kinds`, which take any type.
+    """Returns the patterns for functions, calls and returns, and for operations of `kinds`, which take any type.
 
     Example:
         legal = ConversionTarget("64 bits").dynamic(types.why_illegal, Operation)

@@ -84,7 +84,7 @@ class StorageClass:
         self.last = max(self.last, time)
 
     def written_between(self, after: int, until: int) -> bool:
-        """Whether a write falls into (after, until]."""
+        """Returns whether a write falls into (after, until]."""
         return bisect_right(self.writes, until) > bisect_right(self.writes, after)
 
 
@@ -151,11 +151,11 @@ class MethodStorage:
             raise OperationError(op, f"{describe(slot)} of @{self.method.sym_name.data} {what}, but nothing has written it: {help}")
 
     def __getitem__(self, slot: SSAValue) -> StorageClass:
-        """The class of a tensor slot."""
+        """Returns the class of a tensor slot."""
         return self._classes[slot]
 
     def classes(self) -> list[StorageClass]:
-        """Every class once, in the order of the declarations."""
+        """Returns every class once, in the order of the declarations."""
         return list(dict.fromkeys(self._classes.values()))
 
     @cached_property
@@ -167,7 +167,7 @@ class MethodStorage:
         return written_literals((*self.instructions, self.method.terminator))
 
     def takes_computed_numbers(self, op: CallOp) -> bool:
-        """Whether an argument of a call is a number that only the run knows."""
+        """Returns whether an argument of a call is a number that only the run knows."""
         for slot in op.ins:
             items = slot.owner.items if isinstance(slot.owner, IntListOp) else (slot,)
             if not self._computed.isdisjoint(items):
@@ -206,7 +206,7 @@ class MethodStorage:
         return paths
 
     def run_together(self, first: int, second: int) -> bool:
-        """Whether a run of one instruction always comes with a run of the other: no jump skips or repeats just one of them."""
+        """Returns whether a run of one instruction always comes with a run of the other: no jump skips or repeats just one of them."""
         return self._paths[first] == self._paths[second]
 
     @cached_property
@@ -250,7 +250,7 @@ class MethodStorage:
             pending = before != [(item.first, item.last) for item in self.classes()]
 
     def _used_in(self, head: int, tail: int, *, is_sure: bool) -> dict[StorageClass, bool]:
-        """The classes that a loop uses: whether, as far as their uses tell, they may be read before they are written in the same round."""
+        """Returns the classes that a loop uses, each with whether a round may read it before it is written whole."""
         carried: dict[StorageClass, bool] = {}
         written: dict[StorageClass, int] = {}
         for op in self.instructions[head:tail]:
@@ -300,7 +300,7 @@ class MethodStorage:
             found.root = new
 
     def uses(self, item: StorageClass) -> set[int]:
-        """The times at which instructions mention a member, or a list with a member."""
+        """Returns the times at which instructions mention a member, or a list with a member."""
         times: set[int] = set()
         pending = list(item.members)
         while pending:
@@ -317,7 +317,7 @@ class MethodStorage:
         del self._classes[by].members[slot], self._classes[slot]
 
     def would_grow(self, into: StorageClass, others: Iterable[StorageClass]) -> bool:
-        """Whether more memory would be needed if `into` lived through the lifetimes of `others`, and they had no memory of their own."""
+        """Returns whether the arena would grow if `into` lived through the lifetimes of `others`, and they had no memory of their own."""
         before = self.profile.most
         parts = list(dict.fromkeys((into, *others)))
         spans = [span for item in parts if (span := item.span) is not None]
@@ -352,7 +352,7 @@ class MethodStorage:
 
 
 def touched_slots(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-    """The tensor slots that an instruction reads and those it writes; one that takes another's storage counts as written."""
+    """Returns the tensor slots that an instruction reads and those it writes; one that takes another's storage counts as written."""
     if isinstance(op, MoveOp) and isinstance(op.source.owner, TensorSlotOp):
         return (op.source,), (op.target,)
     if isinstance(op, FreeOp):
@@ -361,6 +361,6 @@ def touched_slots(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, 
 
 
 def inplace_arguments(kernel: str) -> tuple[int, ...]:
-    """The positions of the inputs whose storage the out of a kernel may take over, as its row says."""
+    """Returns the positions of the inputs whose storage the out of a kernel may take over, as its row says."""
     found = row_kernels().get(kernel)
     return () if found is None or len(found.out.outs) != 1 else found.positions(found.row.inplace)

@@ -27,7 +27,7 @@ class Relaid:
 
 
 def _takes_any_order(slot: SSAValue, permute: CallOp) -> bool:
-    """Whether all that read or write `slot`, apart from `permute`, take it in any order."""
+    """Returns whether all that read or write `slot`, apart from `permute`, take it in any order."""
     users = 0
     for use in slot.uses:
         op = use.operation
@@ -43,7 +43,7 @@ def _takes_any_order(slot: SSAValue, permute: CallOp) -> bool:
 
 
 def relaid(op: CallOp, target: Target) -> Relaid | None:
-    """The dim orders with which a permutation becomes a view; None when it cannot."""
+    """Returns the dim orders with which a permutation becomes a view; None when it cannot."""
     if not target.dim_orders or not op.ins or len(op.outs) != 1:
         return None
     try:

@@ -54,14 +54,14 @@ NUMBERS: tuple[type[Operation], ...] = (arith.CmpiOp, arith.CmpfOp, arith.ExtFOp
 
 
 def slot_of(kind: Attribute) -> IntOp | DoubleOp | BoolOp:
-    """A slot for a number of a type, or like another slot."""
+    """Returns a slot for a number of a type, or like another slot."""
     if kind in (i1, BoolType()):
         return BoolOp(False)
     return IntOp(0) if isinstance(kind, IntegerType | IndexType | IntType) else DoubleOp(0.0)
 
 
 def why_not(op: Operation) -> str | None:
-    """Why an operation of `NUMBERS` has no form as instructions; None where it has one."""
+    """Returns why an operation of `NUMBERS` has no form as instructions; None where it has one."""
     if not isinstance(op, arith.ExtFOp):
         other = next((kind for kind in (*op.operand_types, *op.result_types) if kind not in (i1, i64, f64, IndexType())), None)
         if other is not None:
@@ -74,7 +74,7 @@ def why_not(op: Operation) -> str | None:
 
 
 def number_slot(op: Operation, given: Sequence[SSAValue], numbers: NumberSlots) -> SSAValue:
-    """The slot of what an operation of `NUMBERS` that has a form computes from the numbers in slots, with its instructions."""
+    """Returns the slot of what an operation of `NUMBERS` that has a form computes from the numbers in slots, with its instructions."""
     match op:
         case arith.ExtFOp():
             # A float in a slot is one of 64 bits.

@@ -55,7 +55,7 @@ class NumberSlots:
         self._ends[block] = self._known
 
     def of(self, value: int) -> SSAValue:
-        """The slot of a number or an extent, which holds its value from here on. Raises UndefinedSymbolError."""
+        """Returns the slot of a number or an extent, which holds its value from here on. Raises UndefinedSymbolError."""
         if not isinstance(value, Extent):
             return self.builder.integer(value)
         assert value.expression is not None, "an argument can be written down"
@@ -79,7 +79,7 @@ class NumberSlots:
         return found
 
     def _unknown_parts(self, expression: Expression, ins: dict[Expression, SSAValue]) -> Iterator[Expression]:
-        """The expressions that have to be computed for one, which comes last; those that are known become `ins`."""
+        """Yields the expressions that have to be computed for one, which comes last; those that are known become `ins`."""
         for atom in (atom for monomial, _ in expression.terms for atom in monomial if isinstance(atom, Call)):
             for side in (atom.left, atom.right):
                 if side in self._known:
@@ -96,13 +96,13 @@ class NumberSlots:
     # Where symbols come from
 
     def size(self, tensor_slot: SSAValue, dim: int) -> SSAValue:
-        """The slot of an extent of a tensor."""
+        """Returns the slot of an extent of a tensor."""
         result = self.builder.slot(IntOp(0))
         self.builder.emit(CallOp("aten::sym_size.int", [tensor_slot, self.builder.integer(dim)], (), [result]))
         return result
 
     def item(self, tensor_slot: SSAValue, kind: Operation | None = None) -> SSAValue:
-        """The slot of the number in a tensor: `kind`, or that of an integer."""
+        """Returns the slot of the number in a tensor: `kind`, or that of an integer."""
         result = self.builder.slot(kind or IntOp(0))
         self.builder.emit(CallOp("aten::_local_scalar_dense", [tensor_slot], (), [result]))
         return result
@@ -157,7 +157,7 @@ class NumberSlots:
                 self.check("eq", found, self._of(extent.expression), f"{what(dim)} must be {extent}{self.origins(extent)}", found)
 
     def origins(self, *values: int) -> str:
-        """What the symbols of these values are, where that says more than their names."""
+        """Returns what the symbols of these values are, where that says more than their names."""
         expressions = [value.expression for value in values if isinstance(value, Extent) and value.expression is not None]
         symbols = dict.fromkeys(symbol for expression in expressions for symbol in expression.symbols)
         known = [self._origins[symbol] for symbol in symbols if symbol in self._origins]
@@ -195,7 +195,7 @@ class NumberSlots:
         self.builder.emit(JumpFalseOp(holds, self._failures.setdefault(key, f"fail_{len(self._failures)}")))
 
     def failures(self) -> Iterator[Operation]:
-        """The instructions at the end of the method that checks jump to, each of which fails."""
+        """Yields the instructions at the end of the method that checks jump to, each of which fails."""
         if not self._failures:
             return
         false = self.builder.slot(BoolOp(False))

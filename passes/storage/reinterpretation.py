@@ -37,14 +37,14 @@ class Cut:
 
 
 def memory_ranks(type: Attribute | SSAValue) -> tuple[int, ...]:
-    """The order in memory of the dimensions that are not 1, each by its position among them in the shape."""
+    """Returns the order in memory of the dimensions that are not 1, each by its position among them in the shape."""
     shape = shape_of(type)
     rank = {dim: index for index, dim in enumerate(dim for dim, extent in enumerate(shape) if extent != 1)}
     return tuple(rank[dim] for dim in dim_order(type) if dim in rank)
 
 
 def reshaped(source: Attribute | SSAValue, result: Attribute | SSAValue) -> bool:
-    """Whether elements in logical order, as reshaping keeps them, are the same bytes in both."""
+    """Returns whether elements in logical order, as reshaping keeps them, are the same bytes in both."""
     left, right = memory_ranks(source), memory_ranks(result)
     if left == tuple(range(len(left))) and right == tuple(range(len(right))):
         return True
@@ -53,7 +53,7 @@ def reshaped(source: Attribute | SSAValue, result: Attribute | SSAValue) -> bool
 
 
 def permuted(source: Attribute | SSAValue, result: Attribute | SSAValue, dims: Sequence[int]) -> bool:
-    """Whether `result`, whose dimension i is dimension `dims[i]` of `source`, has the same bytes."""
+    """Returns whether `result`, whose dimension i is dimension `dims[i]` of `source`, has the same bytes."""
     shape = shape_of(result)
     here = [dims[dim] for dim in dim_order(result) if shape[dim] != 1]
     there = shape_of(source)
@@ -61,7 +61,7 @@ def permuted(source: Attribute | SSAValue, result: Attribute | SSAValue, dims: S
 
 
 def cut_offset(whole: Attribute | SSAValue, part: Attribute | SSAValue, cut: Cut) -> int | None:
-    """The offset in `whole` of the bytes of `part`; None when they do not lie together, or lie in another order."""
+    """Returns the offset in `whole` of the bytes of `part`; None when they do not lie together, or lie in another order."""
     shape = shape_of(whole)
     order = dim_order(whole)
     outer = order[: order.index(cut.dim)]
@@ -78,7 +78,7 @@ def cut_offset(whole: Attribute | SSAValue, part: Attribute | SSAValue, cut: Cut
 
 
 def literal(slot: SSAValue) -> Literal:
-    """The number or numbers that a slot is declared with. Raises TypeError for other slots."""
+    """Returns the number or numbers that a slot is declared with. Raises TypeError for other slots."""
     match slot.owner:
         case IntOp():
             return slot.owner.number
@@ -105,7 +105,7 @@ def _integers(slot: SSAValue) -> tuple[int, ...]:
 
 
 def tensors_of(slot: SSAValue) -> tuple[SSAValue, ...]:
-    """The tensors of a list, or the one tensor."""
+    """Returns the tensors of a list, or the one tensor."""
     return tuple(slot.owner.items) if isinstance(slot.owner, TensorListOp) else (slot,)
 
 
@@ -131,7 +131,7 @@ def _copy(ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> list[int] | None
 
 
 def permutation(operator: str, ins: Sequence[SSAValue]) -> tuple[int, ...] | None:
-    """Which dimension of the operand each dimension of the result is; None for operators that permute nothing."""
+    """Returns which dimension of the operand each dimension of the result is; None for operators that permute nothing."""
     rank = len(shape_of(ins[0])) if ins else 0
     match operator:
         case "aten::permute_copy.out":
@@ -241,7 +241,7 @@ RULES: dict[str, Rule] = {
 
 
 def reinterpretation(op: CallOp) -> list[Part] | None:
-    """The slots that a call writes as parts of the slot that it reads; None when it does more than reinterpret bytes."""
+    """Returns the slots that a call writes as parts of the slot that it reads; None when it does more than reinterpret bytes."""
     rule = RULES.get(op.operator.data)
     if rule is None or not op.ins or len(op.outs) != 1:
         return None

@@ -14,7 +14,7 @@ from flambeau.passes.rewriting.uses import replace_uses
 
 
 def methods_of(op: Operation) -> list[MethodOp]:
-    """The methods of a module, or the method that `op` is."""
+    """Returns the methods of a module, or the method that `op` is."""
     if isinstance(op, MethodOp):
         return [op]
     return [item for item in op.body.block.ops if isinstance(item, MethodOp)] if isinstance(op, ModuleOp) else []

@@ -43,7 +43,7 @@ def use_update(op: CallOp, target: Target) -> None:
 
 
 def _rows(op: CallOp) -> SSAValue | None:
-    """The values of an `index_put` of rows of one dimension, in the shape of what they replace: ExecuTorch's kernel takes no others."""
+    """Returns the values of an `index_put` of rows, in the shape of the rows that they replace, as ExecuTorch's kernel demands."""
     given, indices, values, accumulate = op.ins
     entries = indices.owner.entries if isinstance(indices.owner, OptionalTensorListOp) else ()
     found = [(dim, entry) for dim, entry in enumerate(entries) if entry is not None]
@@ -66,7 +66,7 @@ def _is_row_major(slot: SSAValue) -> bool:
 
 
 def _view(source: SSAValue, type: Attribute, offset: int) -> SSAValue:
-    """A view of a tensor, one that there is already if possible."""
+    """Returns a view of a tensor, one that there is already if possible."""
     while isinstance(source.owner, ViewOp):
         offset += source.owner.byte_offset
         source = source.owner.source
@@ -96,7 +96,7 @@ def write_part(op: CallOp, storage: MethodStorage) -> CallOp | None:
 
 
 def _part(op: CallOp) -> int | None:
-    """The first element that a scatter replaces, if what it replaces lies together."""
+    """Returns the first element that a scatter replaces, if what it replaces lies together."""
     match op.operator.data, op.ins[2:]:
         case "aten::select_scatter.out", [dim, start]:
             step = None

@@ -65,7 +65,7 @@ def _sliced_and_padded(x: SSAValue, pad: tuple[int, ...], value: float) -> SSAVa
 
 
 def _remainder(a: SSAValue, b: SSAValue | float) -> SSAValue:
-    """The rest with the sign of the dividend, and the divisor added where the signs differ."""
+    """Returns the rest with the sign of the dividend, and the divisor added where the signs differ."""
     if isinstance(b, SSAValue):
         element = promote_values(a, b)
         a, b = to_element(a, element), to_element(b, element)
@@ -114,7 +114,7 @@ def _mixed_linear(x: SSAValue, weight: SSAValue, scales: SSAValue, _: None, dtyp
 
 
 def _on_singles(operator: OperatorName) -> Callable[..., Sequence[SSAValue] | None]:
-    """The operator on the numbers in float32, where that holds them."""
+    """Returns the operator on the numbers in float32, where that holds them."""
 
     def single(x: SSAValue, *others: Any) -> Sequence[SSAValue] | None:
         return None if element_of(x) == f64 else operator.results(to_element(x, f32), *others)
@@ -123,7 +123,7 @@ def _on_singles(operator: OperatorName) -> Callable[..., Sequence[SSAValue] | No
 
 
 def _with_wide_parameters(operator: OperatorName, scales_of: tuple[ElementType, ...]) -> Callable[..., SSAValue | None]:
-    """The operator with scales in float64 and zero points in int64, unless that changes a result."""
+    """Returns the operator with scales in float64 and zero points in int64, unless that changes a result."""
 
     def wide(x: SSAValue, scales: SSAValue, zero_points: SSAValue, *others: Any) -> SSAValue | None:
         if element_of(scales) not in scales_of or is_float(element_of(zero_points)):

@@ -34,7 +34,7 @@ class Allowance:
     """What it takes of them."""
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """What does not fit in a call with one of the element types; None when all does."""
+        """Returns what does not fit in a call with one of the element types; None when all does."""
         elements = (element_of(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType))
         if (element := next((element for element in elements if element in self.elements), None)) is None:
             return None
@@ -73,20 +73,20 @@ class Target:
     is there when the target is registered."""
 
     def has(self, kind: type[SchemaOp]) -> bool:
-        """Whether it has the kernel that an operator becomes."""
+        """Returns whether it has the kernel that an operator becomes."""
         out = out_variant(kind.schema)
         return out is not None and out.qualified_name in self.operators | self.views
 
     def keeps(self, kind: type[SchemaOp]) -> bool:
-        """Whether a program may keep an operator whole: it has the kernel, or the fused form where PyTorch declares no out-variant."""
+        """Returns whether a program may keep an operator whole: there is a kernel for it, or for its fused form."""
         return _kernel(kind) in self.operators | self.views
 
     def contract(self, op: SchemaOp) -> Rule | None:
-        """The contract of the kernel, or of the fused form, that an operation becomes."""
+        """Returns the contract of the kernel, or of the fused form, that an operation becomes."""
         return self.contracts.get(_kernel(type(op)))
 
     def missing(self, kernel: str, values: Iterable[SSAValue]) -> str | None:
-        """Which of these tensors a kernel does not take because of its element type; None without one."""
+        """Returns which of these tensors a kernel does not take because of its element type; None without one."""
         elements = (element_of(value) for value in values if isinstance(value.type, TensorType)) if self.lacks else ()
         found = next((element for element in elements if element in self.lacks and not self._allows(kernel, element)), None)
         return None if found is None else f"a tensor is of {found}, and its kernel does not take that"
@@ -97,30 +97,30 @@ class Target:
         return (allowance := _allowances(self).get(kernel)) is not None and element in allowance.elements
 
     def missing_type(self, op: SchemaOp) -> str | None:
-        """Which tensor the kernel of an operation does not take because of its element type; None without one."""
+        """Returns which tensor the kernel of an operation does not take because of its element type; None without one."""
         return self.missing(_kernel(type(op)), (*op.operands, *op.results))
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """What the kernel of an operation does not take of it; None when it takes all."""
+        """Returns what the kernel of an operation does not take of it; None when it takes all."""
         return self.missing_type(op) or self.beyond(op)
 
     def beyond(self, op: SchemaOp) -> str | None:
-        """What is beyond the limits of the kernel of an operation of element types that it takes; None when nothing is."""
+        """Returns what is beyond the limits of the kernel of an operation of element types that it takes; None when nothing is."""
         if self.missing_type(op) is not None:
             return None
         contract, allowance = self.contract(op), _allowances(self).get(_kernel(type(op)))
         return (contract.why_not(op) if contract is not None else None) or (allowance.why_not(op) if allowance is not None else None)
 
     def runs(self, op: SchemaOp) -> bool:
-        """Whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
+        """Returns whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
         return self.keeps(type(op)) and self.why_not(op) is None
 
     def takes(self, order: Sequence[int]) -> bool:
-        """Whether its kernels take tensors in a dim order, outermost dimension first."""
+        """Returns whether its kernels take tensors in a dim order, outermost dimension first."""
         return _is_among(order, self.dim_orders)
 
     def takes_input(self, order: Sequence[int]) -> bool:
-        """Whether a caller can give an input in a dim order, outermost dimension first."""
+        """Returns whether a caller can give an input in a dim order, outermost dimension first."""
         return _is_among(order, self.input_orders)
 
     @property
@@ -140,7 +140,7 @@ def _allowances(target: Target) -> dict[str, Allowance]:
 
 @cached_over_rows
 def _kernel(kind: type[SchemaOp]) -> str:
-    """The name of the kernel that an operator becomes, or of its fused form where PyTorch declares no out-variant; empty without any."""
+    """Returns the name of the kernel of an operator, or of its fused form where PyTorch declares no out-variant; "" without any."""
     out = out_variant(kind.at("edge").schema)
     fused = find_op(f"fused.{kind.schema.name}") if out is None else None
     out = out_variant(fused.schema) if fused is not None else out
@@ -153,7 +153,7 @@ class UnknownTargetError(ValueError):
 
 @cache
 def _own_names() -> tuple[str, ...]:
-    """The built-in targets: the other files of this folder."""
+    """Returns the built-in targets: the other files of this folder."""
     return tuple(sorted({module.name for module in pkgutil.iter_modules(flambeau.passes.targets.__path__)} - {"interface"}))
 
 
@@ -178,12 +178,12 @@ def register_target(target: Target) -> None:
 
 
 def target_names() -> tuple[str, ...]:
-    """The targets that exist: built in, or registered."""
+    """Returns the targets that exist: built in, or registered."""
     return tuple(sorted((*_own_names(), *_TARGETS.items())))
 
 
 def find_target(name: str) -> Target:
-    """The target with this name. Raises UnknownTargetError that lists those that exist."""
+    """Returns the target with this name. Raises UnknownTargetError that lists those that exist."""
     if name in _own_names():
         return _own(name)
     found = _TARGETS.find(name)

@@ -23,7 +23,7 @@ from flambeau.support.suggestions import did_you_mean
 
 
 def check_bound(text: str) -> tuple[str, int]:
-    """The name and the number of `s0:512`. Raises ValueError."""
+    """Returns the name and the number of `s0:512`. Raises ValueError."""
     name, colon, number = text.partition(":")
     if not name or not colon or not number.isdecimal():
         raise ValueError(f"a bound is written NAME:NUMBER, as in s0:512, not {text!r}")
@@ -81,7 +81,7 @@ class _Bounds:
             self.bounds[symbol.name] = bound
 
     def symbol(self, symbol: Symbol) -> Symbol:
-        """The symbol with its bound."""
+        """Returns the symbol with its bound."""
         self.met[symbol.name] = symbol
         high = self.bounds.get(symbol.name, INFINITE)
         if high < symbol.low:
@@ -89,11 +89,11 @@ class _Bounds:
         return Symbol(symbol.name, symbol.low, min(symbol.high, high))
 
     def extent(self, value: int) -> int:
-        """A size with bounded symbols."""
+        """Returns a size with bounded symbols."""
         return extent(value.expression.replaced(self.symbol)) if isinstance(value, Extent) and value.expression is not None else value
 
     def attribute(self, attribute: Attribute) -> Attribute:
-        """An attribute or type with bounded symbols."""
+        """Returns an attribute or type with bounded symbols."""
         match attribute:
             case ExtentAttr():
                 return ExtentAttr.of(self.extent(attribute.value))
@@ -142,7 +142,7 @@ class BoundSymbolsPass(OperationPass):
 
 
 def _inferred(value: SSAValue) -> Sequence[int]:
-    """The sizes of a value as they follow from the operands of its operation, which may know more than its type declares."""
+    """Returns the sizes of a value as they follow from the operands of its operation, which may know more than its type declares."""
     if isinstance(value, OpResult) and isinstance(value.op, SchemaOp):
         return value.op.inferred_shapes()[value.index]
     return shape_of(value)

@@ -39,7 +39,7 @@ def _plain(*values: SSAValue) -> bool:
 
 
 def _keeps_shape(op: SchemaOp) -> bool:
-    """Whether the result of a reshape or slice, of the type of its operand, has its shape too: dynamic dimensions may differ."""
+    """Returns whether the result of a reshape or slice, of the type of its operand, has its shape too: dynamic dimensions may differ."""
     shape = shape_of(op.operands[0])
     match op:
         case SliceTensorOp():
@@ -224,7 +224,7 @@ class CanonicalizePass(PatternPass):
     """Patterns not to apply."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """The patterns of the canonical form, for code that writes nothing in place."""
+        """Returns the patterns of the canonical form, for code that writes nothing in place."""
         return self._chosen(IdentityPattern())
 
     def apply_to(self, ctx: Context, op: Operation) -> None:

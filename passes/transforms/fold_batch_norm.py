@@ -71,7 +71,7 @@ class FoldBatchNormPattern(Pattern):
 def _affine(
     scale: Array | None, shift: Array | None, bias: Array | None, mean: Array, variance: Array, epsilon: float
 ) -> tuple[Array, Array]:
-    """The factor and offset per channel, in double precision."""
+    """Returns the factor and offset per channel, in double precision."""
     factor = 1.0 / np.sqrt(variance.astype(np.float64) + epsilon)
     if scale is not None:
         factor = factor * scale.astype(np.float64)
@@ -83,7 +83,7 @@ def _affine(
 
 
 def _scaled(kernel: Array, factor: Array, transposed: bool, groups: int) -> Array:
-    """The kernel with each output channel multiplied by its factor."""
+    """Returns the kernel with each output channel multiplied by its factor."""
     double = kernel.astype(np.float64)
     rest = (1,) * (kernel.ndim - 2)
     if not transposed:

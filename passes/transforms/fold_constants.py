@@ -73,7 +73,7 @@ class FoldConstantsPass(ModulePass):
                     count("results stored")
 
     def _evaluate(self, function: FuncOp, constants: ModuleConstants) -> tuple[dict[SSAValue, Array], dict[SSAValue, str]]:
-        """The results that depend on constants only, in order, and what to call each."""
+        """Returns the results that depend on constants only, in order, and what to call each."""
         values: dict[SSAValue, Array] = {}
         names: dict[SSAValue, str] = {}
         for op in function.walk():
@@ -94,7 +94,7 @@ class FoldConstantsPass(ModulePass):
         return values, names
 
     def _choices(self, function: FuncOp, values: dict[SSAValue, Array], constants: ModuleConstants) -> dict[SchemaOp, int]:
-        """Which operand a `where` is, if it takes all elements from one, which has the type of the result."""
+        """Returns which operand a `where` is, if it takes all elements from one, which has the type of the result."""
         found: dict[SchemaOp, int] = {}
         for op in function.walk():
             if not isinstance(op, SchemaOp) or op.schema.name != "where.self" or op.results[0] in values:
@@ -112,7 +112,7 @@ class FoldConstantsPass(ModulePass):
 
     @staticmethod
     def _freed(op: SchemaOp, constants: ModuleConstants, inside: set[Operation]) -> int:
-        """The bytes of the constants that nothing else uses than `op` and what leads to it."""
+        """Returns the bytes of the constants that nothing else uses than `op` and what leads to it."""
         sources: set[SSAValue] = set()
         work: list[Operation] = [op]
         seen: set[Operation] = set()

@@ -22,7 +22,7 @@ _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
 
 
 def activation_of(op: SchemaOp) -> str | None:
-    """The activation of fused operators that an operator is, if it is one."""
+    """Returns the activation of fused operators that an operator is, if it is one."""
     return next((name for name, *rest in op.activations if op.arguments()[1:] == rest), None)
 
 

@@ -144,7 +144,7 @@ class LayerPattern(Pattern):
 
 
 def dequantized_source(layer: SchemaOp) -> SSAValue:
-    """The integers of the weight of a layer."""
+    """Returns the integers of the weight of a layer."""
     owner = layer.operands[1].owner
     assert isinstance(owner, Operation)
     return owner.operands[0]
@@ -176,7 +176,7 @@ def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, inte
 
 @dataclass(frozen=True)
 class SaturationPattern(Pattern):
-    """clamp(quantized layer or sum): it saturates there."""
+    """Replaces the clamp of a quantized layer or sum by the layer or sum with narrower limits."""
 
     roots = (ClampOp,)
     counter = "clamps fused"

@@ -59,12 +59,12 @@ class FuseRmsNormPass(PatternPass):
     """For which they are fused, if it has `fused.rms_norm`."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """The one pattern."""
+        """Returns the one pattern."""
         target = find_target(self.target)
 
         @rewrites(_norm, counter="norms fused")
         def fuse_rms_norm(found: m.Match) -> FusedRmsNormOp | None:
-            """A weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
+            """Returns a weight times x * rsqrt(mean(x ** 2) + epsilon), over the last dimension, in f32."""
             return _fused(found, target)
 
         return [fuse_rms_norm]

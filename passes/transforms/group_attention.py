@@ -19,7 +19,7 @@ from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 
 
 def _repeated(value: SSAValue) -> tuple[SSAValue, int] | None:
-    """The heads of [batch, heads, places, features] that stand several times in a row, and how many times each."""
+    """Returns the heads of [batch, heads, places, features] that stand several times in a row, and how many times each."""
     match value.owner:
         case RepeatInterleaveSelfIntOp() as op:
             (source, repeats, dim, _), shape = op.arguments(), shape_of(value)
@@ -71,5 +71,5 @@ class GroupAttentionPass(PatternPass):
     works_on = ("aten",)
 
     def patterns(self) -> Sequence[Pattern]:
-        """The one pattern."""
+        """Returns the one pattern."""
         return [GroupPattern()]

@@ -67,7 +67,7 @@ class InlinePass(ModulePass):
 
 
 def _callees_first(functions: Mapping[str, FuncOp]) -> Iterator[FuncOp]:
-    """The functions, each after those that it calls, except where calls go round in a circle."""
+    """Yields the functions, each after those that it calls, except where calls go round in a circle."""
     seen: set[FuncOp] = set()
     for root in functions.values():
         stack: list[tuple[FuncOp, Iterator[FuncOp]]] = [] if root in seen else [(root, _callees(root, functions))]

@@ -26,7 +26,7 @@ _OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
 def _moved(value: SSAValue) -> SSAValue | None:
-    """The value that `value` is a row-major copy of, where only the layout changed."""
+    """Returns the value that `value` is a row-major copy of, where only the layout changed."""
     owner = value.owner
     if not isinstance(owner, ToDimOrderCopyOp) or not is_row_major(value) or element_of(owner.operands[0]) != element_of(value):
         return None
@@ -225,7 +225,7 @@ class PropagateLayoutsPass(PatternPass):
     """Whose kernels take the layouts."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """The patterns that move copies, and those that make them unnecessary."""
+        """Returns the patterns that move copies, and those that make them unnecessary."""
         target = find_target(self.target)
         return [
             CancelPattern(),

@@ -133,14 +133,14 @@ class _Solver:
         self._run(block)
 
     def _condition(self, value: SSAValue) -> tuple[bool, ...]:
-        """The values that a condition may have."""
+        """Returns the values that a condition may have."""
         fact = self.facts.get(value)
         if fact is None:
             return ()
         return (bool(fact.value.data),) if isinstance(fact, IntegerAttr) else (True, False)
 
     def _fold(self, op: Operation) -> Sequence[object]:
-        """The facts about the results, given those about the operands."""
+        """Returns the facts about the results, given those about the operands."""
         if not op.results:
             return ()
         varies: Sequence[object] = [_VARIES] * len(op.results)

@@ -49,7 +49,7 @@ class SymbolDcePass(ModulePass):
 
 
 def _callers_first(dead: Mapping[Operation, Sequence[str]], symbols: Mapping[str, Operation]) -> Iterator[list[Operation]]:
-    """The operations, each after those that refer to it; what refers to each other comes last, as one group."""
+    """Yields the operations, each after those that refer to it; what refers to each other comes last, as one group."""
     there = {name: item for name, item in symbols.items() if item in dead}
     named = {item: [there[name] for name in names if name in there and there[name] is not item] for item, names in dead.items()}
     readers = Counter(found for items in named.values() for found in items)
@@ -72,6 +72,6 @@ def _is_private(op: Operation) -> bool:
 
 
 def _names(op: Operation) -> list[str]:
-    """The symbols that an operation refers to, itself or inside."""
+    """Returns the symbols that an operation refers to, itself or inside."""
     attributes = (attribute for item in op.walk() for attribute in (*item.properties.values(), *item.attributes.values()))
     return [name for attribute in attributes for name in symbols_in(attribute)]

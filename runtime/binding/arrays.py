@@ -20,7 +20,7 @@ DTYPE_CODES = {name: code for code, name in DTYPE_NAMES.items()}
 
 
 def numpy_dtype(name: str) -> "np.dtype[Any]":
-    """The dtype of a name in `DTYPE_NAMES`; bfloat16 and float8 need ml_dtypes.
+    """Returns the dtype of a name in `DTYPE_NAMES`; bfloat16 and float8 need ml_dtypes.
 
     Raises:
         FlambeauError: numpy has no such type here.
@@ -41,7 +41,7 @@ def aligned_bytes(size: int) -> "Array":
 
 
 def as_array(value: object, info: TensorInfo, where: str) -> "Array":
-    """A numpy array that shares the memory of `value`; for a tensor without dimensions `value` may be a number.
+    """Returns a numpy array that shares the memory of `value`; for a tensor without dimensions `value` may be a number.
 
     Raises:
         FlambeauError: `value` is neither an array, nor an exporter of DLPack, nor such a number that the dtype holds.
@@ -79,7 +79,7 @@ def _dtype_code(dtype: "np.dtype[Any]") -> int | None:
 
 
 def in_dim_order(array: "Array", dim_order: tuple[int, ...]) -> "Array":
-    """A writable array of the same content, laid out densely in `dim_order`; the same one if it is."""
+    """Returns a writable array of the same content, laid out densely in `dim_order`; the same one if it is."""
     import numpy as np
 
     outer_first = array.transpose(dim_order)
@@ -129,7 +129,7 @@ class _Memory:
 
 
 def from_tensor(tensor: CTensor, keeper: object) -> "Array":
-    """A view of a C tensor's memory, which keeps `keeper` alive."""
+    """Returns a view of a C tensor's memory, which keeps `keeper` alive."""
     import numpy as np
 
     dtype = numpy_dtype(DTYPE_NAMES[tensor.dtype])

@@ -46,12 +46,12 @@ def remove_kernels(name: str) -> None:
 
 
 def added_libraries() -> tuple[Mapping[str, Path], Mapping[str, Path]]:
-    """The libraries of the backends and of the kernels that were added, by name."""
+    """Returns the libraries of the backends and of the kernels that were added, by name."""
     return dict(_BACKENDS), dict(_KERNELS)
 
 
 def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
-    """The options of backends as texts, for `registry`.
+    """Returns the options of backends as texts, for `registry`.
 
     Raises:
         FlambeauError: there is no backend of a name, it is named twice, or an option is neither a number nor a text.
@@ -77,12 +77,12 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
 
 
 def _known_names() -> dict[str, str]:
-    """The names of backends, by themselves and by what programs call them."""
+    """Returns the names of backends, by themselves and by what programs call them."""
     return {name: _text(backend.name) for backend in _backends() for name in (_text(backend.name), _text(backend.id))}
 
 
 def registry(options: Options = ()) -> CRegistry | None:
-    """The registry in which programs find kernels and backends; None stands for the one that the C library was built with.
+    """Returns the registry in which programs find kernels and backends; None stands for the one that the C library was built with.
 
     Args:
         options: of backends, from `read_options`.
@@ -96,7 +96,7 @@ def registry(options: Options = ()) -> CRegistry | None:
 
 
 def backend_names() -> list[str]:
-    """The names that a program's delegates may give.
+    """Returns the names that a program's delegates may give.
 
     Raises:
         FlambeauError: a backend that was added cannot be loaded.
@@ -105,7 +105,7 @@ def backend_names() -> list[str]:
 
 
 def kernel_names() -> frozenset[str]:
-    """The names of all kernels that a program may call, such as `aten::add.out`.
+    """Returns the names of all kernels that a program may call, such as `aten::add.out`.
 
     Raises:
         FlambeauError: kernels that were added cannot be loaded.
@@ -124,7 +124,7 @@ def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, 
 
 
 def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBackend]:
-    """The backends that the C library was built with, and those that were added."""
+    """Returns the backends that the C library was built with, and those that were added."""
     count = ctypes.c_size_t()
     found = library().fl_builtin_backends(count)
     paths = tuple(_BACKENDS.items()) if added is None else added
@@ -132,7 +132,7 @@ def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBacken
 
 
 def _with_options(backend: CBackend, options: tuple[tuple[str, str], ...]) -> CBackend:
-    """The backend itself, or a copy that has these options."""
+    """Returns the backend itself, or a copy that has these options."""
     if not options:
         return backend
     copy = ctypes.create_string_buffer(backend.struct_size)
@@ -181,7 +181,7 @@ def _kernels(name: str, path: Path) -> "KernelTable":
 
 @cache
 def _address(symbol: str, path: Path, what: str) -> int:
-    """The address of what a library defines as `symbol`; the library stays loaded."""
+    """Returns the address of what a library defines as `symbol`; the library stays loaded."""
     library()
     try:
         return ctypes.addressof(ctypes.c_byte.in_dll(ctypes.CDLL(str(path)), symbol))

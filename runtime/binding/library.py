@@ -259,12 +259,12 @@ def _library_name() -> str:
 
 
 def include_folder() -> Path:
-    """The folder of the C headers, for what is built against the library: it holds `flambeau/backend.h`."""
+    """Returns the folder of the C headers, for what is built against the library: it holds `flambeau/backend.h`."""
     return next(found for folder in flambeau.runtime.__path__ if (found := Path(folder) / "c" / "include").is_dir())
 
 
 def find_library() -> Path:
-    """The path of the shared library.
+    """Returns the path of the shared library.
 
     The one that the environment variable `FLAMBEAU_LIBRARY` names, or that of the installed package.
 
@@ -286,7 +286,7 @@ def find_library() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """The loaded library, its functions typed.
+    """Returns the loaded library, its functions typed.
 
     Raises:
         FlambeauError: it is absent, cannot be loaded, or is of another version.
@@ -306,7 +306,7 @@ def library() -> ctypes.CDLL:
 
 
 def whole_number(value: object, low: int, high: int, what: str) -> int:
-    """An integer that a field of C holds. Raises ValueError."""
+    """Returns an integer that a field of C holds. Raises ValueError."""
     if not isinstance(value, Integral) or not low <= int(value) <= high:
         raise ValueError(f"{what} is an integer between {low} and {high}, not {value!r}")
     return int(value)

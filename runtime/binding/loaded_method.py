@@ -101,7 +101,7 @@ class Method(ExplainsMembers):
             self._library.fl_method_destroy(self._handle)
 
     def __call__(self, *inputs: object, **kwargs: object) -> "list[Any]":
-        """`execute` with the inputs as arguments."""
+        """Returns `execute` with the inputs as arguments."""
         return self.execute(inputs, kwargs)
 
     @overload
@@ -269,7 +269,7 @@ class Method(ExplainsMembers):
         return inputs, outputs
 
     def _flatten(self, inputs: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
-        """The leaves of the model's arguments."""
+        """Returns the leaves of the model's arguments."""
         nesting = self._nestings[0]
         if nesting is None:
             why = "the program does not say which inputs have a keyword"

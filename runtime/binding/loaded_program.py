@@ -72,7 +72,7 @@ class Program(ExplainsMembers):
         return index.value
 
     def load_method(self, name: str = "forward", *, instruction_limit: int = INSTRUCTION_LIMIT) -> Method:
-        """A method, in memory of its own but for the state that it shares with other methods.
+        """Returns a method, in memory of its own but for the state that it shares with other methods.
 
         Args:
             name: one of `method_names`.
@@ -84,7 +84,7 @@ class Program(ExplainsMembers):
         return Method(self, self._index(name), instruction_limit)
 
     def metadata(self, name: str = "forward") -> MethodMeta:
-        """The inputs, outputs and memory of a method.
+        """Returns the inputs, outputs and memory of a method.
 
         Raises:
             FlambeauError: there is no such method.
@@ -92,7 +92,7 @@ class Program(ExplainsMembers):
         return MethodMeta(self, self._index(name))
 
     def has_etdump(self) -> bool:
-        """Whether executions are recorded for an ETDump."""
+        """Returns whether executions are recorded for an ETDump."""
         return self.recorded is not None
 
     def write_etdump_result_to_file(self, path: "str | PathLike[str]", debug_buffer_path: "str | PathLike[str] | None" = None) -> None:
@@ -183,7 +183,7 @@ class BackendRegistry:
         return backend_names()
 
     def is_available(self, backend_name: str) -> bool:
-        """Whether delegates of this backend can be loaded."""
+        """Returns whether delegates of this backend can be loaded."""
         return backend_name in self.registered_backend_names
 
 
@@ -199,7 +199,7 @@ class Runtime:
 
     @classmethod
     def get(cls) -> "Runtime":
-        """The runtime.
+        """Returns the runtime.
 
         Raises:
             FlambeauError: the C library is absent.
@@ -277,7 +277,7 @@ def _load_file(path: Path, options: Options) -> Program:
 def _linked(
     data: "str | PathLike[str] | bytes | bytearray | memoryview | mmap.mmap | BinaryIO", data_path: "DataPath | Sequence[DataPath]"
 ) -> bytes:
-    """The bytes of a program that holds the weights of its `.ptd` files."""
+    """Returns the bytes of a program that holds the weights of its `.ptd` files."""
     from flambeau.runtime.flat_tensor import FlatTensorError, link_files
     from flambeau.runtime.pte import PteError
 
@@ -297,7 +297,7 @@ def _linked(
 
 
 def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":
-    """The bytes as an array: where they lie if nobody can change them and they are aligned, else a copy."""
+    """Returns the bytes as an array: where they lie if nobody can change them and they are aligned, else a copy."""
     import numpy as np
 
     memory = np.frombuffer(data, np.uint8)

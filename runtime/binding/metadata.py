@@ -61,19 +61,19 @@ class TensorInfo:
     constant: bool
 
     def sizes(self) -> tuple[int, ...]:
-        """`shape`."""
+        """Returns `shape`."""
         return self.shape
 
     def dtype(self) -> str:
-        """`type`."""
+        """Returns `type`."""
         return self.type
 
     def nbytes(self) -> int:
-        """`size_in_bytes`."""
+        """Returns `size_in_bytes`."""
         return self.size_in_bytes
 
     def is_memory_planned(self) -> bool:
-        """`planned`."""
+        """Returns `planned`."""
         return self.planned
 
 
@@ -112,7 +112,7 @@ class Memory:
 
 
 def read_slot(info: CSlotInfo) -> Slot:
-    """The record of what C says about an input or output."""
+    """Returns the record of what C says about an input or output."""
     tag = ValueTag(info.tag)
     if tag is ValueTag.TENSOR:
         tensor = TensorInfo(
@@ -160,23 +160,23 @@ class MethodMeta(ExplainsMembers):
         return self._info.name.decode(errors="replace")
 
     def num_inputs(self) -> int:
-        """The number of values that `execute` takes."""
+        """Returns the number of values that `execute` takes."""
         return len(self.inputs)
 
     def num_outputs(self) -> int:
-        """The number of values that `execute` returns."""
+        """Returns the number of values that `execute` returns."""
         return len(self.outputs)
 
     def input_tag(self, index: int) -> ValueTag:
-        """The kind of an input."""
+        """Returns the kind of an input."""
         return self._slot(self.inputs, "input", index).tag
 
     def output_tag(self, index: int) -> ValueTag:
-        """The kind of an output."""
+        """Returns the kind of an output."""
         return self._slot(self.outputs, "output", index).tag
 
     def input_tensor_meta(self, index: int) -> TensorInfo:
-        """The requirements on a tensor input.
+        """Returns the requirements on a tensor input.
 
         Raises:
             IndexError: there is no such input.
@@ -185,7 +185,7 @@ class MethodMeta(ExplainsMembers):
         return self._tensor(self.inputs, "input", index)
 
     def output_tensor_meta(self, index: int) -> TensorInfo:
-        """The description of a tensor output.
+        """Returns the description of a tensor output.
 
         Raises:
             IndexError: there is no such output.
@@ -206,7 +206,7 @@ class MethodMeta(ExplainsMembers):
         return slots[index]
 
     def written_inputs(self) -> frozenset[int]:
-        """The inputs that the method writes: `execute` changes the arrays that it is given for them."""
+        """Returns the inputs that the method writes: `execute` changes the arrays that it is given for them."""
         try:
             methods = json.loads(str(self._program.named_data["flambeau.json"], "utf-8"))["methods"]
             return frozenset(methods[self.name()].get("writes", ()))
@@ -218,11 +218,11 @@ class MethodMeta(ExplainsMembers):
         return self._info.instructions
 
     def num_memory_planned_buffers(self) -> int:
-        """The number of arenas of the method."""
+        """Returns the number of arenas of the method."""
         return self._info.arenas
 
     def memory_planned_buffer_size(self, index: int) -> int:
-        """Bytes of one arena."""
+        """Returns bytes of one arena."""
         return library().fl_program_arena_size(self._program.handle, self._index, index)
 
     @property
@@ -248,7 +248,7 @@ class MethodMeta(ExplainsMembers):
         return tuple(library().fl_program_delegate(self._program.handle, self._index, index).decode(errors="replace") for index in count)
 
     def uses_backend(self, name: str) -> bool:
-        """Whether a delegate of the method names this backend."""
+        """Returns whether a delegate of the method names this backend."""
         return name in self.backend_names
 
     @property

@@ -34,7 +34,7 @@ class Nesting:
         return 1 if self.kind is None else sum(child.leaves for child in self.children)
 
     def flatten(self, value: object, where: str) -> Iterator[object]:
-        """The leaves of a value that is nested so.
+        """Yields the leaves of a value that is nested so.
 
         Raises:
             FlambeauError: it is nested otherwise; `where` begins the message.
@@ -52,7 +52,7 @@ class Nesting:
             yield from child.flatten(given[name], f"{where}[{name!r}]")
 
     def unflatten(self, leaves: Iterator[object]) -> object:
-        """The value whose leaves these are. A class other than Python's containers becomes a dict by field, or a tuple."""
+        """Returns the value whose leaves these are. A class other than Python's containers becomes a dict by field, or a tuple."""
         if self.kind is None:
             return next(leaves)
         values = [child.unflatten(leaves) for child in self.children]
@@ -63,7 +63,7 @@ class Nesting:
 
 
 def parse_nesting(text: str) -> Nesting | None:
-    """The nesting that a tree spec of PyTorch describes; None when there is none, or it is not understood."""
+    """Returns the nesting that a tree spec of PyTorch describes; None when there is none, or it is not understood."""
     try:
         version, root = json.loads(text)
         return _parse(root, 0) if version == 1 else None
@@ -83,7 +83,7 @@ def _parse(node: dict[str, Any], level: int) -> Nesting:
 
 
 def _keys(context: object) -> tuple[Any, ...] | None:
-    """The keys or fields that the context of a node lists; None for the contexts of other classes."""
+    """Returns the keys or fields that the context of a node lists; None for the contexts of other classes."""
     if isinstance(context, dict):  # of a defaultdict
         keys = cast("dict[str, object]", context).get("dict_context")
     else:
@@ -97,7 +97,7 @@ def _keys(context: object) -> tuple[Any, ...] | None:
 
 
 def _children(value: object) -> dict[Any, object] | None:
-    """What a container holds by key or position; None for what is not a container."""
+    """Returns what a container holds by key or position; None for what is not a container."""
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, object]", value))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -99,7 +99,7 @@ def _argument(value: CValue) -> "Array | list[Array | None] | None":
 def _computed(
     kind: EventKind, name: str, arguments: "tuple[Array | list[Array | None] | None, ...]", addresses: Sequence[int]
 ) -> "tuple[Array, ...]":
-    """The tensors that a kernel of ours writes; all tensors of another kernel or of a delegate, whose outputs come last."""
+    """Returns the tensors that a kernel of ours writes; all tensors of another kernel or of a delegate, whose outputs come last."""
     row = kernel_rows().get(name) if kind is EventKind.KERNEL else None
     access = row.access if row else "w" * len(arguments)
     # The calling convention names an out again as what is returned.

@@ -22,17 +22,17 @@ _NAMES = {
 
 
 def event_name(event: Event) -> str:
-    """The name that ExecuTorch's runtime gives such an event: `native_call_add.out` for the kernel `aten::add.out`."""
+    """Returns the name that ExecuTorch's runtime gives such an event: `native_call_add.out` for the kernel `aten::add.out`."""
     return _NAMES.get(event.kind) or kernel_event(event.name)
 
 
 def kernel_event(operator: str) -> str:
-    """The name of the events of a kernel, by the qualified name of its operator."""
+    """Returns the name of the events of a kernel, by the qualified name of its operator."""
     return f"native_call_{operator.rpartition('::')[2]}"
 
 
 def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) -> ETDump:
-    """A run for each of `runs`. As in ExecuTorch's, events stand in the order in which they ended, each before what it computed.
+    """Returns a run for each of `runs`. As in ExecuTorch's, events stand in the order in which they ended, each before what it computed.
 
     Args:
         runs: the events of each execution.

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def is_bundled_program(data: Buffer) -> bool:
-    """Whether bytes say that they are a `.bpte`."""
+    """Returns whether bytes say that they are a `.bpte`."""
     return bytes(memoryview(data)[4:8]) == IDENTIFIER
 
 
 def write_bundled_program(bundle: BundledProgram) -> bytes:
-    """The bytes of a `.bpte`. Raises BundleError for numbers and texts that the format cannot hold."""
+    """Returns the bytes of a `.bpte`. Raises BundleError for numbers and texts that the format cannot hold."""
     return Encoder(schema.BUNDLED_PROGRAM, IDENTIFIER, BundleError).encode(bundle)
 
 
 def read_bundled_program(data: Buffer) -> BundledProgram:
-    """The records of a `.bpte`, which are views of `data`. The program in it is not looked at.
+    """Returns the records of a `.bpte`, which are views of `data`. The program in it is not looked at.
 
     Raises:
         BundleError: the bytes are not a bundled program, are damaged, or are of another version.

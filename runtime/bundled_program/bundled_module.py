@@ -53,13 +53,13 @@ class BundledModule:
         return suites[method_name][testset_idx]
 
     def _runner(self, method_name: str) -> Runner:
-        """A method in a state of its own."""
+        """Returns a method in a state of its own."""
         return Runtime.get().load_program(self._program, backend_options=self._options).load_method(method_name).execute
 
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = RTOL, atol: float = ATOL
     ) -> list[Any]:
-        """The outputs of a test case, which are as expected: see `verify`.
+        """Returns the outputs of a test case, which are as expected: see `verify`.
 
         Raises:
             FlambeauError: they are not, the case expects none, there is no such case, or the method fails.
@@ -74,7 +74,7 @@ class BundledModule:
         return [*outputs]
 
     def verify(self, methods: Sequence[str] | None = None, rtol: float = RTOL, atol: float = ATOL) -> list[CaseResult]:
-        """The results of all test cases, or those of some methods.
+        """Returns the results of all test cases, or those of some methods.
 
         Raises:
             FlambeauError: a method does not run.

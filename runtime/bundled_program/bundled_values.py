@@ -18,12 +18,12 @@ _ANY = TensorInfo((), (), "", 0, is_dynamic=False, planned=True, constant=False)
 
 
 def to_array(value: object, where: str) -> Array:
-    """A tensor, of numpy, torch or another package, as a numpy array. Raises FlambeauError."""
+    """Returns a tensor, of numpy, torch or another package, as a numpy array. Raises FlambeauError."""
     return as_array(value, _ANY, where)
 
 
 def encode_value(value: object, dim_order: Sequence[int] | None, where: str) -> Value:
-    """The record of a tensor or number; a tensor is laid out in `dim_order`, the order of its dimensions where that is None.
+    """Returns the record of a tensor or number; a tensor is laid out in `dim_order`, the order of its dimensions where that is None.
 
     Raises:
         BundleError: the format has no such value, or the tensor has another rank.
@@ -49,7 +49,7 @@ def encode_value(value: object, dim_order: Sequence[int] | None, where: str) -> 
 
 
 def decode_value(value: Value) -> Any:
-    """A numpy array, which is a view of the file, or a number. Raises FlambeauError for element types that numpy has not here."""
+    """Returns a numpy array, which is a view of the file, or a number. Raises FlambeauError for element types that numpy has not here."""
     match value:
         case Int():
             return value.int_val

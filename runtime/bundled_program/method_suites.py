@@ -103,7 +103,7 @@ class BundledProgram:
         )
 
     def serialize_to_schema(self) -> schema.BundledProgram:
-        """The records of the file."""
+        """Returns the records of the file."""
         return self._schema
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -112,7 +112,7 @@ class BundledProgram:
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
-    """The bytes of a `.bpte`."""
+    """Returns the bytes of a `.bpte`."""
     return write_bundled_program(bundled_program.serialize_to_schema())
 
 
@@ -135,7 +135,7 @@ def _values(given: Sequence[object], plan: ExecutionPlan, indices: Sequence[int]
 
 
 def _fitting(given: object, slot: object, where: str) -> schema.Value:
-    """The record of a value, which has the kind, type and shape of a slot of the program."""
+    """Returns the record of a value, which has the kind, type and shape of a slot of the program."""
     is_tensor = isinstance(slot, PlannedTensor)
     wanted = schema.Tensor if is_tensor else type(slot)
     if wanted not in _KINDS:

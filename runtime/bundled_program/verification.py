@@ -70,7 +70,7 @@ def verify_case(
 def compare_outputs(
     method: str, number: int, case: BundledMethodTestCase, outputs: Sequence[Any], *, rtol: float, atol: float
 ) -> CaseResult:
-    """The result of a test case whose outputs are these."""
+    """Returns the result of a test case whose outputs are these."""
     expected = [decode_value(value) for value in case.expected_outputs]
     if len(expected) != len(outputs):
         text = f"there are {len(outputs)} outputs, expected are {len(expected)}"

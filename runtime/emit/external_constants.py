@@ -39,7 +39,7 @@ class ExternalConstants:
     files: dict[str, dict[str, NamedTensor]] = field(default_factory=dict[str, dict[str, NamedTensor]])
 
     def place(self, name: str, whole: TensorLayout, layout: TensorLayout, data: memoryview) -> str | None:
-        """The name under which a tensor is found; None if it is in the program.
+        """Returns the name under which a tensor is found; None if it is in the program.
 
         Args:
             name: that of the constant.
@@ -61,5 +61,5 @@ class ExternalConstants:
         return key
 
     def encoded(self) -> dict[str, bytes]:
-        """The bytes of each file, by its name without `.ptd`."""
+        """Returns the bytes of each file, by its name without `.ptd`."""
         return {name: write_flat_tensor(tensors.values()) for name, tensors in self.files.items()}

@@ -29,7 +29,7 @@ class MethodMetadata:
 
 
 def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
-    """The bytes of the named data."""
+    """Returns the bytes of the named data."""
     entries: dict[str, dict[str, object]] = {}
     for name, method in methods.items():
         fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory, "writes": method.writes or None}
@@ -38,7 +38,7 @@ def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
 
 
 def decode(data: memoryview) -> dict[str, MethodMetadata]:
-    """The content of the named data.
+    """Returns the content of the named data.
 
     Raises:
         PteError: it is damaged.

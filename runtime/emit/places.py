@@ -26,7 +26,7 @@ MOST_FRAMES = 8
 
 
 def to_frames(location: Attribute) -> FrameList:
-    """The places that a location names, each once. Columns are not kept."""
+    """Returns the places that a location names, each once. Columns are not kept."""
     return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_FRAMES])
 
 
@@ -45,7 +45,7 @@ def _frames(location: Attribute, name: str | None) -> list[Frame]:
 
 
 def from_frames(frames: Sequence[Frame]) -> LocationAttr:
-    """The location that names these places."""
+    """Returns the location that names these places."""
     places = [_location(frame) for frame in frames]
     return FusedLoc(ArrayAttr(places), NoneAttr()) if len(places) > 1 else places[0] if places else UnknownLoc()
 

@@ -48,7 +48,7 @@ PRIMITIVES = ("executorch_prim::", "aten::sym_size", "aten::sym_numel", "aten::_
 
 
 def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
-    """The module that says what a program does. Constants become views of `data` in the context's store.
+    """Returns the module that says what a program does. Constants become views of `data` in the context's store.
 
     Raises:
         PteError: the bytes are not a program, or use what the dialect cannot say: unbounded shapes, devices other
@@ -58,7 +58,7 @@ def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
 
 
 def from_program(program: pte.Program, context: FlambeauContext) -> ModuleOp:
-    """The module that says what records say. Raises as `read_pte` does."""
+    """Returns the module that says what records say. Raises as `read_pte` does."""
     described: Mapping[str, named_data.MethodMetadata] = {}
     symbols = _Symbols(program, context.blobs)
     named: list[Operation] = []
@@ -99,12 +99,12 @@ class _Symbols:
         return self.known[key]
 
     def constant(self, index: int, type: Tensor, size: int) -> str:
-        """The global of a constant, one for each type that tensors see it as."""
+        """Returns the global of a constant, one for each type that tensors see it as."""
         data = self.program.constants[index][:size]
         return self._add((index, type), f"constant_{index}", lambda name: GlobalOp(name, type, self.blobs.add(name, data)))
 
     def state(self, index: int, type: Tensor, size: int, name: str | None, place: tuple[int, int], method: str) -> str:
-        """The mutable global of a tensor that lasts; methods share what lies at one place of the arenas after the first."""
+        """Returns the mutable global of a tensor that lasts; methods share what lies at one place of the arenas after the first."""
 
         def make(unique: str) -> Operation:
             value = self.blobs.add(unique, self.program.mutable_data[0][index][:size]) if index else None
@@ -113,7 +113,7 @@ class _Symbols:
         return self._add(("state", index, type, name, place, method if place[0] == 1 else None), name or "state", make)
 
     def payload(self, delegate: pte.BackendDelegate) -> str:
-        """The payload of a delegate; equal ones are one."""
+        """Returns the payload of a delegate; equal ones are one."""
 
         def make(name: str) -> Operation:
             specs = {spec.key: spec_value(name, spec.key, spec.value, self.blobs) for spec in delegate.compile_specs}
@@ -135,7 +135,7 @@ class _Method:
         self.slots: list[SSAValue] = []
 
     def build(self) -> MethodOp:
-        """The method, with the sharing of storage inferred."""
+        """Returns the method, with the sharing of storage inferred."""
         declared: dict[int, Operation] = {}
         # Lists last: they refer to the others.
         for index, value in sorted(enumerate(self.plan.values), key=lambda item: isinstance(item[1], _LISTS)):
@@ -281,7 +281,7 @@ class _Method:
                 return FreeOp(self.slots[value])
 
     def _inputs_of_delegate(self, args: Sequence[int], defined: set[int]) -> int:
-        """The number of arguments that are inputs: up to the last one with a value before the call."""
+        """Returns the number of arguments that are inputs: up to the last one with a value before the call."""
         for count in range(len(args), 0, -1):
             value = self.plan.values[args[count - 1]]
             if args[count - 1] in defined or not isinstance(value, pte.Tensor) or value.data_buffer_idx:
@@ -289,7 +289,7 @@ class _Method:
         return 0
 
     def _call(self, operator: str, args: Sequence[int]) -> CallOp:
-        """The call with its arguments told apart, by the calling convention that FORMAT.md describes."""
+        """Returns the call with its arguments told apart, by the calling convention that FORMAT.md describes."""
         values = self.plan.values
         if (schema := writing_kernels().get(operator)) is not None:
             return self._writing_call(schema, args)
@@ -311,7 +311,7 @@ class _Method:
         return CallOp(operator, self._at(rest), (), self._at([last]))
 
     def _writing_call(self, schema: Schema, args: Sequence[int]) -> CallOp:
-        """The call of a kernel that writes to arguments."""
+        """Returns the call of a kernel that writes to arguments."""
         slots, count = self._at(args), len(schema.arguments)
         given = list(zip(schema.arguments, slots, strict=False))
         written = [slot for argument, slot in given if argument.name in schema.written and not isinstance(slot.owner, literals.NoneOp)]

@@ -37,7 +37,7 @@ def emit_pte(
     strip_debug: bool = False,
     external: ExternalConstants | None = None,
 ) -> list[bytes | memoryview]:
-    """The parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
+    """Returns the parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
 
     Args:
         module: one planned `exec.method` per method, the globals and payloads that they name, `exec.named_data`; nothing else.
@@ -58,7 +58,7 @@ def emit_pte(
 def to_program(
     module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False, external: ExternalConstants | None = None
 ) -> pte.Program:
-    """The records of the program. Raises as `emit_pte` does."""
+    """Returns the records of the program. Raises as `emit_pte` does."""
     check_weights(module, context.blobs)
     data = _Data(context.blobs, {}, external)
     methods: list[MethodOp] = []
@@ -114,7 +114,7 @@ class _Data:
     indices: dict[tuple[bool, str], int] = field(default_factory=dict[tuple[bool, str], int])
 
     def index(self, name: SymbolRefAttr, *, mutable: bool, or_zeros: bool = False) -> int:
-        """The index of a global's value among the constants or the initial values; 0 for a global without one.
+        """Returns the index of a global's value among the constants or the initial values; 0 for a global without one.
 
         Also 0 for zeros, with which every arena starts, if `or_zeros`: ExecuTorch gives state its first value each time that it loads a
         method, and a method that is loaded late should not put back what the methods before it have written to state of them all.
@@ -141,14 +141,14 @@ class _Data:
         return found, found.value
 
     def external_key(self, name: SymbolRefAttr, layout: TensorLayout) -> str | None:
-        """The name in a `.ptd` file of a tensor that is a constant, or lies in one; None if it is in the program."""
+        """Returns the name in a `.ptd` file of a tensor that is a constant, or lies in one; None if it is in the program."""
         found, blob = self._find(name)
         if self.external is None or blob is None:
             return None
         return self.external.place(name.string_value(), _layout(tensor_type(found.type)), layout, self.blobs.get(blob))
 
     def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
-        """The record of a payload."""
+        """Returns the record of a payload."""
         found = self.symbols.get(name.string_value())
         if not isinstance(found, PayloadOp):
             raise EmitError(f"@{name.string_value()} is not a delegate.payload of the module")
@@ -177,7 +177,7 @@ class _Plan:
         self.payloads: list[pte.BackendDelegate] = []
 
     def build(self, *, strip_debug: bool) -> pte.ExecutionPlan:
-        """The records of the method, without the places of instructions if `strip_debug`."""
+        """Returns the records of the method, without the places of instructions if `strip_debug`."""
         method = self.method
         if method.arena_sizes is None:
             raise EmitError(f"method @{method.sym_name.data} is not planned: run plan-memory first")

@@ -68,7 +68,7 @@ def infer_sharing(method: MethodOp) -> None:
 
 
 def _base(slot: SSAValue) -> SSAValue:
-    """The slot that `slot` is, through views, a part of."""
+    """Returns the slot that `slot` is, through views, a part of."""
     while isinstance(slot.owner, ViewOp):
         slot = slot.owner.source
     return slot
@@ -82,7 +82,7 @@ class _Round:
         self.replaced: dict[SSAValue, SSAValue] = {}
 
     def now(self, slot: SSAValue) -> SSAValue:
-        """The slot that stands for `slot`."""
+        """Returns the slot that stands for `slot`."""
         while slot in self.replaced:
             slot = self.replaced[slot]
         return slot

@@ -71,12 +71,12 @@ class ETDumpError(FlatbufferError):
 
 
 def write_etdump(dump: records.ETDump) -> bytes:
-    """The bytes of a file. Raises ETDumpError for what the format cannot hold."""
+    """Returns the bytes of a file. Raises ETDumpError for what the format cannot hold."""
     return Encoder(_ETDUMP, IDENTIFIER, ETDumpError, size_prefixed=True).encode(dump)
 
 
 def read_etdump(data: bytes | bytearray | memoryview) -> records.ETDump:
-    """What a file says, ours or ExecuTorch's. Raises ETDumpError."""
+    """Returns what a file says, ours or ExecuTorch's. Raises ETDumpError."""
     view = memoryview(data)
     if len(view) < 3 * _PREFIX or bytes(view[2 * _PREFIX : 3 * _PREFIX]) != IDENTIFIER:
         raise ETDumpError(f"this is not an ETDump: {IDENTIFIER.decode()!r} does not stand behind its size and root")

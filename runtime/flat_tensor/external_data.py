@@ -32,19 +32,19 @@ _MOST_NAMES = 5
 
 
 def external_info(tensor: Tensor) -> ExtraTensorInfo | None:
-    """What says that the data of a tensor lies in another file, if it does."""
+    """Returns what says that the data of a tensor lies in another file, if it does."""
     extra = tensor.extra_tensor_info
     return extra if extra is not None and extra.location is TensorDataLocation.EXTERNAL else None
 
 
 def external_names(program: Program) -> list[str]:
-    """The names of the data that a program has in other files, in the order of their first use."""
+    """Returns the names of the data that a program has in other files, in the order of their first use."""
     infos = [external_info(value) for plan in program.execution_plan for value in plan.values if isinstance(value, Tensor)]
     return list(dict.fromkeys(info.fully_qualified_name or "" for info in infos if info is not None))
 
 
 def read_data_files(paths: DataPath | Sequence[DataPath]) -> dict[str, NamedTensor]:
-    """What one or several `.ptd` files hold together, by name.
+    """Returns what one or several `.ptd` files hold together, by name.
 
     Raises:
         FlatTensorError: a file is not a `.ptd` or is damaged, or two have data of one name.
@@ -65,7 +65,7 @@ def read_data_files(paths: DataPath | Sequence[DataPath]) -> dict[str, NamedTens
 
 
 def link(program: Program, data: Mapping[str, NamedTensor]) -> Program:
-    """A program that holds what it has had in other files.
+    """Returns a program that holds what it has had in other files.
 
     Raises:
         FlatTensorError: something is not in `data`, or is of another type, shape or layout there; or a delegate's data is in both.
@@ -86,7 +86,7 @@ def link(program: Program, data: Mapping[str, NamedTensor]) -> Program:
 
 
 def link_files(program: Buffer, paths: DataPath | Sequence[DataPath]) -> bytes:
-    """The bytes of a `.pte` that holds the weights that `program`, another one, has in these `.ptd` files.
+    """Returns the bytes of a `.pte` that holds the weights that `program`, another one, has in these `.ptd` files.
 
     Raises:
         PteError: `program` is not a program, or a damaged one.
@@ -104,7 +104,7 @@ class _Linker:
         self.indices: dict[tuple[bool, str], int] = {}
 
     def plan(self, plan: ExecutionPlan) -> ExecutionPlan:
-        """A method whose tensors have their data in the program."""
+        """Returns a method whose tensors have their data in the program."""
         return replace(plan, values=tuple(self._value(plan, value) if isinstance(value, Tensor) else value for value in plan.values))
 
     def _value(self, plan: ExecutionPlan, tensor: Tensor) -> Tensor:

@@ -108,7 +108,7 @@ def write_flat_tensor(tensors: Iterable[NamedTensor]) -> bytes:
 
 
 def read_flat_tensor(data: Buffer) -> dict[str, NamedTensor]:
-    """What a `.ptd` holds, by name; views of `data`.
+    """Returns what a `.ptd` holds, by name; views of `data`.
 
     Raises:
         FlatTensorError: the bytes are not a `.ptd`, are damaged or cut off, or are of another version.
@@ -143,7 +143,7 @@ def read_flat_tensor(data: Buffer) -> dict[str, NamedTensor]:
 
 
 def _checked(layout: TensorLayout, size: int, key: str) -> int:
-    """The number of bytes of a tensor, which a segment of `size` bytes holds."""
+    """Returns the number of bytes of a tensor, which a segment of `size` bytes holds."""
     if any(extent < 0 for extent in layout.sizes) or sorted(layout.dim_order) != list(range(len(layout.sizes))):
         raise FlatTensorError(
             f"the .ptd file is damaged: {key!r} has sizes {list(layout.sizes)} and the dim order {list(layout.dim_order)}"

@@ -36,7 +36,7 @@ class Decoder:
         self.memo: dict[tuple[int, object], object] = {}
 
     def root(self, table: Table, start: int = 0) -> object:
-        """The root table, whose place stands at byte `start`, as a record. Raises `error`."""
+        """Returns the root table, whose place stands at byte `start`, as a record. Raises `error`."""
         return self._table(self._follow(start, "the root"), table)
 
     def _damaged(self, what: str) -> ValueError:
@@ -90,7 +90,7 @@ class Decoder:
         return self._table(self._follow(member_at, what), members[number - 1])
 
     def _places(self, position: int, name: str, count: int) -> list[int]:
-        """The offsets of the fields of a table; 0 for an absent one."""
+        """Returns the offsets of the fields of a table; 0 for an absent one."""
         vtable = position - self._unpack("i", position, name)
         if vtable < 0:
             raise self._damaged(f"{name} at byte {position} has no field table")
@@ -128,7 +128,7 @@ class Decoder:
                 raise AssertionError("a union takes two places")
 
     def _vector(self, position: int, width: int, what: str) -> tuple[int, int]:
-        """The start of a vector's elements, and their number."""
+        """Returns the start of a vector's elements, and their number."""
         length = self._unpack("I", position, what)
         start = position + 4
         if start + length * width > self.size or (length and start % width):

@@ -54,7 +54,7 @@ class Encoder:
         self.memo: dict[object, int] = {}
 
     def encode(self, record: object) -> bytes:
-        """The finished flatbuffer. Raises `error` for what the format cannot hold."""
+        """Returns the finished flatbuffer. Raises `error` for what the format cannot hold."""
         finish = self.builder.FinishSizePrefixed if self.size_prefixed else self.builder.Finish
         finish(self._table(record, self.root), file_identifier=self.identifier)
         return bytes(self.builder.Output())
@@ -77,7 +77,7 @@ class Encoder:
         return self._object(table, table.slots, fields)
 
     def _is_default(self, kind: Scalar, packed: bytes, name: str) -> bool:
-        """Whether a field may be left out."""
+        """Returns whether a field may be left out."""
         return packed == self._pack(kind.code, [kind.default], name)
 
     def _object(self, table: object, slots: int, fields: Sequence[tuple[int, str, bytes | int]]) -> int:
@@ -100,7 +100,7 @@ class Encoder:
         return self._object(union, 2, self._one_of(value, union.members, union.name, 0))
 
     def _one_of(self, value: object, members: tuple[Table, ...], name: str, slot: int) -> list[tuple[int, str, bytes | int]]:
-        """The two fields of a union, the first of them in `slot`."""
+        """Returns the two fields of a union, the first of them in `slot`."""
         for number, member in enumerate(members, 1):
             if isinstance(value, member.record):
                 return [(slot, "B", bytes([number])), (slot + 1, "ref", self._table(value, member))]

@@ -99,6 +99,6 @@ def _first_output(node: Mapping[str, Any]) -> str:
 
 
 def _modules(metadata: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The modules in `key,path,type;…`."""
+    """Returns the modules in `key,path,type;…`."""
     entries = (entry.split(",") for entry in metadata.get("nn_module_stack", "").split(";") if entry)
     return {entry[0]: (",".join(entry[1:-1]), entry[-1]) for entry in entries}

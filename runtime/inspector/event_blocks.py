@@ -222,7 +222,7 @@ def _cell(value: object) -> str:
 
 
 def _alike(runs: Iterable[RunData]) -> list[list[RunData]]:
-    """The runs by what happened in them."""
+    """Returns the runs by what happened in them."""
     found: dict[object, list[RunData]] = {}
     for run in runs:
         happened = tuple(dict.fromkeys(_key(event.profile_event) for event in run.events if event.profile_event is not None))

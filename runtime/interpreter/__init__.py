@@ -32,7 +32,7 @@ __all__ = [
 def interpret(
     module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT
 ) -> FunctionProgram | MethodProgram:
-    """The program that runs a module: of functions, or of `exec` methods.
+    """Returns the program that runs a module: of functions, or of `exec` methods.
 
     Args:
         module: what to run.

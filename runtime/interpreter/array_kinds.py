@@ -43,7 +43,7 @@ def _dtype(element: Attribute) -> np.dtype[np.generic]:
 
 
 def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
-    """The kinds of the arrays that `op` makes or takes. Raises InterpreterError for types that no array has."""
+    """Returns the kinds of the arrays that `op` makes or takes. Raises InterpreterError for types that no array has."""
     try:
         kinds = [array_kind(kind) for kind in types]
     except TypeError as error:

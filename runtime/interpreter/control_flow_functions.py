@@ -87,7 +87,7 @@ def _parallel(op: scf.ParallelOp, values: Sequence[Array], run: RunRegion) -> Se
 
 
 def _points(op: Operation, bounds: Sequence[tuple[Array, Array, Array]]) -> Iterator[tuple[Array, ...]]:
-    """Every point of a space, the last index running first; one at a time, for a space may be without end."""
+    """Yields every point of a space, the last index running first; one at a time, for a space may be without end."""
     if not bounds:
         yield ()
         return

@@ -73,7 +73,7 @@ class CompiledBlock:
 
 
 def compile_block(block: Block, kernel: Callable[[Operation], Kernel]) -> CompiledBlock:
-    """A block with its operations' kernels. Raises InterpreterError for operations that it cannot run."""
+    """Returns a block with its operations' kernels. Raises InterpreterError for operations that it cannot run."""
     operations = list(block.ops)
     last = operations[-1] if operations and operations[-1].has_trait(IsTerminator, value_if_unregistered=False) else None
     dead = _dead_after(block, operations)

@@ -48,5 +48,5 @@ only hand their operands to the operation around them need no function.
 
 
 def op_name(op: Operation) -> str:
-    """The name that stands in the text."""
+    """Returns the name that stands in the text."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -103,7 +103,7 @@ class FunctionProgram:
             return Scope(run, partition.body).region(partition.body, inputs, partition)
 
     def written_inputs(self, method: str) -> list[int]:
-        """The positions of the inputs that a method writes."""
+        """Returns the positions of the inputs that a method writes."""
         function = self._functions.get(method)
         if function is None:
             return []
@@ -115,7 +115,7 @@ class FunctionProgram:
         self._streams[method] = RandomStream(seed)
 
     def state(self, method: str, name: str) -> Array | None:
-        """What a mutable global holds after the calls so far; None where there is no such global, or it has no value."""
+        """Returns what a mutable global holds after the calls so far; None where there is no such global, or it has no value."""
         found = self._globals.get(name)
         if found is None or not (name in self._state or isinstance(found.value, BlobAttr)):
             return None
@@ -205,7 +205,7 @@ class FunctionProgram:
 
 
 def named_data_of(module: ModuleOp, context: FlambeauContext) -> dict[str, memoryview]:
-    """What the payloads of a module find by name."""
+    """Returns what the payloads of a module find by name."""
     return {op.key.data: context.blobs.get(op.value) for op in module.body.block.ops if isinstance(op, NamedDataOp)}
 
 
@@ -228,7 +228,7 @@ def run_delegate(
 
 
 def schema_kernel(op: SchemaOp) -> Kernel:
-    """A function from operand arrays to result arrays: the row's meaning with this operation's attributes. Raises InterpreterError."""
+    """Returns a function from operand to result arrays: the row's meaning with an operation's attributes. Raises InterpreterError."""
     if not type(op).has("numpy"):
         raise UnsupportedError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
 
@@ -253,7 +253,7 @@ def _calling(op: Operation, region: Region) -> Kernel:
 
 
 def _checked(op: Operation, kernel: Kernel) -> Kernel:
-    """A kernel whose results are what the types of `op` say."""
+    """Returns a kernel whose results are what the types of `op` say."""
     kinds = array_kinds(op, op.result_types)
     is_dynamic = any(not is_known(extent) for shape, _ in kinds for extent in shape)
 
@@ -304,7 +304,7 @@ def _run_with_regions(op: Operation, function: InterpreterFunction, values: list
 
 
 def _leaf(array: Array, kind: Attribute) -> Leaf:
-    """A result as it is returned: a number of a type that Python has is Python's."""
+    """Returns a result as it is returned: a number of a type that Python has is Python's."""
     if isinstance(kind, TensorType) or array.dtype not in _PYTHON_DTYPES:
         return array
     return cast(Constant, array.item())
@@ -322,7 +322,7 @@ def check_writable(inputs: Sequence[Leaf], written: Sequence[int], names: Sequen
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definitions) -> list[Array]:
-    """The tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
+    """Returns the tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
         raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} input{'s' * (len(leaves) != 1)}, got {len(inputs)}")

@@ -48,7 +48,7 @@ def interprets(kind: type[Operation]) -> Callable[[FunctionT], FunctionT]:
 
 
 def interpreter_function(op: Operation) -> InterpreterFunction | None:
-    """The function that runs `op`, which is not an operator with a schema."""
+    """Returns the function that runs `op`, which is not an operator with a schema."""
     return _REGISTERED.get(type(op)) or _builtin_functions().get(type(op))
 
 

@@ -48,7 +48,7 @@ InputKind = Literal["usual", "wide", "extreme"]
 
 
 def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usual") -> list[Leaf]:
-    """The leaves of a method's inputs.
+    """Returns the leaves of a method's inputs.
 
     Floats are normally distributed, wide ones with a deviation of WIDE. Bools are random; those that stand alone are both within any three
     seeds in a row, for they may decide about a branch. Integers lie below the size of what they number (the rows of an embedding, the
@@ -150,7 +150,7 @@ def _owner(value: SSAValue) -> Operation | None:
 
 
 def _bound(value: SSAValue) -> int | None:
-    """The least size of what the integers of a value number; None when they number nothing."""
+    """Returns the least size of what the integers of a value number; None when they number nothing."""
     bounds: list[int] = []
     work, seen = [value], {value}
     while work:
@@ -164,7 +164,7 @@ def _bound(value: SSAValue) -> int | None:
 
 
 def _holding(op: Operation) -> Sequence[SSAValue]:
-    """The values that hold the numbers of the operand of `op`."""
+    """Returns the values that hold the numbers of the operand of `op`."""
     moves = isinstance(op, SchemaOp) and op.moves and len(op.operands) == 1
     return op.results if moves or isinstance(op, AliasOp | TensorListOp | arith.IndexCastOp) else ()
 
@@ -184,7 +184,7 @@ def _number(slot: SSAValue) -> Any:
 
 
 def _numbered(op: Operation, value: SSAValue) -> Iterator[int]:
-    """The sizes of what `value`, an operand of `op`, numbers there."""
+    """Yields the sizes of what `value`, an operand of `op`, numbers there."""
     if isinstance(op, tensors.ExtractOp | tensors.InsertOp):
         shape = _concrete(op.tensor if isinstance(op, tensors.ExtractOp) else op.dest)[0]
         yield from (extent for index, extent in zip(op.indices, shape, strict=False) if index is value)

@@ -68,7 +68,7 @@ class _Memory:
     roots: Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
 
     def resized(self, slot: SSAValue, shape: Sequence[int]) -> Array | None:
-        """The memory of a dynamic tensor in another shape; None where its type does not admit the shape."""
+        """Returns the memory of a dynamic tensor in another shape; None where its type does not admit the shape."""
         if is_static(slot) or not may_equal(shape, shape_of(slot)):
             return None
         kind = tensor(tensor_type(slot).element_type, shape, LayoutAttr.of(dim_order(slot)))
@@ -128,7 +128,7 @@ class MethodProgram:
         return outputs
 
     def written_inputs(self, method: str) -> list[int]:
-        """The positions of the inputs that a method writes."""
+        """Returns the positions of the inputs that a method writes."""
         return written_inputs(self._methods[method])
 
     def seed(self, method: str, seed: int) -> None:
@@ -174,7 +174,7 @@ class MethodProgram:
         return memory
 
     def _arena(self, number: int, method: MethodOp) -> memoryview:
-        """The arena of a method, which it may have in common with others: then with the first values of the state in it."""
+        """Returns the arena of a method, which it may have in common with others: then with the first values of the state in it."""
         states = [op for other in self._methods.values() for op in other.slots if isinstance(op, StateOp)]
         states = [op for op in states if number > 1 and op.place is not None and op.place[0] == number]
         if not states:
@@ -341,7 +341,7 @@ def _evaluate(op: EvaluateOp, values: dict[SSAValue, Any]) -> None:
 
 
 def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:
-    """A value for an input that holds `held`: what the C runtime takes as well. Raises InterpreterError."""
+    """Returns a value for an input that holds `held`: what the C runtime takes as well. Raises InterpreterError."""
     item = cast(object, value.item()) if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
     if isinstance(held, float) and type(item) is int:
         item = float(item)

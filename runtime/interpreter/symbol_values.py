@@ -47,7 +47,7 @@ class SymbolValues:
                 raise InterpreterError(f"{what}dimension {dim} has {found} entries, and must have {wanted}")
 
     def fits(self, extent: int, found: int) -> bool:
-        """Whether a dimension may have as many entries as it has."""
+        """Returns whether a dimension may have as many entries as it has."""
         if not isinstance(extent, Extent):
             return extent == found
         low, high = extent.range
@@ -56,7 +56,7 @@ class SymbolValues:
         return extent.expression.evaluate(self._values) == found
 
     def number(self, value: Any, op: Operation) -> Any:
-        """An argument with numbers in the place of extents. Raises InterpreterError."""
+        """Returns an argument with numbers in the place of extents. Raises InterpreterError."""
         if isinstance(value, tuple):
             return tuple(self.number(item, op) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
         if not isinstance(value, Extent):
@@ -69,7 +69,7 @@ class SymbolValues:
 
 
 def bounded(definition: Definition) -> str:
-    """The sizes that a dimension which defines a symbol may have."""
+    """Returns the sizes that a dimension which defines a symbol may have."""
     symbol = definition.symbol
     low, high = definition.expression.range
     multiple = f"a number of the form {definition.expression}, " if definition.expression.symbol is None else ""

@@ -60,7 +60,7 @@ def _empty(op: tensor.EmptyOp, values: Sequence[Array]) -> Sequence[Array]:
 
 
 def _sizes(op: Operation, shape: Sequence[int], sizes: Sequence[Array]) -> tuple[int, ...]:
-    """A shape with numbers in the place of its dynamic dimensions."""
+    """Returns a shape with numbers in the place of its dynamic dimensions."""
     given = iter(sizes)
     found = tuple(int(next(given)) if not is_known(extent) else extent for extent in shape)
     if min(found, default=0) < 0:
@@ -105,7 +105,7 @@ def _reshaped(op: Operation, source: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, array: Array, values: Sequence[Array]) -> tuple[slice, ...]:
-    """The part of `array` that a slice is, with offsets, sizes and strides taken from `values` where they are dynamic."""
+    """Returns the part of `array` that a slice is, with offsets, sizes and strides taken from `values` where they are dynamic."""
     given = iter(values)
     offsets, sizes, strides = (_numbers(listed, given) for listed in (op.static_offsets, op.static_sizes, op.static_strides))
     found: list[slice] = []

@@ -42,7 +42,7 @@ class ExtendedHeader:
 
 
 def read_header(data: memoryview) -> ExtendedHeader | None:
-    """The extended header, or None if the file is a flatbuffer and nothing else.
+    """Returns the extended header, or None if the file is a flatbuffer and nothing else.
 
     Raises:
         PteError: the file is cut off, or its sizes contradict each other.
@@ -70,7 +70,7 @@ def read_header(data: memoryview) -> ExtendedHeader | None:
 
 
 def read_program(data: "Buffer") -> Program:
-    """The records of a program, every index and size in them checked.
+    """Returns the records of a program, every index and size in them checked.
 
     Args:
         data: the whole file: bytes, a memory map, or any other contiguous buffer. The records hold views of it.
@@ -88,7 +88,7 @@ def read_program(data: "Buffer") -> Program:
 
 
 def _resolve(record: schema.ProgramRecord, file: memoryview, header: ExtendedHeader | None) -> Program:
-    """Puts the bytes in the places that refer to them."""
+    """Returns the program of a record, with bytes in place of references to segments. Raises PteError for a segment that the file lacks."""
     segments = _segments(record.segments or (), file, header)
     inline = record.backend_delegate_data or ()
 
@@ -148,7 +148,7 @@ def _segments(table: tuple[schema.DataSegment, ...], file: memoryview, header: E
 
 
 def _uses(plans: list[ExecutionPlan], mutable: bool) -> dict[int, int]:
-    """The number of bytes of each entry that the tensors use: the file gives only the starts of entries."""
+    """Returns the number of bytes of each entry that the tensors use: the file gives only the starts of entries."""
     uses: dict[int, int] = {}
     for plan in plans:
         for value in plan.values:

@@ -56,7 +56,7 @@ ELEMENT_SIZE = {kind: BY_NUMBER[kind].size if kind in BY_NUMBER else _QUANTIZED_
 
 
 def dense_bytes(scalar_type: ScalarType, sizes: Iterable[int]) -> int:
-    """Bytes of the elements of a tensor of these sizes."""
+    """Returns bytes of the elements of a tensor of these sizes."""
     return ELEMENT_SIZE[scalar_type] * prod(sizes)
 
 
@@ -105,7 +105,7 @@ class AllocationDetails:
 
     @classmethod
     def at(cls, memory_id: int, memory_offset: int) -> "AllocationDetails":
-        """The record for a 64-bit offset."""
+        """Returns the record for a 64-bit offset."""
         return cls(memory_id, memory_offset & 0xFFFFFFFF, memory_offset >> 32)
 
 

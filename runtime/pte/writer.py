@@ -18,7 +18,7 @@ SEGMENT_ALIGNMENT = 128
 
 
 def write_program(program: Program, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
-    """The parts of a `.pte`, whose concatenation is the file. Weights are passed on as the views they are.
+    """Returns the parts of a `.pte`, whose concatenation is the file. Weights are passed on as the views they are.
 
     Args:
         program: must satisfy `check_program`.
@@ -75,14 +75,14 @@ class _Segments:
     size: int = 0
 
     def add(self, data: bytes | memoryview) -> int:
-        """The index of a segment of these bytes."""
+        """Returns the index of a segment of these bytes."""
         content = _Content(memoryview(data))
         if content not in self.contents:
             self.contents[content] = self.add_unshared([data])
         return self.contents[content]
 
     def add_unshared(self, parts: Sequence[bytes | memoryview]) -> int:
-        """The index of a new segment, which no other content is compared with: weights are not hashed."""
+        """Returns the index of a new segment, which no other content is compared with: weights are not hashed."""
         if pad := _padding(self.size, SEGMENT_ALIGNMENT):
             self.parts.append(bytes(pad))
         offset = self.size + pad
@@ -94,7 +94,7 @@ class _Segments:
 
 
 def _to_record(program: Program, segments: _Segments, constant_alignment: int) -> schema.ProgramRecord:
-    """The tables of the file; fills `segments` in ExecuTorch's order: constants, initial values, delegates, named data."""
+    """Returns the tables of the file; fills `segments` in ExecuTorch's order: constants, initial values, delegates, named data."""
     constant_segment = _entries(program.constants, segments, constant_alignment)
     mutable = tuple(_entries(entries, segments, 1) for entries in program.mutable_data)
     plans = tuple(_to_plan(plan, segments) for plan in program.execution_plan)

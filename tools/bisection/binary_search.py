@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def first_bad(good: int, bad: int, is_bad: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Two states, one good and a later one that is bad, between which none can be told: mostly neighbours.
+    """Returns two states, one good and a later one that is bad, between which none can be told: mostly neighbours.
 
     It is the first bad one where the states turn bad once; where they go back and forth, it is one of the turns.
 

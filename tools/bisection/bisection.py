@@ -162,7 +162,7 @@ class Bisection:
         return self._judge(outcome)
 
     def _tell(self, verdict: Verdict) -> bool | None:
-        """Whether what was seen is bad; None where that cannot be told."""
+        """Returns whether what was seen is bad; None where that cannot be told."""
         return verdict.holds if verdict.can_tell else True if self._untold_is_bad else None
 
     def _require(self, full: Outcome) -> None:
@@ -262,7 +262,7 @@ class Bisection:
         return _Setting(state, Pipeline(MODULE, (element,)), lambda step: step.index == index, index, count)
 
     def _needed_pass(self, start: _State) -> _Setting | None:
-        """The first pass without which the pipeline runs, and the predicate does not hold."""
+        """Returns the first pass without which the pipeline runs, and the predicate does not hold."""
         pipeline = self.predicate.pipeline
         passes = list(pipeline.passes())
         needed: list[ModulePass] = []
@@ -316,7 +316,7 @@ class Bisection:
         )
 
     def _rewrite(self, setting: _Setting, step: PassStep, attempts: Sequence[Attempt], notes: list[str]) -> tuple[Rewrite | None, str]:
-        """The rewrite; or why it cannot be told."""
+        """Returns the rewrite; or why it cannot be told."""
         if not attempts:
             return None, "the pass does not announce its rewrites"
         numbers = [attempt.number for attempt in attempts if attempt.matters]
@@ -325,7 +325,7 @@ class Bisection:
             return self._tell(self._trial(setting, limit)[0])
 
         def search(candidates: Sequence[int]) -> tuple[int, int]:
-            """The places in the list, from 1, of the last attempt after which it is good and the first after which it is bad."""
+            """Returns the places in the list, from 1, of the last attempt after which it is good and the first after which it is bad."""
 
             def is_bad(count: int) -> bool | None:
                 self.on_progress(f"the first {count} of {len(candidates)} rewrites of {step.name}")
@@ -405,11 +405,11 @@ class Bisection:
 
 
 def _runs(item: ModulePass) -> Callable[[PassStep], bool]:
-    """Which steps are runs of a pass."""
+    """Returns which steps are runs of a pass."""
     return lambda step: step.pass_ is item
 
 
 def _without(pipeline: Pipeline, item: ModulePass) -> Pipeline:
-    """The pipeline but for one pass."""
+    """Returns the pipeline but for one pass."""
     kept = (_without(element, item) if isinstance(element, Pipeline) else element for element in pipeline.elements if element is not item)
     return Pipeline(pipeline.anchor, tuple(kept))

@@ -147,5 +147,5 @@ class RefuseAll(Instrumentation):
 
 
 def place_in(step: PassStep) -> int:
-    """The place of the operation that a step runs on, in a walk of the module."""
+    """Returns the place of the operation that a step runs on, in a walk of the module."""
     return next(index for index, op in enumerate(step.module.walk()) if op is step.op)

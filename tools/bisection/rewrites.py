@@ -50,7 +50,7 @@ class Rewrite:
 
 
 def describe_op(op: Operation) -> str:
-    """An operation in one line, as it stands in the text of its module: the first one, where it has regions."""
+    """Returns an operation in one line, as it stands in the text of its module: the first one, where it has regions."""
     around = op
     while (parent := around.parent_op()) is not None and not isinstance(parent, ModuleOp):
         around = parent
@@ -64,7 +64,7 @@ def describe_op(op: Operation) -> str:
 
 
 def diff_of(before: ModuleOp, after: ModuleOp) -> tuple[str, ...]:
-    """The lines that differ, with some around them."""
+    """Returns the lines that differ, with some around them."""
     old, new = (operation_text(module, _OPTIONS).splitlines() for module in (before, after))
     lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
     return tuple(line for line in lines if not line.startswith(("---", "+++")))
@@ -85,7 +85,7 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
-    """The place in the text of each location that only one operation has."""
+    """Returns the place in the text of each location that only one operation has."""
     found: dict[Attribute, Position | None] = {}
     for op in parsed.module.walk():
         found[op.location] = None if op.location in found else parsed.position(op)

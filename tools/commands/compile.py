@@ -231,7 +231,7 @@ def compile_command(
 
 
 def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
-    """What users should know of the delegates of a program."""
+    """Returns what users should know of the delegates of a program."""
     used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
     choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
     told = {choice.backend.name: choice.options.only_here for choice in choices}
@@ -293,7 +293,7 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
 
 
 def _bound(option: str) -> str:
-    """A `--bound` as the pass writes it. Raises StageError."""
+    """Returns a `--bound` as the pass writes it. Raises StageError."""
     name, _, number = option.partition("=")
     if not name.isidentifier() or not number.isdecimal():
         raise StageError(f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {option!r}")
@@ -301,7 +301,7 @@ def _bound(option: str) -> str:
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
-    """The pipelines of `--passes STAGE:PIPELINE` by stage; several for one stage follow each other. Raises StageError, PipelineError."""
+    """Returns the pipelines of `--passes STAGE:PIPELINE` by stage; those of one stage are joined. Raises StageError, PipelineError."""
     found: dict[str, Pipeline] = {}
     for option in options:
         stage, colon, text = option.partition(":")

@@ -28,7 +28,7 @@ def stderr_console() -> Console:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """The width of what is printed: that of a terminal; elsewhere tables take as much as they need, and nothing is cut."""
+    """Returns the width of what is printed: that of a terminal; elsewhere tables take as much as they need, and nothing is cut."""
     return None if stream.isatty() else 1 << 16
 
 

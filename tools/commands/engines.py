@@ -38,7 +38,7 @@ def make_engine(
     pte: bytes | None = None,
     backend_options: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Runner:
-    """A function from the leaves of a method's inputs to those of its outputs.
+    """Returns a function from the leaves of a method's inputs to those of its outputs.
 
     Args:
         engine: one of ENGINES; by default `torch` (if installed) for the aten stage without control flow, `c` for a `.pte`, else `numpy`.
@@ -91,7 +91,7 @@ def make_engine(
 
 
 def _beyond_torch(module: ModuleOp) -> str | None:
-    """The first thing in the module's functions that torch cannot run."""
+    """Returns the first thing in the module's functions that torch cannot run."""
     for function in module.body.block.ops:
         if not isinstance(function, FuncOp) or function.is_declaration:
             continue

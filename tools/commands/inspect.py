@@ -63,7 +63,7 @@ def _print_delegate(console: Console, name: str, delegate: dict[str, Any]) -> No
 
 
 def _shape(item: dict[str, Any]) -> str:
-    """A shape, in which a dynamic dimension shows its name, if the file has one, and its range: `[batch in 2..8, ?<=6, 4]`."""
+    """Returns a shape, in which a dynamic dimension shows its name, if the file has one, and its range: `[batch in 2..8, ?<=6, 4]`."""
     sizes = zip(item["shape"], *(item.get(key, item["shape"]) for key in ("sizes", "least", "bounds")), strict=True)
     return f"[{', '.join(map(_size, sizes))}]"
 

@@ -67,7 +67,7 @@ def new_command(
 
 
 def skeleton(kind: str, name: str) -> dict[str, str]:
-    """The files of a skeleton: their names, and the text of each."""
+    """Returns the files of a skeleton: their names, and the text of each."""
     words = {
         "name": name,
         "module": name.replace("-", "_"),

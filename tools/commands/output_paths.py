@@ -20,7 +20,7 @@ class OutputError(ValueError):
 
 
 def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
-    """The form to write, one of FORMS: that of `--emit`; IR if a stage is asked for; or that of the output's name.
+    """Returns the form to write, one of FORMS: that of `--emit`; IR if a stage is asked for; or that of the output's name.
 
     Raises OutputError when they contradict each other.
     """
@@ -74,7 +74,7 @@ def _is_pte(path: Path) -> bool:
 
 
 def external_files(options: Sequence[str]) -> ExternalConstants | None:
-    """What collects the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
+    """Returns what collects the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
     choices: list[tuple[str, str]] = []
     for option in options:
         name, equal, pattern = option.partition("=")

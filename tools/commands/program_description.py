@@ -45,7 +45,7 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
 
 
 def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
-    """The delegates of a module by name, for JSON; of a payload that cannot be disassembled, why not."""
+    """Returns the delegates of a module by name, for JSON; of a payload that cannot be disassembled, why not."""
     named_data = named_data_of(module, context)
     weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
     found: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str,
 
 
 def _describe_partition(partition: PartitionOp, weights: Mapping[str, GlobalOp]) -> dict[str, Any]:
-    """The operations of a partition and the bytes of the constants that they read, for JSON."""
+    """Returns the operations of a partition and the bytes of the constants that they read, for JSON."""
     loads = [op for op in partition.body.walk() if isinstance(op, GlobalLoadConstantOp)]
     constants = {op.global_attr.string_value() for op in loads}
     nodes = Counter(op.name for op in partition.body.walk() if isinstance(op, SchemaOp))
@@ -93,7 +93,7 @@ def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
 
 
 def _describe_type(given: Attribute) -> dict[str, Any]:
-    """A method's input or output, for JSON.
+    """Returns a method's input or output, for JSON.
 
     The extent of a dynamic dimension is None; `sizes` names it, and `least` and `bounds` have its smallest and greatest value.
     """
@@ -114,7 +114,7 @@ def _describe_type(given: Attribute) -> dict[str, Any]:
 
 
 def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str, Any]:
-    """A method and its memory, for JSON."""
+    """Returns a method and its memory, for JSON."""
     instructions = method.steps
     operators = Counter(op.operator.data for op in instructions if isinstance(op, CallOp))
     delegates = Counter(op.delegate.string_value() for op in instructions if isinstance(op, DelegateCallOp))
@@ -143,7 +143,7 @@ def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str,
 
 
 def _describe_weights(module: ModuleOp) -> list[dict[str, Any]]:
-    """The globals of a module, for JSON, largest first."""
+    """Returns the globals of a module, for JSON, largest first."""
     weights: list[dict[str, Any]] = []
     for op in module.body.block.ops:
         if isinstance(op, GlobalOp):

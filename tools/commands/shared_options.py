@@ -51,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON o
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command for typer, where a parameter that is a dataclass stands for an option per field."""
+    """Returns a command for typer, where a parameter that is a dataclass stands for an option per field."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {name: kind for name, parameter in signature.parameters.items() if is_dataclass(kind := parameter.annotation)}
 

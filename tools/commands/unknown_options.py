@@ -31,7 +31,7 @@ class _Command(TyperCommand):
 
     @abstractmethod
     def hint(self, option: str) -> str:
-        """A hint for the error about an unknown option, as the user wrote it."""
+        """Returns a hint for the error about an unknown option, as the user wrote it."""
 
 
 class CompileCommand(_Command):
@@ -54,6 +54,6 @@ class PredicateCommand(_Command):
 
 
 def _as_written(option: str, given: list[str]) -> str:
-    """The option as written, without a value: of `-cse`, click names the first letter only."""
+    """Returns the option as written, without a value: of `-cse`, click names the first letter only."""
     found = (item for item in given if item.startswith(option))
     return option if option.startswith("--") else next(found, option).partition("=")[0]

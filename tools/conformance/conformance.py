@@ -81,7 +81,7 @@ def _try_graphs(
 
 
 def _from_one_operator_on(backend: str) -> str:
-    """The backend with the option that it takes single operators too, unless the user says how many."""
+    """Returns the backend with the option that it takes single operators too, unless the user says how many."""
     return backend if is_given(backend, "least") else with_options(backend, {"least": "1"})
 
 

@@ -62,12 +62,12 @@ class Report:
             self.failures.append(failure)
 
     def data(self) -> dict[str, Any]:
-        """The report, as JSON."""
+        """Returns the report, as JSON."""
         operators = {name: vars(result) for name, result in self.operators.items()}
         return {**vars(self), "operators": operators, "failures": [vars(failure) for failure in self.failures]}
 
     def table(self) -> Table:
-        """The operators with their results, those that failed first."""
+        """Returns the operators with their results, those that failed first."""
         table = Table("operator", "ok", "refused", "failed", "why refused, why untried", box=None, header_style="bold")
         for name, result in sorted(self.operators.items(), key=lambda item: (-item[1].failed, item[0])):
             reasons = [reason for reason, _ in result.refused.most_common()]

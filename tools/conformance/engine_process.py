@@ -36,7 +36,7 @@ class EngineProcess:
         self._end()
 
     def ask(self, request: Request) -> Reply:
-        """What the engine answers; how its process ended, if it did."""
+        """Returns what the engine answers; how its process ended, if it did."""
         process = self._process or self._start()
         timer = Timer(SECONDS, process.kill)
         timer.start()

@@ -47,7 +47,7 @@ class Request:
     """Of the backends of its delegates, for our runtime."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields, in which arrays keep their layout: pickled as they are, they would be row-major."""
+        """Returns the fields, in which arrays keep their layout: pickled as they are, they would be row-major."""
         calls = [[(array.transpose(order), order) for array in call for order in [_order(array)]] for call in self.calls]
         return {**vars(self), "calls": calls}
 
@@ -58,7 +58,7 @@ class Request:
 
 
 def _order(array: Array) -> list[int]:
-    """The dimensions of an array as they lie in memory, outermost first."""
+    """Returns the dimensions of an array as they lie in memory, outermost first."""
     return sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
 
 

@@ -21,7 +21,7 @@ _ROUNDS = 3
 
 
 def find_function(place: str) -> Load:
-    """The function at `package.module:name` or `file.py:name`. Raises ImportError, AttributeError."""
+    """Returns the function at `package.module:name` or `file.py:name`. Raises ImportError, AttributeError."""
     module, _, name = place.rpartition(":")
     if not module.endswith(".py"):
         return getattr(importlib.import_module(module), name)
@@ -43,7 +43,7 @@ def _answer(load: Load, request: Request) -> Reply:
 
 
 def _results(load: Load, request: Request) -> list[list[list[Array]]]:
-    """The results of the calls, of each instance."""
+    """Returns the results of the calls, of each instance."""
     instances = [load(request.program, *([request.options] if request.options else [])) for _ in range(request.instances)]
 
     def run(execute: Callable[[Sequence[Array]], Sequence[object]]) -> list[list[Array]]:

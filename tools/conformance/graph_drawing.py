@@ -95,12 +95,12 @@ class _New:
 
 
 def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
-    """Whether the usual target runs an operation that the backend does not get: by a kernel, or decomposed."""
+    """Returns whether the usual target runs an operation that the backend does not get: by a kernel, or decomposed."""
     return table.keeps_whole(op) or find_target(PipelineOptions.target).runs(op)
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:
-    """Why a table does not take an operation: also where it fails, which is no reason in words."""
+    """Returns why a table does not take an operation: also where it fails, which is no reason in words."""
     try:
         return table.why_not(op)
     except Exception as error:
@@ -130,7 +130,7 @@ class _Drawing:
     # Values
 
     def input_type(self, array: Array, is_static: bool) -> Tensor:
-        """The type of an input: of sizes that are open in this graph, and perhaps an image in another layout."""
+        """Returns the type of an input: of sizes that are open in this graph, and perhaps an image in another layout."""
         if not is_static:
             self.open_sizes(array.shape)
         sizes = [extent(of_symbol(self.open[size])) if size in self.open and not is_static else size for size in array.shape]
@@ -145,7 +145,7 @@ class _Drawing:
                 self.open[size] = Symbol(f"s{size}", self.chosen.choice((0, 1, 1, 1, 2)), 2 * size)
 
     def value_for(self, array: Array, new: _New, is_constant: bool, existing: float, is_static: bool) -> SSAValue:
-        """A value like an array of a sample: one that is there, a constant, or a new input."""
+        """Returns a value like an array of a sample: one that is there, a constant, or a new input."""
         if array.dtype.name in FLOATS:
             array = converted(array, self.element)
         array = np.array(array, order="C")
@@ -166,7 +166,7 @@ class _Drawing:
         return _Value(ssa, array, [self.moved(array) for _ in range(_NOISY)])
 
     def moved(self, array: Array, op: Operation | None = None) -> Array:
-        """An array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest.
+        """Returns an array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest.
 
         A function of one number, what `op` may compute, may be a difference of numbers around 1.
         """
@@ -238,7 +238,7 @@ class _Drawing:
         return operator.kind(*arguments)
 
     def in_layout_for(self, operator: Operator, value: SSAValue, new: _New) -> SSAValue:
-        """A value as an operator may read it: only elementwise ones take other layouts than row-major ones."""
+        """Returns a value as an operator may read it: only elementwise ones take other layouts than row-major ones."""
         if is_row_major(value) or (operator.kind.elementwise and self.chosen.random() < 0.5):
             return value
         copy = ToDimOrderCopyOp(value, dim_order=tuple(range(len(shape_of(value)))))
@@ -253,7 +253,7 @@ class _Drawing:
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
     def computed(self, op: SchemaOp, new: _New) -> list[_Value] | None:
-        """The results in the first call; None where they are too large, extreme, or more of them is rounding than can be compared."""
+        """Returns the results of `op` for the first inputs; None if one is too large, extreme, or mostly rounding."""
         known = {value.ssa: value for value in (*self.values, *new.values)}
         operands = [known[operand] for operand in op.operands]
         runs = [self.meaning(op, [value.array for value in operands])]
@@ -288,7 +288,7 @@ class _Drawing:
                 self.block.erase_arg(cast(Any, value.ssa))
 
     def accepts_return_of(self, op: SchemaOp, result: SSAValue) -> bool:
-        """Whether the table takes an operation also if a result of it is returned."""
+        """Returns whether the table takes an operation also if a result of it is returned."""
         probe = ReturnOp(result)
         reason = why_not(self.table, op)
         probe.drop_all_references()
@@ -325,7 +325,7 @@ class _Drawing:
         return True
 
     def returned(self) -> Iterator[SSAValue]:
-        """What the function gives back."""
+        """Yields what the function gives back."""
         for op in list(self.block.ops):
             is_taken = isinstance(op, SchemaOp) and why_not(self.table, op) is None
             for place, result in enumerate(op.results if isinstance(op, SchemaOp) else ()):
@@ -339,7 +339,7 @@ class _Drawing:
             yield self.chosen.choice(self.inputs).ssa
 
     def finish(self, seed: int) -> Graph | None:
-        """The graph; None where nothing was drawn."""
+        """Returns the graph; None where nothing was drawn."""
         values = list(self.returned())
         if not values:
             return None
@@ -384,7 +384,7 @@ class _Drawing:
 
 
 def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
-    """Whether an array holds no extreme numbers, and rounding changes less of it than a comparison allows."""
+    """Returns whether an array holds no extreme numbers, and rounding changes less of it than a comparison allows."""
     if (tolerance := TOLERANCES.get(array.dtype.name)) is None:
         return all(np.array_equal(array, other) for other in noisy)
     noise = noise_of(array, noisy)
@@ -393,7 +393,7 @@ def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
 
 
 def _known(argument: Any) -> Any:
-    """An argument with the numbers that its extents are in the first call, where the symbol `s3` is 3."""
+    """Returns an argument with the numbers that its extents are in the first call, where the symbol `s3` is 3."""
     if isinstance(argument, tuple):
         return tuple(_known(item) for item in cast("tuple[Any, ...]", argument))
     if type(argument) is not Extent:
@@ -403,7 +403,7 @@ def _known(argument: Any) -> Any:
 
 
 def _resized(array: Array, shape: Sequence[int], sizes: dict[str, int]) -> Array:
-    """The array with other sizes where the run decides them; entries are repeated where they are too few."""
+    """Returns the array with other sizes where the run decides them; entries are repeated where they are too few."""
     for axis, size in enumerate(shape):
         if not is_known(size):
             wanted = cast(Extent, size).expression
@@ -413,14 +413,14 @@ def _resized(array: Array, shape: Sequence[int], sizes: dict[str, int]) -> Array
 
 
 def _in_layout(array: Array, value: SSAValue) -> Array:
-    """The array in memory as its type says."""
+    """Returns the array in memory as its type says."""
     if is_row_major(value):
         return np.ascontiguousarray(array) if array.ndim else array
     return np.ascontiguousarray(array.transpose(CHANNELS_LAST)).transpose(np.argsort(CHANNELS_LAST))
 
 
 def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
-    """A graph of up to `size` operators that a table takes; the seed alone decides it. None where nothing fits."""
+    """Returns a graph of up to `size` operators that a table takes; the seed alone decides it. None where nothing fits."""
     for attempt in range(_ATTEMPTS):
         drawing = _Drawing(table, operators, seed + attempt * _OTHER)
         drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])

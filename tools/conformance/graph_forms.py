@@ -34,7 +34,7 @@ class Payload:
     named_data: Mapping[str, bytes]
 
     def decoded(self, backend: Backend, data: bytes | None = None) -> ModuleOp:
-        """What the payload, or other bytes in its place, computes. Raises what the backend's `decode` does, which there must be."""
+        """Returns what the payload, or other bytes in its place, computes. Raises what the backend's `decode` does, which there must be."""
         assert backend.decode is not None
         named = {key: memoryview(value) for key, value in self.named_data.items()}
         return backend.decode(memoryview(self.data if data is None else data), named, BlobStore())
@@ -71,7 +71,7 @@ class Forms:
 
 
 def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
-    """The program of a module that only the CPU runs."""
+    """Returns the program of a module that only the CPU runs."""
     whole = module.clone()
     _WHOLE.run(whole, context, verify_each=False)  # it is not what is judged
     return b"".join(emit_pte(whole, context))

@@ -63,7 +63,7 @@ class _Attempt:
         self.at = ""
 
     def run(self) -> Outcome:
-        """What becomes of it."""
+        """Returns what becomes of it."""
         if (found := wrong_reason(self.graph)) is not None:
             self.outcome.failure = found
             return self.outcome
@@ -165,7 +165,7 @@ class _Attempt:
 
 
 def wrong_reason(graph: Graph) -> Failure | None:
-    """A refusal of the table without a reason in words."""
+    """Returns a refusal of the table without a reason in words."""
     for name, reason in graph.refused:
         words = reason.split()
         if reason.startswith(RAISES) or len(words) < 3 or "\n" in reason or "object at 0x" in reason:
@@ -176,7 +176,7 @@ def wrong_reason(graph: Graph) -> Failure | None:
 
 
 def _whole_program(graph: Graph) -> bytes | None:
-    """The program of a graph that only the CPU runs; None where it has no kernels for all of it."""
+    """Returns the program of a graph that only the CPU runs; None where it has no kernels for all of it."""
     try:
         return whole_program(graph.module, graph.context)
     except PassError:
@@ -184,7 +184,7 @@ def _whole_program(graph: Graph) -> bytes | None:
 
 
 def in_words(error: Exception) -> str:
-    """An error in one line, with its class where it is not one for people."""
+    """Returns an error in one line, with its class where it is not one for people."""
     words = " ".join(str(error).split())
     return words if isinstance(error, Disagreement | PassError | BackendError | InterpreterError) and words else in_one_line(error)
 
@@ -214,7 +214,7 @@ class Trial:
         return outcome
 
     def _alone(self, graph: Graph) -> list[tuple[str, Graph]]:
-        """The graph with each operator of it that the backend takes as the only one that it may take."""
+        """Returns the graph with each operator of it that the backend takes as the only one that it may take."""
         taken = [index for index, op in enumerate(graph.module.walk()) if isinstance(op, SchemaOp) and self._takes(op)]
         found: list[tuple[str, Graph]] = []
         for index in taken:

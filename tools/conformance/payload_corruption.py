@@ -26,7 +26,7 @@ _HEAD = 512
 
 
 def changed(data: bytes, chosen: random.Random) -> bytes:
-    """The bytes with some numbers in them changed."""
+    """Returns the bytes with some numbers in them changed."""
     found = bytearray(data)
     for _ in range(chosen.randint(1, 3) if len(data) >= 4 else 0):
         last = min(len(found), chosen.choice((_HEAD, len(found)))) - 4

@@ -53,7 +53,7 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
 
 
 def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
-    """Whether a backend compiles an operation, whatever its table says, to what computes the same."""
+    """Returns whether a backend compiles an operation, whatever its table says, to what computes the same."""
     backend, context, module = choice.backend, FlambeauContext(), ModuleOp([])
     block.add_ops([op, ReturnOp(op.results)])
     kind = FunctionType.from_lists(block.arg_types, op.result_types)

@@ -33,7 +33,7 @@ class CounterRange:
 
 
 def parse_debug_counters(text: str) -> dict[str, CounterRange]:
-    """The counters of `NAME-skip=N,NAME-count=M,…`. Raises DebugCounterError."""
+    """Returns the counters of `NAME-skip=N,NAME-count=M,…`. Raises DebugCounterError."""
     found: dict[str, dict[str, int]] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         match = _SETTING.fullmatch(item)
@@ -66,7 +66,7 @@ class DebugCounter(Instrumentation):
         self._pass = step.name
 
     def before_action(self, action: Action) -> bool:
-        """Whether the attempt's numbers lie in the ranges of its counters."""
+        """Returns whether the attempt's numbers lie in the ranges of its counters."""
         if action.kind == "analysis":
             return True
         names = {EVERY, self._pass, action.name} - {""}

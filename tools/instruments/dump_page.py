@@ -41,7 +41,7 @@ class StepView:
 
 
 def page(title: str, steps: Sequence[StepView]) -> str:
-    """The page. It needs no other file and no network."""
+    """Returns the page. It needs no other file and no network."""
     body = "\n".join(_step(step) for step in steps)
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return f"<!doctype html>\n<html lang=en>{head}\n<h1>{escape(title)}</h1>\n{body}\n</html>\n"

@@ -31,14 +31,14 @@ CHANGE_MODES = ("full", "quiet", "diff", "cdiff")
 
 
 def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
-    """The instrumentation that prints changes in a mode; diffs are coloured on a terminal."""
+    """Returns the instrumentation that prints changes in a mode; diffs are coloured on a terminal."""
     colour = wants_colour(stream, always=mode == "cdiff")
     shown: dict[str, ChangeMode] = {"full": "full", "quiet": "quiet"}
     return ChangePrinting(stream, shown.get(mode, "diff"), colour, **others)
 
 
 def header(what: str, step: PassStep, note: str = "") -> str:
-    """The line above a dump: `// -----// IR Dump After CsePass (cse) //----- //`; a nested pass names its operation too."""
+    """Returns the line above a dump: `// -----// IR Dump After CsePass (cse) //----- //`; a nested pass names its operation too."""
     place = ""
     if step.op is not step.module:
         symbol = symbol_name(step.op)
@@ -158,7 +158,7 @@ class ChangePrinting(Instrumentation):
 
 
 def diff_lines(before: str, after: str) -> list[str]:
-    """The lines of a unified diff, without the names of files."""
+    """Returns the lines of a unified diff, without the names of files."""
     from difflib import unified_diff
 
     return list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
@@ -168,7 +168,7 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
 
 def coloured(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a diff in the usual colours."""
+    """Yields the lines of a diff in the usual colours."""
     for line in lines:
         colour = _COLOURS.get(line[:1])
         yield f"{colour}{line}\x1b[0m" if colour else line

@@ -23,7 +23,7 @@ class PartitionReport(Instrumentation):
             self.rows += step.pass_.report(step.module)
 
     def table(self) -> Table:
-        """The rows, and sums by place."""
+        """Returns the rows, and sums by place."""
         table = Table("operator", "backend", "count", "MFLOP", "kB", "reason", box=None, header_style="bold")
         for row in self.rows:
             table.add_row(row.operator, row.backend or "-", str(row.count), *_work(row.flops, row.bytes), row.reason)
@@ -36,7 +36,7 @@ class PartitionReport(Instrumentation):
         return table
 
     def data(self) -> list[dict[str, Any]]:
-        """The rows, as JSON."""
+        """Returns the rows, as JSON."""
         return [vars(row) for row in self.rows]
 
 

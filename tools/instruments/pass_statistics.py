@@ -36,7 +36,7 @@ class PassRecord:
     after: Counter[str] = field(default_factory=Counter[str])
 
     def changes(self) -> dict[str, int]:
-        """The change in the number of operations of each name, largest first."""
+        """Returns the change in the number of operations of each name, largest first."""
         differences = {name: self.after[name] - self.before[name] for name in self.before | self.after}
         return {name: n for name, n in sorted(differences.items(), key=lambda item: (-abs(item[1]), item[0])) if n}
 
@@ -86,7 +86,7 @@ class PassStatistics(Instrumentation):
         return record
 
     def to_json(self) -> dict[str, Any]:
-        """The records for programs."""
+        """Returns the records for programs."""
         return {
             "version": JSON_VERSION,
             "passes": [
@@ -111,7 +111,7 @@ class PassStatistics(Instrumentation):
         }
 
     def report(self, display: Literal["pipeline", "list"] = "pipeline") -> str:
-        """The records as text: a paragraph for each place in the pipeline, or for all those of one pass together, sorted by name."""
+        """Returns the records as text: a paragraph for each place in the pipeline, or for each pass by name."""
         lines: list[str] = []
         for record in self.records if display == "pipeline" else _by_name(self.records):
             place = "" if len(record.path) == 1 else f" on {record.path[-1]}"
@@ -128,7 +128,7 @@ class PassStatistics(Instrumentation):
 
 
 def _by_name(records: Sequence[PassRecord]) -> list[PassRecord]:
-    """One record for each pass and kind of operation that it ran on."""
+    """Returns one record for each pass and kind of operation that it ran on."""
     merged: dict[tuple[str, str], PassRecord] = {}
     for record in records:
         total = merged.setdefault((record.pass_.name, record.path[-1]), PassRecord(record.pass_, record.path))

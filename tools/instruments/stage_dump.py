@@ -36,12 +36,12 @@ _CHUNK = re.compile(r"chunk_\d\d+")
 
 
 def chunk_folder(folder: Path, number: int) -> Path:
-    """The folder for the stages of one part of a split input."""
+    """Returns the folder for the stages of one part of a split input."""
     return folder / f"chunk_{number:02d}"
 
 
 def is_stage(path: Path, folder: Path) -> bool:
-    """Whether a file stands where the stages of a run are written into `folder`, so that writing others may take its place."""
+    """Returns whether a file stands where the stages of a run are written into `folder`, so that writing others may take its place."""
     place, around = path.resolve(), folder.resolve()
     in_chunk = _CHUNK.fullmatch(place.parent.name) is not None and place.parent.parent == around
     return _STAGE.fullmatch(place.name) is not None and (place.parent == around or in_chunk)
@@ -68,7 +68,7 @@ def remove_stages(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The stages that the index of a folder lists, which may be cut off; empty for a folder without an index of ours."""
+    """Returns the stages that the index of a folder lists, which may be cut off; empty for a folder without an index of ours."""
     try:
         first, *lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -184,7 +184,7 @@ class StageDump(Instrumentation):
             file.write((",\n" if len(self._records) > 1 else "[\n").encode() + line.encode() + _END)
 
     def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
-        """The passes after a place, in its own run and in later runs; None inside a nested pipeline."""
+        """Returns the passes after a place, in its own run and in later runs; None inside a nested pipeline."""
         if len(position) != 1:
             return None
         own, *others = self._runs[run:]

@@ -42,7 +42,7 @@ class TimingNode:
         return self.wall - sum(child.wall for child in self.children.values())
 
     def child(self, kind: SpanKind, name: str, place: object = None) -> TimingNode:
-        """The child of this kind and name at this place of the pipeline, made when there is none."""
+        """Returns the child of this kind and name at this place of the pipeline, made when there is none."""
         found = self.children.get((kind, name, place))
         if found is None:
             found = self.children[kind, name, place] = TimingNode(kind, name)
@@ -65,7 +65,7 @@ class TimingNode:
 
 
 def peak_memory() -> int:
-    """The most resident memory that this process ever had, in bytes."""
+    """Returns the most resident memory that this process ever had, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -114,7 +114,7 @@ class Timer(SpanInstrumentation):
         return self.attempts * cost_of_an_attempt()
 
     def to_json(self) -> dict[str, Any]:
-        """The tree for programs: times in seconds, memory in bytes."""
+        """Returns the tree for programs: times in seconds, memory in bytes."""
         root = self.stop()
         return {
             "version": JSON_VERSION,
@@ -125,7 +125,7 @@ class Timer(SpanInstrumentation):
         }
 
     def report(self, display: Literal["tree", "list"] = "tree") -> str:
-        """The tree as a table, or the same by name with the longest own time first."""
+        """Returns the tree as a table, or the same by name with the longest own time first."""
         root = self.stop()
         lines = [f"{'wall ms':>10} {'share':>6} {'self ms':>10} {'cpu ms':>10} {'peak +MiB':>9} {'calls':>8}  what"]
         if display == "tree":
@@ -145,7 +145,7 @@ class Timer(SpanInstrumentation):
 
 
 def cost_of_an_attempt(repetitions: int = 1000) -> int:
-    """The overhead in nanoseconds of announcing one attempt to a timer."""
+    """Returns the overhead in nanoseconds of announcing one attempt to a timer."""
     timer = Timer()
     watchers = Instrumentations((timer,))
     op = ModuleOp([])

@@ -32,7 +32,7 @@ class Question:
 
     @staticmethod
     def parse(text: str) -> Question:
-        """The question of `PATTERN` or `PATTERN@FILE:LINE`. Raises ValueError."""
+        """Returns the question of `PATTERN` or `PATTERN@FILE:LINE`. Raises ValueError."""
         pattern, at, place = text.partition("@")
         file, _, line = place.rpartition(":")
         if not pattern or (at and not (file and line.isdecimal())):
@@ -40,7 +40,7 @@ class Question:
         return Question(pattern, file, int(line or 0))
 
     def is_about(self, file: str, line: int) -> bool:
-        """Whether it names this line. The end of a path is enough."""
+        """Returns whether it names this line. The end of a path is enough."""
         wanted, given = PurePath(self.file).parts, PurePath(file).parts
         return line == self.line and given[-len(wanted) :] == wanted
 

@@ -92,7 +92,7 @@ class Chunk:
         return Edit.between("" if self.good is None else self.good.text, self.source.text)
 
     def to_good(self, offset: int) -> int | None:
-        """The place in the text of `good` that became an offset of the file."""
+        """Returns the place in the text of `good` that became an offset of the file."""
         return self._edit.to_old(offset - self.start)
 
     def before(self, offset: int) -> int:
@@ -101,7 +101,7 @@ class Chunk:
         return self._edit.start if found is None else found
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """The offsets in the file of a stretch of the text of `good`; None when it was edited."""
+        """Returns the offsets in the file of a stretch of the text of `good`; None when it was edited."""
         edit = self._edit
         if start < edit.old_end and end > edit.start:
             return None
@@ -118,19 +118,19 @@ class Chunk:
         return self.start + self.source.text.rfind("\n", 0, self._edit.start) + 1
 
     def mention_at(self, offset: int) -> Mention | None:
-        """The name at an offset of the file, if it stood there in `good` already."""
+        """Returns the name at an offset of the file, if it stood there in `good` already."""
         place = self.to_good(offset)
         mention = None if place is None else self.map.mention_at(place)
         return mention if mention is not None and self.span(mention.start, mention.end) is not None else None
 
     def spans_of(self, named: Named, *, definitions: bool = True) -> Iterator[tuple[int, int]]:
-        """The mentions of a value, block or symbol, as offsets of the file."""
+        """Yields the mentions of a value, block or symbol, as offsets of the file."""
         for mention in self.map.mentions_of(named):
             if (definitions or not mention.defines) and (span := self.span(mention.start, mention.end)) is not None:
                 yield span
 
     def operation_at(self, offset: int) -> Operation | None:
-        """The innermost operation at an offset of the file."""
+        """Returns the innermost operation at an offset of the file."""
         place = self.to_good(offset)
         return None if place is None else self.map.operation_at(place)
 
@@ -156,7 +156,7 @@ class Analysis:
         return self.settings.allow_unregistered or self.run.allow_unregistered
 
     def chunk_at(self, offset: int) -> Chunk:
-        """The module that an offset is in."""
+        """Returns the module that an offset is in."""
         return next(chunk for chunk in reversed(self.chunks) if chunk.start <= offset)
 
     @property
@@ -166,7 +166,7 @@ class Analysis:
 
 
 def moved(text: str, previous: Analysis) -> Analysis:
-    """A new text, with what was known about the one before it: nothing is read."""
+    """Returns a new text, with what was known about the one before it: nothing is read."""
     return _divided(text, previous.file, previous.settings, previous)
 
 
@@ -185,7 +185,7 @@ def _divided(text: str, file: str, settings: Settings, previous: Analysis | None
 
 
 def _start_of(text: str, before: Chunk, source: Source) -> int:
-    """The offset of the text after a marker line."""
+    """Returns the offset of the text after a marker line."""
     end = text.find("\n", before.start + len(before.source.text))
     return len(text) if end < 0 else end + 1
 
@@ -212,7 +212,7 @@ def analyze(text: str, file: str, settings: Settings | None = None, previous: An
 
 
 def completed(analysis: Analysis, is_wanted: Callable[[], bool] = lambda: True) -> Analysis:
-    """The same, with the names of large modules too; as it is, once `is_wanted` says no."""
+    """Returns the same, with the names of large modules too; as it is, once `is_wanted` says no."""
     chunks: list[Chunk] = []
     with collector_paused():
         for chunk in analysis.chunks:
@@ -282,14 +282,14 @@ def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
 
 
 def _after(error: IRError, chunk: Chunk) -> Chunk:
-    """A chunk that cannot be read: what stands before the error is better than nothing, a whole text from before better than that."""
+    """Returns the chunk as it was last read whole, if ever, after an error; else the part before the error."""
     if error.before is None or (chunk.good is not None and not chunk.ends_early):
         return chunk
     return replace(chunk, good=_indexed(error.before), ends_early=True)
 
 
 def _judged(source: Source, found: tuple[Diagnostic, ...], run: Run) -> tuple[Fault, ...]:
-    """The diagnostics, compared with those that a test expects."""
+    """Returns the diagnostics, compared with those that a test expects."""
     if not run.verifies_diagnostics:
         return tuple(map(Fault, found))
     expectations = Expectations(source, only_expected=run.only_expected)

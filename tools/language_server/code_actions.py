@@ -85,7 +85,7 @@ def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str
 
 
 def formatting(analysis: Analysis) -> list[types.TextEdit]:
-    """The text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays.
+    """Returns the text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays.
 
     Empty lines between operations at the top level stay, and where there is no `builtin.module` around them, none is added.
     """

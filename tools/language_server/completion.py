@@ -31,7 +31,7 @@ _BOOLEANS = ("true", "false")
 
 
 def complete(analysis: Analysis, position: types.Position) -> list[types.CompletionItem]:
-    """The proposals for a position, given the text before it."""
+    """Returns the proposals for a position, given the text before it."""
     offset = analysis.lines.offset(position)
     if in_comment(analysis.text, offset):
         return []
@@ -61,7 +61,7 @@ def _item(label: str, kind: types.CompletionItemKind, detail: str = "", text: st
 
 
 def _block_at(chunk: Chunk, place: int) -> Block | None:
-    """The innermost block that a place in the text that could be read is in."""
+    """Returns the innermost block that a place in the text that could be read is in."""
     op = chunk.map.operation_at(place)
     ranges = chunk.map.ranges
     if chunk.ends_early:
@@ -81,7 +81,7 @@ def _block_at(chunk: Chunk, place: int) -> Block | None:
 
 
 def _around(chunk: Chunk, place: int) -> Iterator[Block]:
-    """The blocks whose values can be used at a place, innermost first."""
+    """Yields the blocks whose values can be used at a place, innermost first."""
     block = _block_at(chunk, place)
     while block is not None:
         yield block
@@ -92,7 +92,7 @@ def _around(chunk: Chunk, place: int) -> Iterator[Block]:
 
 
 def _dominators(block: Block) -> Iterator[Block]:
-    """The other blocks of its region that control has passed where it reaches a block, the last one first."""
+    """Yields the other blocks of its region that control has passed where it reaches a block, the last one first."""
     region = block.parent
     if region is None or region.first_block is block or not has_ssa_dominance(region):
         return
@@ -104,7 +104,7 @@ def _dominators(block: Block) -> Iterator[Block]:
 
 
 def _defined(chunk: Chunk, place: int) -> Iterator[SSAValue]:
-    """The values that may be used at a place, the nearest first."""
+    """Yields the values that may be used at a place, the nearest first."""
     for block in _around(chunk, place):
         yield from (result for op in reversed(list(block.ops)) if _ends_before(op, chunk, place) for result in op.results)
         yield from block.args
@@ -118,7 +118,7 @@ def _ends_before(op: Operation, chunk: Chunk, place: int) -> bool:
 
 
 def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[types.CompletionItem]:
-    """The values that are defined before an offset, the nearest first, by the last form that could be read; then by looks."""
+    """Returns the values that are defined before an offset, the nearest first, by the last form that could be read; then by looks."""
     known: dict[str, SSAValue] = {}
     for value in _defined(chunk, chunk.before(offset)):
         name = _name(chunk, value)
@@ -138,7 +138,7 @@ def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[
 
 
 def _name(chunk: Chunk, value: SSAValue) -> str | None:
-    """The name of a value, with its number where others share the name."""
+    """Returns the name of a value, with its number where others share the name."""
     mention = chunk.map.definition_of(value)
     if mention is None or chunk.good is None:
         return None

@@ -22,25 +22,25 @@ LONGEST = 300
 
 
 def summary(kind: type[Operation]) -> str:
-    """The first paragraph of a class's own docstring, on one line: what it inherits is about other operations."""
+    """Returns the first paragraph of a class's own docstring, on one line: what it inherits is about other operations."""
     return " ".join(inspect.cleandoc(vars(kind).get("__doc__") or "").partition("\n\n")[0].split())
 
 
 def type_text(kind: SchemaType) -> str:
-    """The type of an argument as PyTorch writes it."""
+    """Returns the type of an argument as PyTorch writes it."""
     listed = "" if not kind.is_list else "[]" if kind.list_size is None else f"[{kind.list_size}]"
     return f"{kind.base}{'?' if kind.element_optional else ''}{listed}{'?' if kind.optional else ''}"
 
 
 def argument_text(argument: SchemaArgument) -> str:
-    """`int[2] stride=1`."""
+    """Returns `int[2] stride=1`."""
     default = argument.default
     shown = str(list(default)) if isinstance(default, tuple) else repr(default) if isinstance(default, str) else str(default)
     return f"{type_text(argument.type)} {argument.name}{f'={shown}' if argument.has_default else ''}"
 
 
 def schema_text(schema: Schema) -> str:
-    """A schema as PyTorch writes it."""
+    """Returns a schema as PyTorch writes it."""
     parts: list[str] = []
     for argument in schema.arguments:
         if argument.keyword_only and "*" not in parts:
@@ -51,7 +51,7 @@ def schema_text(schema: Schema) -> str:
 
 
 def find_operation(name: str, context: FlambeauContext) -> type[Operation] | None:
-    """The class of an operation by its full name."""
+    """Returns the class of an operation by its full name."""
     try:
         return find_op(name) or context.get_optional_op(name)
     except Exception:  # a dialect of a plug-in may fail to load in any way; the text around it still has a meaning
@@ -59,7 +59,7 @@ def find_operation(name: str, context: FlambeauContext) -> type[Operation] | Non
 
 
 def operations_of(dialect: str, context: FlambeauContext) -> tuple[type[Operation], ...]:
-    """The operations of a dialect, in name order; of those made from schemas, the ones with a row."""
+    """Returns the operations of a dialect, in name order; of those made from schemas, the ones with a row."""
     has_rows = dialect in load_rows() or dialect == "core"
     found: dict[str, type[Operation]] = {kind.name: kind for kind in level_ops(dialect)} if has_rows else {}
     try:
@@ -71,7 +71,7 @@ def operations_of(dialect: str, context: FlambeauContext) -> tuple[type[Operatio
 
 
 def operator(kind: type[Operation]) -> str:
-    """A description of a class of operations: its name, its docstring, its signature."""
+    """Returns a description of a class of operations: its name, its docstring, its signature."""
     lines = [f"**{kind.name}**"]
     if issubclass(kind, SchemaOp):
         lines += ["", "```", schema_text(kind.schema), "```"]
@@ -98,7 +98,7 @@ def _definition(kind: type[IRDLOperation]) -> Iterator[str]:
 
 
 def operation(op: Operation) -> str:
-    """One operation of the text: its kind, its types, what should be inferred, where in the user's model it stands."""
+    """Returns one operation of the text: its kind, its types, what should be inferred, where in the user's model it stands."""
     lines = [operator(type(op))]
     if op.results or op.operands:
         lines += ["", "```mlir", f"({_types(op.operands)}) -> ({_types(op.results)})", "```"]
@@ -120,14 +120,14 @@ def _types(values: Sequence[SSAValue]) -> str:
 
 
 def header(op: Operation, parsed: ParsedModule) -> str:
-    """The first line of an operation's text."""
+    """Returns the first line of an operation's text."""
     start, end = parsed.map.ranges.get(op, (0, 0)) if parsed.map is not None else (0, 0)
     line = parsed.text[start:end].partition("\n")[0].strip() or op.name
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
 def value(value: SSAValue, name: str, parsed: ParsedModule) -> str:
-    """A value: its type, and what defines it."""
+    """Returns a value: its type, and what defines it."""
     lines = ["```mlir", f"{name} : {value.type}", "```"]
     if isinstance(value, BlockArgument):
         owner = value.block.parent_op()
@@ -144,5 +144,5 @@ def value(value: SSAValue, name: str, parsed: ParsedModule) -> str:
 
 
 def block(block: Block, name: str) -> str:
-    """A block: its arguments."""
+    """Returns a block: its arguments."""
     return f"```mlir\n{name}({', '.join(str(argument.type) for argument in block.args)})\n```"

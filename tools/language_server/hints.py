@@ -14,7 +14,7 @@ FEWEST = 2
 
 
 def inlay_hints(analysis: Analysis, wanted: types.Range) -> list[types.InlayHint]:
-    """The names of the tensors that operators get within a range of the file: `input:` before the first operand of a convolution."""
+    """Returns the names of operands within a range of the file, such as `input:` before the first operand of a convolution."""
     first, last = analysis.lines.offset(wanted.start), analysis.lines.offset(wanted.end)
     return [
         types.InlayHint(analysis.lines.position(offset), f"{name}:", types.InlayHintKind.Parameter, padding_right=True)
@@ -25,7 +25,7 @@ def inlay_hints(analysis: Analysis, wanted: types.Range) -> list[types.InlayHint
 
 
 def _arguments(chunk: Chunk, first: int, last: int) -> Iterator[tuple[int, str]]:
-    """The offsets and names of arguments, for the operations that begin in a range of lines."""
+    """Yields the offsets and names of arguments, for the operations that begin in a range of lines."""
     for op, (start, end) in chunk.map.ranges.items():
         span = chunk.span(start, end)
         if span is None or span[0] > last or span[1] < first or not isinstance(op, SchemaOp) or chunk.good is None:
@@ -39,7 +39,7 @@ def _arguments(chunk: Chunk, first: int, last: int) -> Iterator[tuple[int, str]]
 
 
 def _written(text: str, start: int, end: int, name: str) -> list[int]:
-    """The offset of each argument in an operator's own syntax; empty for the generic form."""
+    """Returns the offset of each argument in an operator's own syntax; empty for the generic form."""
     opening = text.find(f"{name}(", start, end)
     if opening < 0:
         return []

@@ -26,7 +26,7 @@ _NEW_NAME = re.compile(r"[%@^]?([A-Za-z_$][\w$.\-]*|\d+)")
 
 
 def definition(analysis: Analysis, position: types.Position) -> list[types.Range]:
-    """The definition of the name at a position."""
+    """Returns the definition of the name at a position."""
     offset = analysis.lines.offset(position)
     chunk = analysis.chunk_at(offset)
     mention = chunk.mention_at(offset)
@@ -84,7 +84,7 @@ def references(analysis: Analysis, position: types.Position, *, declaration: boo
 
 
 def highlights(analysis: Analysis, position: types.Position) -> list[types.DocumentHighlight]:
-    """The name at a position: written where it is defined, read where it is used."""
+    """Returns the name at a position: written where it is defined, read where it is used."""
     defined = {(place.start.line, place.start.character) for place in definition(analysis, position)}
     return [
         types.DocumentHighlight(
@@ -96,7 +96,7 @@ def highlights(analysis: Analysis, position: types.Position) -> list[types.Docum
 
 
 def rename(analysis: Analysis, position: types.Position, name: str) -> list[types.TextEdit] | None:
-    """The edits that give the value, block or symbol at a position another name; None where that cannot be done safely.
+    """Returns the edits that give the value, block or symbol at a position another name; None where that cannot be done safely.
 
     Raises:
         ValueError: the name is none, or is taken.
@@ -126,7 +126,7 @@ def rename(analysis: Analysis, position: types.Position, name: str) -> list[type
 
 
 def _scope(chunk: Chunk, mention: Mention) -> tuple[int, int]:
-    """The text of the innermost operation around a name that sees no names from outside."""
+    """Returns the text of the innermost operation around a name that sees no names from outside."""
     op = chunk.map.operation_at(mention.start)
     while op is not None and not op.has_trait(IsolatedFromAbove):
         op = op.parent_op()
@@ -134,19 +134,19 @@ def _scope(chunk: Chunk, mention: Mention) -> tuple[int, int]:
 
 
 def _stem(text: str, mention: Mention) -> str:
-    """A name without its sigil, and without the number of one of several results."""
+    """Returns a name without its sigil, and without the number of one of several results."""
     return text[mention.start + 1 : mention.end].partition("#")[0].partition(":")[0]
 
 
 def _with_siblings(named: SSAValue | Block | str) -> list[SSAValue | Block | str]:
-    """A value with the other results of its operation, which may share its name."""
+    """Returns a value with the other results of its operation, which may share its name."""
     if isinstance(named, SSAValue) and isinstance(named.owner, Operation):
         return list(named.owner.results)
     return [named]
 
 
 def document_symbols(analysis: Analysis) -> list[types.DocumentSymbol]:
-    """The functions, methods, globals and other symbols of a file."""
+    """Returns the functions, methods, globals and other symbols of a file."""
     found: list[types.DocumentSymbol] = []
     for chunk in analysis.chunks:
         if chunk.ends_early:

@@ -53,7 +53,7 @@ def _converted(fault: Fault, analysis: Analysis, uri: str) -> types.Diagnostic:
 
 
 def place_of(diagnostic: Diagnostic, lines: Lines, otherwise: Position | None = None) -> types.Range:
-    """The range of a diagnostic: of one about an operation its results and its name, else what its position covers."""
+    """Returns the range of a diagnostic: of one about an operation its results and its name, else what its position covers."""
     position = diagnostic.position or otherwise
     if position is None:
         return lines.range(0, 0)

@@ -74,7 +74,7 @@ class FlambeauLanguageServer(LanguageServer):
         return found
 
     def _text(self, uri: str) -> str:
-        """The text of a file that is open; another has none."""
+        """Returns the text of a file that is open; another has none."""
         return self.workspace.get_text_document(uri).source if uri in self.workspace.text_documents else ""
 
     async def changed(self, uri: str, pause: float) -> None:
@@ -112,7 +112,7 @@ class FlambeauLanguageServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
 
     def known(self, uri: str) -> Analysis:
-        """A file's text as it is now, with what was known when it was last read."""
+        """Returns a file's text as it is now, with what was known when it was last read."""
         file = self._file(uri)
         text = self._text(uri)
         return file.analysis if file.analysis.text == text else moved(text, file.analysis)
@@ -203,7 +203,7 @@ def _discover() -> None:
 
 
 def _is_no_answer(record: logging.LogRecord) -> bool:
-    """Whether a failure is none that the editor was told in words, as that a new name is taken."""
+    """Returns whether a failure is none that the editor was told in words, as that a new name is taken."""
     return record.exc_info is None or not isinstance(record.exc_info[1], JsonRpcInvalidParams)
 
 
@@ -216,7 +216,7 @@ def _stamp_of(file: Path) -> tuple[int, int] | None:
 
 
 def make_server(settings: Settings | None = None, plugins: Sequence[Path] = ()) -> FlambeauLanguageServer:
-    """A server with all features, ready to `start_io()`."""
+    """Returns a server with all features, ready to `start_io()`."""
     server = FlambeauLanguageServer(settings, plugins)
     _register_files(server)
     _register_requests(server)

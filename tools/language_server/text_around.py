@@ -28,7 +28,7 @@ class Word:
 
 
 def word_at(text: str, offset: int) -> Word | None:
-    """The word that an offset is in or right behind: an operation, a name with its sigil, a key."""
+    """Returns the word that an offset is in or right behind: an operation, a name with its sigil, a key."""
     line = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     for match in _WORD.finditer(text, line, end if end >= 0 else len(text)):
@@ -38,7 +38,7 @@ def word_at(text: str, offset: int) -> Word | None:
 
 
 def statement_before(text: str, offset: int) -> tuple[str | None, str]:
-    """The name of the operation whose text an offset is in, and that text up to the offset.
+    """Returns the name of the operation whose text an offset is in, and that text up to the offset.
 
     An operation that begins on a line above is meant only where a bracket of it is still open. Without one, the name is None and the text
     that of the line.
@@ -56,13 +56,13 @@ def statement_before(text: str, offset: int) -> tuple[str | None, str]:
 
 
 def open_brace(text: str) -> int | None:
-    """The offset of the innermost open bracket, if it is a brace."""
+    """Returns the offset of the innermost open bracket, if it is a brace."""
     place = _open_bracket(text)
     return place if place is not None and text[place] == "{" else None
 
 
 def opens_region(text: str, brace: int) -> bool:
-    """Whether an open brace in the text of an operation that has regions opens one, and no dictionary of attributes."""
+    """Returns whether an open brace in the text of an operation that has regions opens one, and no dictionary of attributes."""
     before = text[:brace].rstrip()
     if _open_bracket(before) is not None:
         return before.endswith(("(", "},"))  # the generic form, where regions stand in parentheses
@@ -70,7 +70,7 @@ def opens_region(text: str, brace: int) -> bool:
 
 
 def _open_bracket(text: str) -> int | None:
-    """The offset of the innermost open bracket outside of quoted text."""
+    """Returns the offset of the innermost open bracket outside of quoted text."""
     stack: list[int] = []
     quoted = False
     for index, character in enumerate(text):
@@ -88,13 +88,13 @@ def _open_bracket(text: str) -> int | None:
 
 
 def in_comment(text: str, offset: int) -> bool:
-    """Whether an offset stands behind `//`."""
+    """Returns whether an offset stands behind `//`."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return "//" in re.sub(r'"[^"]*"', "", line)
 
 
 def definitions(text: str) -> dict[str, int]:
-    """The names of values that a text seems to define, with where they stand."""
+    """Returns the names of values that a text seems to define, with where they stand."""
     found: dict[str, int] = {}
     for match in _DEFINITION.finditer(text):
         group = 1 if match[1] is not None else 2

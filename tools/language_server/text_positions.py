@@ -33,19 +33,19 @@ class Lines:
         return starts
 
     def start(self, line: int) -> int:
-        """The offset of a line, counted from 0; the end of the text for a line past the last."""
+        """Returns the offset of a line, counted from 0; the end of the text for a line past the last."""
         return self._starts[line] if 0 <= line < len(self._starts) else len(self.text)
 
     def line_at(self, offset: int) -> int:
-        """The line of an offset, counted from 0."""
+        """Returns the line of an offset, counted from 0."""
         return bisect_right(self._starts, offset) - 1
 
     def line(self, number: int) -> str:
-        """A line, without its end."""
+        """Returns a line, without its end."""
         return self.text[self.start(number) : self.start(number + 1)].rstrip("\r\n")
 
     def offset(self, position: types.Position) -> int:
-        """The offset of an editor's position; within its line."""
+        """Returns the offset of an editor's position; within its line."""
         line = self.line(position.line)
         count = _UNITS[self.encoding]
         if line.isascii():
@@ -57,13 +57,13 @@ class Lines:
         return self.start(position.line) + column
 
     def position(self, offset: int) -> types.Position:
-        """The editor's position of an offset."""
+        """Returns the editor's position of an offset."""
         offset = min(max(offset, 0), len(self.text))
         line = self.line_at(offset)
         return types.Position(line, _UNITS[self.encoding](self.text[self._starts[line] : offset]))
 
     def range(self, start: int, end: int) -> types.Range:
-        """The editor's range between two offsets."""
+        """Returns the editor's range between two offsets."""
         return types.Range(self.position(start), self.position(end))
 
 
@@ -77,7 +77,7 @@ class Edit:
 
     @staticmethod
     def between(old: str, new: str) -> Edit:
-        """The smallest single edit between two texts; of equal ones, that which begins with a line."""
+        """Returns the smallest single edit between two texts; of equal ones, that which begins with a line."""
         if old == new:
             return Edit(len(old), len(old), len(new))
         shorter = min(len(old), len(new))
@@ -86,20 +86,20 @@ class Edit:
         return _at_line(Edit(start, len(old) - tail, len(new) - tail), old, new)
 
     def to_old(self, offset: int) -> int | None:
-        """The place in the old text of a place in the new one; None for an inserted place."""
+        """Returns the place in the old text of a place in the new one; None for an inserted place."""
         if offset <= self.start:
             return offset
         return None if offset < self.new_end else offset - self.new_end + self.old_end
 
     def to_new(self, offset: int) -> int | None:
-        """The place in the new text of a place in the old one; None for a deleted place."""
+        """Returns the place in the new text of a place in the old one; None for a deleted place."""
         if offset <= self.start:
             return offset
         return None if offset < self.old_end else offset - self.old_end + self.new_end
 
 
 def _at_line(edit: Edit, old: str, new: str) -> Edit:
-    """The same insertion or deletion, moved to the start of the line where what it takes or adds allows that."""
+    """Returns the same insertion or deletion, moved to the start of the line where what it takes or adds allows that."""
     longer, end = (new, edit.new_end) if edit.old_end == edit.start else (old, edit.old_end)
     if edit.start not in (edit.old_end, edit.new_end):
         return edit
@@ -112,7 +112,7 @@ def _at_line(edit: Edit, old: str, new: str) -> Edit:
 
 
 def _longest(limit: int, fits: Callable[[int], bool]) -> int:
-    """The largest size up to `limit` that fits, where each size below one that fits does too."""
+    """Returns the largest size up to `limit` that fits, where each size below one that fits does too."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

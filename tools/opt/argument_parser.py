@@ -21,7 +21,7 @@ SPLIT_MARKER = "// -----"
 
 
 def help_width() -> int:
-    """The width of help, in columns."""
+    """Returns the width of help, in columns."""
     return max(60, min(140, shutil.get_terminal_size((120, 24)).columns)) - 2
 
 
@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _get_option_tuples(self, option_string: str) -> list[tuple[Any, ...]]:
-        """The option that an argument stands for: `-pcse` is `-p cse`, unless it is a name, perhaps misspelt."""
+        """Returns the option that an argument stands for: `-pcse` is `-p cse`, unless it is a name, perhaps misspelt."""
         found = [item for item in super()._get_option_tuples(option_string) if len(item[1]) == 2]
         if found and self._is_name(_name_of(option_string)):
             return []
@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
         return found
 
     def _is_name(self, text: str) -> bool:
-        """Whether a word is the name of a pass or option, or nearly one, and is not one behind a letter."""
+        """Returns whether a word is the name of a pass or option, or nearly one, and is not one behind a letter."""
         passes = every_name()
         if text in passes or text in HINTS:
             return True
@@ -89,7 +89,7 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"{item!r} is -{name[0]} {item[2:]} as long as the plug-in with the pass {name!r} is not loaded: write -{item}")
 
     def _pass(self, item: str) -> str:
-        """The element of a pipeline that `--pass` or `--pass=options` stands for, also with one dash."""
+        """Returns the element of a pipeline that `--pass` or `--pass=options` stands for, also with one dash."""
         if not item.startswith("-"):
             self.error(f"there is one input already: {item!r} is too many")
         name, equals, options = item.removeprefix("-").removeprefix("-").partition("=")
@@ -111,7 +111,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _name_of(option: str) -> str:
-    """An option without its dashes and its value."""
+    """Returns an option without its dashes and its value."""
     return option.lstrip("-").partition("=")[0]
 
 
@@ -168,7 +168,7 @@ def _yes_or_no(text: str) -> bool:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The options of the tool."""
+    """Returns the options of the tool."""
     parser = _Parser(
         prog="flambeau-opt",
         description="Parses a module, runs a pipeline of passes over it, verifies it after each, and prints it. "

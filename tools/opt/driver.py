@@ -157,7 +157,7 @@ class _Tool:
         return pipeline
 
     def _chunk(self, source: Source, pipeline: Pipeline, number: int) -> str:
-        """One module on its way; returns what it prints as, which is nothing after an error."""
+        """Returns one module on its way; returns what it prints as, which is nothing after an error."""
         self._renderer.sources[source.file] = source
         report = _Report(self._print, source, self._arguments)
         text = self._process(source, pipeline, number, report)
@@ -275,7 +275,7 @@ class _Report:
         return diagnostic if self.parsed is None else placed(diagnostic, self.parsed)
 
     def finish(self) -> bool:
-        """Whether all came that was expected, and nothing else; says what did not."""
+        """Returns whether all came that was expected, and nothing else; says what did not."""
         problems = self._expectations.finish() if self._expectations else ()
         if problems:
             self._print(*problems)

@@ -57,7 +57,7 @@ class Expectations:
             self.see(note)
 
     def finish(self) -> list[Diagnostic]:
-        """All problems, once every diagnostic has come."""
+        """Returns all problems, once every diagnostic has come."""
         unmet = [
             Diagnostic("error", f'expected {item.severity} "{item.text}" was not produced', item.position)
             for item in self._expectations
@@ -115,7 +115,7 @@ class Expectations:
                 waiting.clear()
 
     def _read(self, start: re.Match[str], line: str, number: int) -> _Expectation | None:
-        """One expectation, of a line cut off where the next one begins; None where the words are prose or malformed."""
+        """Returns one expectation, of a line cut off where the next one begins; None where the words are prose or malformed."""
         severity, place = start["severity"], start["place"]
         position = Position(self._file, number, start.start() + 1, length=len(line) - start.start())
         known = severity in SEVERITIES

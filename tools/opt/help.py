@@ -46,7 +46,7 @@ class Example:
 
 
 def overview(width: int = 118) -> str:
-    """Every pipeline and pass with a line each; xDSL's passes by name."""
+    """Returns every pipeline and pass with a line each; xDSL's passes by name."""
     sections = [("pipelines", {name: _first_sentence(function) for name, function in pipelines().items()})]
     own, foreign = _own_passes(), _plugin_passes()
     sections += [("passes", own), *([("passes of plug-ins", foreign)] if foreign else [])]
@@ -62,7 +62,7 @@ def overview(width: int = 118) -> str:
 
 
 def listing() -> str:
-    """The name of every pipeline and pass."""
+    """Returns the name of every pipeline and pass."""
     sections = [
         ("Pipelines", sorted(pipelines())),
         ("Flambeau's passes", sorted(_own_passes())),
@@ -73,28 +73,28 @@ def listing() -> str:
 
 
 def dialects() -> str:
-    """The name of every dialect that a module may use."""
+    """Returns the name of every dialect that a module may use."""
     from flambeau.dialects.schema.context import FlambeauContext
 
     return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))
 
 
 def versions() -> str:
-    """The versions of Flambeau and of what it stands on."""
+    """Returns the versions of Flambeau and of what it stands on."""
     from flambeau.tools.reproducers.reproducer_file import versions as found
 
     return "".join(f"{name} {version}\n" for name, version in found().items())
 
 
 def targets() -> str:
-    """The name of every target."""
+    """Returns the name of every target."""
     from flambeau.passes.targets.interface import target_names
 
     return "".join(f"{name}\n" for name in target_names())
 
 
 def backends() -> str:
-    """The name of every backend, and how far it is tried."""
+    """Returns a line for each backend: its name, its hardware, and how well it is tested."""
     from flambeau.passes.delegation.interface import backend_names, find_backend
 
     told = {name: find_backend(name).description for name in backend_names()}
@@ -102,7 +102,7 @@ def backends() -> str:
 
 
 def page(name: str) -> str:
-    """All about one pass or pipeline. Raises PipelineError when there is none of that name."""
+    """Returns all about one pass or pipeline. Raises PipelineError when there is none of that name."""
     known = pipelines()
     if name in known:
         return _pipeline_page(name, known[name])
@@ -123,7 +123,7 @@ def page(name: str) -> str:
 
 
 def scope_of(kind: type[ModulePass]) -> str:
-    """The operations that a pass may run on: its place in a pipeline."""
+    """Returns the operations that a pass may run on: its place in a pipeline."""
     from flambeau.passes.manager import OperationPass
 
     if not issubclass(kind, OperationPass):
@@ -132,7 +132,7 @@ def scope_of(kind: type[ModulePass]) -> str:
 
 
 def example_of(kind: type[ModulePass]) -> Example | None:
-    """The example in the folder beside the file of a pass; None when there is none."""
+    """Returns the example in the folder beside the file of a pass; None when there is none."""
     try:
         path = Path(inspect.getfile(kind)).parent / EXAMPLES / f"{kind.name}.mlir"
     except (OSError, TypeError):
@@ -146,7 +146,7 @@ def example_of(kind: type[ModulePass]) -> Example | None:
 
 
 def module_body(module: ModuleOp) -> str:
-    """The text of a module as people write it: without the `builtin.module` around it, unless that says something."""
+    """Returns the text of a module as people write it: without the `builtin.module` around it, unless that says something."""
     text = strict_text(module, PrintingOptions())
     first, _, rest = text.partition("\n")
     inner, closing, after = rest.rpartition("}\n")
@@ -155,7 +155,7 @@ def module_body(module: ModuleOp) -> str:
 
 @cache
 def field_descriptions(kind: type[Any]) -> dict[str, str]:
-    """The docstring under each field of a dataclass, its bases' fields among them, on one line each."""
+    """Returns the docstring under each field of a dataclass, its bases' fields among them, on one line each."""
     found: dict[str, str] = {}
     for part in reversed(kind.__mro__[:-1]):
         for item, following in _fields_with_followers(part):
@@ -168,7 +168,7 @@ def field_descriptions(kind: type[Any]) -> dict[str, str]:
 
 
 def statistics_of(kind: type[ModulePass]) -> list[str]:
-    """The counters of a pass, as far as its own file names them."""
+    """Returns the counters of a pass, as far as its own file names them."""
     try:
         tree = ast.parse(inspect.getsource(inspect.getmodule(kind) or kind))
     except (OSError, TypeError, SyntaxError):
@@ -230,7 +230,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _docstring(thing: Any) -> str:
-    """The docstring of a class or function; that of a dataclass which says only how it is called is none."""
+    """Returns the docstring of a class or function; that of a dataclass which says only how it is called is none."""
     text = thing.__doc__ or ""
     return "" if text.startswith(f"{thing.__name__}(") else inspect.cleandoc(text)
 

@@ -13,12 +13,12 @@ from flambeau.dialects.text.source_text import Source
 
 
 def is_program(path: str) -> bool:
-    """Whether a file is a `.pte`, which has its weights in itself."""
+    """Returns whether a file is a `.pte`, which has its weights in itself."""
     return path.endswith(".pte")
 
 
 def read_input(path: str, blobs: BlobStore) -> Source:
-    """The text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises ValueError for what is no module, OSError."""
+    """Returns the text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises OSError; ValueError for no module."""
     if is_program(path):
         # Most runs of the tool read no program, and start without what reads one.
         from flambeau.frontends.interface import find_frontend
@@ -33,7 +33,7 @@ def read_input(path: str, blobs: BlobStore) -> Source:
 
 
 def split(source: Source, marker: str) -> list[Source]:
-    """The parts between lines that hold just `marker`; each counts its lines from the start of the file."""
+    """Returns the parts between lines that hold just `marker`; each counts its lines from the start of the file."""
     parts: list[Source] = []
     start = lines = 0
     for match in re.finditer(rf"^{re.escape(marker)}[ \t]*(?:\n|\Z)", source.text, re.MULTILINE):

@@ -60,7 +60,7 @@ class OptionGroup:
         """Refuses combinations that make no sense, by `parser.error`. A ValueError or OSError is shown, and ends the tool too."""
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The instrumentations for the pipeline over one chunk. Modules that only some options need are imported here."""
+        """Returns the instrumentations for the pipeline over one chunk. Modules that only some options need are imported here."""
         return ()
 
     def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:

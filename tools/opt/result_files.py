@@ -17,7 +17,7 @@ from flambeau.support.files import replacing, same_file, write_text
 
 
 def text_file(name: str) -> str:
-    """The name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a program or a file of weights."""
+    """Returns the name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a program or a file of weights."""
     if (path := Path(name)).suffix == ".pte":
         raise ArgumentTypeError(
             f"{name} is a name for a program: write the IR to {path.with_suffix('.mlir')}; flambeau compile writes a .pte"
@@ -30,7 +30,7 @@ def text_file(name: str) -> str:
 
 
 def report_file(name: str) -> str:
-    """The name of a file for a report, as an option takes it. Raises ArgumentTypeError for that of a module, which may be the input."""
+    """Returns the name of a report's file, for an option. Raises ArgumentTypeError for a module's name, which may be the input."""
     if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
         raise ArgumentTypeError(f"{name} is the name of a module, which a report must not overwrite: name another file")
     return name

@@ -31,7 +31,7 @@ class Crash(Question):
         return "the pipeline fails" + (f" with /{self.pattern}/" if self.pattern else "")
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """The judge, which looks at the error only."""
+        """Returns the judge, which looks at the error only."""
         return self._judge
 
     def _judge(self, outcome: Outcome) -> Verdict:
@@ -43,7 +43,7 @@ class Crash(Question):
         return Verdict(False, f"the pipeline fails in another way: {message}")
 
     def matches(self, error: Exception) -> bool:
-        """Whether this is the error that is looked for."""
+        """Returns whether this is the error that is looked for."""
         if self.pattern is not None:
             return re.search(self.pattern, str(error)) is not None
         kind = kind_of(error)
@@ -56,7 +56,7 @@ _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']
 
 
 def kind_of(error: Exception) -> tuple[str, ...]:
-    """The identity of an error, independent of the module: the pass, the class of the exception, and its origin or its words.
+    """Returns the identity of an error, independent of the module: the pass, the class of the exception, and its origin or its words.
 
     An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
     xDSL that it came through, or within them where there is none.

@@ -23,7 +23,7 @@ _FILES = ("inputs", "filecheck")
 
 
 def ask_in_new_process(file: Path, predicate: Predicate, options: PredicateOptions, *, allow_unregistered: bool) -> Verdict:
-    """Whether a predicate that `make_predicate` made of `options` holds for the module in a file. Raises PredicateError."""
+    """Returns whether a predicate that `make_predicate` made of `options` holds for the module in a file. Raises PredicateError."""
     question = predicate.question
     if isinstance(question, Crash):
         options = replace(options, crash=True)

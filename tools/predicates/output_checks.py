@@ -30,7 +30,7 @@ class _TextQuestion(Question):
     negated: bool
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """The judge, which looks at what the pipeline makes only."""
+        """Returns the judge, which looks at what the pipeline makes only."""
         return self._judge
 
     def _judge(self, outcome: Outcome) -> Verdict:
@@ -39,7 +39,7 @@ class _TextQuestion(Question):
 
     @abstractmethod
     def accepts(self, outcome: Outcome) -> Verdict:
-        """Whether the text is accepted; before negation."""
+        """Returns whether the text is accepted; before negation."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _filecheck_in_process(file: Path, text: str) -> Verdict:
 
 
 def _checked(file: Path, status: int, said: str) -> Verdict:
-    """The meaning of FileCheck's exit status: 1 is a failed check; a greater status says that there was nothing to check."""
+    """Returns the meaning of FileCheck's exit status: 1 is a failed check; a greater status says that there was nothing to check."""
     line = next(iter(said.strip().splitlines()), "a check fails")
     if status not in (0, 1):
         raise PredicateError(f"{file}: these checks cannot be run: {line}")
@@ -123,7 +123,7 @@ class Script(_TextQuestion):
         return Verdict(status == 0, f"it ended with status {status}", can_tell=status != CANNOT_TELL)
 
     def _run(self, path: Path) -> int | None:
-        """The status; None when the time was up. Raises PredicateError."""
+        """Returns the status; None when the time was up. Raises PredicateError."""
         try:
             words = shlex.split(self.command)
         except ValueError as error:

@@ -73,7 +73,7 @@ class Question(ABC):
 
     @abstractmethod
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """The predicate about a module. Raises PredicateError when it makes no sense for it."""
+        """Returns the predicate about a module. Raises PredicateError when it makes no sense for it."""
 
 
 def run_pipeline(
@@ -104,7 +104,7 @@ class Predicate:
         return self.question.description
 
     def ask(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
-        """Whether the predicate holds for a module, which is not changed. Raises PredicateError when it makes no sense for the module."""
+        """Returns whether the predicate holds for a module, which it leaves as it is. Raises PredicateError where it makes no sense."""
         judge = self.question.about(module, context)
         outcome = run_pipeline(self.pipeline, module, context)
         if outcome.error is not None and not self.question.is_about_errors:
@@ -122,7 +122,7 @@ class Predicate:
             return Verdict(False, str(error))
 
     def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
-        """The check of modules that are to show the same sort of thing as one that was asked about before: no NaN for a wrong number."""
+        """Returns a check for modules that fail in the way of an earlier one: a NaN does not pass for a wrong number."""
 
         def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
             verdict = self.check(module, context)
@@ -133,5 +133,5 @@ class Predicate:
 
 
 def error_text(error: Exception) -> str:
-    """A failure with its notes in one line."""
+    """Returns a failure with its notes in one line."""
     return "; ".join(" ".join(line.split()) for line in str(error).splitlines() if line.strip()) or type(error).__name__

@@ -66,7 +66,7 @@ def read_predicate_input(file: Path, options: PredicateOptions, *, allow_unregis
 
 
 def _completed(options: PredicateOptions, found: Reproducer, file: Path) -> PredicateOptions:
-    """The options with what a reproducer says where they say nothing."""
+    """Returns the options with what a reproducer says where they say nothing."""
     options = replace(options, pipeline=options.pipeline or found.pipeline)
     chosen = options.crash, options.error, options.filecheck, options.script, options.inputs, options.tolerance
     if not found.check_semantics or any(item not in (None, False) for item in chosen):

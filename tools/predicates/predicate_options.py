@@ -63,7 +63,7 @@ class PredicateOptions:
 
 
 def make_predicate(options: PredicateOptions, module: ModuleOp, context: FlambeauContext) -> Predicate:
-    """The predicate of a command line, for a module it is about.
+    """Returns the predicate of a command line, for a module it is about.
 
     Raises:
         PredicateError: options that contradict each other, or files that are not what they should be.

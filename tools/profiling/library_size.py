@@ -68,7 +68,7 @@ def library_size(operators: Iterable[str]) -> LibrarySize:
 
 
 def _program(rows: list[KernelRow]) -> str:
-    """A program that runs any other with some kernels: the library's table of all of them is not linked beside this one."""
+    """Returns a program that runs any other with some kernels: the library's table of all of them is not linked beside this one."""
     runs = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
     scratches = {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
     entries = "".join(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},\n' for row in rows) or "  {0},\n"
@@ -80,7 +80,7 @@ _TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
 
 
 def _linked(folder: Path, source: str, archive: Path) -> int:
-    """The bytes of a program and of what it needs of the library."""
+    """Returns the bytes of a program and of what it needs of the library."""
     (folder / "main.c").write_text(source, encoding="utf-8")
     compiler = shlex.split(os.environ.get("CC", "cc"))
     options = ["-Os", "-I", str(include_folder()), str(folder / "main.c"), str(archive), "-lm", "-Wl,--gc-sections"]

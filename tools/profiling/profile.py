@@ -93,7 +93,7 @@ def profile_command(
 
 
 def _rows_of(text: str) -> By:
-    """What `--by` names. Raises EngineError."""
+    """Returns what `--by` names. Raises EngineError."""
     for by in BY:
         if text == by:
             return by
@@ -101,7 +101,7 @@ def _rows_of(text: str) -> By:
 
 
 def _inputs(module: ModuleOp, method: str, texts: Sequence[str] | None, console: Console) -> Callable[[], Sequence[Any]]:
-    """What gives the inputs of a run, which the method may write. Raises EngineError."""
+    """Returns what gives the inputs of a run, which the method may write. Raises EngineError."""
     methods = methods_of(module)
     if method not in methods:
         near = did_you_mean(method, methods)

@@ -52,7 +52,7 @@ def size_command(
 
 
 def _rows_of(text: str) -> SizeBy:
-    """What `--by` names. Raises EngineError."""
+    """Returns what `--by` names. Raises EngineError."""
     for by in SIZE_BY:
         if text == by:
             return by

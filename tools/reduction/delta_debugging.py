@@ -70,12 +70,12 @@ class _Stopped(Exception):
 
 
 def count_operations(module: ModuleOp) -> int:
-    """The operations in a module, the functions around others and what ends blocks among them."""
+    """Returns the operations in a module, the functions around others and what ends blocks among them."""
     return sum(1 for _ in module.walk()) - 1
 
 
 def module_text(module: ModuleOp) -> str:
-    """The text of a module, with its locations if it has any."""
+    """Returns the text of a module, with its locations if it has any."""
     return print_module(module, locations=bool(LocationsReducer().targets(module)))
 
 
@@ -176,7 +176,7 @@ class Reduction:
             size //= 2
 
     def _attempt(self, reducer: Reducer[Any], start: int, stop: int) -> bool:
-        """Whether changing these targets leaves a valid module, not seen before, for which the predicate holds: then it is the result."""
+        """Returns whether changing these targets leaves a new valid module for which the predicate holds; keeps it as the result then."""
         candidate = self.result.module.clone()
         try:
             reducer.apply(candidate, reducer.targets(candidate)[start:stop])

@@ -9,7 +9,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 
 def is_terminator(op: Operation) -> bool:
-    """Whether `op` ends its block."""
+    """Returns whether `op` ends its block."""
     return op.next_op is None and op.has_trait(IsTerminator, value_if_unregistered=bool(op.successors))
 
 
@@ -25,7 +25,7 @@ def erase_all(ops: Iterable[Operation]) -> None:
 
 
 def value_of_type(op: Operation, kind: Attribute) -> SSAValue | None:
-    """An operand of `op` of a type, else an argument of a block around it."""
+    """Returns an operand of `op` of a type, else an argument of a block around it."""
     for operand in op.operands:
         if operand.type == kind:
             return operand

@@ -13,7 +13,7 @@ from flambeau.dialects.flambeau.method_interface import IN_SPEC, INPUTS, OUT_SPE
 
 
 def symbol_references(attribute: Attribute) -> set[str]:
-    """The names of symbols of the module that an attribute refers to."""
+    """Returns the names of symbols of the module that an attribute refers to."""
     match attribute:
         case SymbolRefAttr():
             return {attribute.root_reference.data}
@@ -29,18 +29,18 @@ def symbol_references(attribute: Attribute) -> set[str]:
 
 
 def references_in(op: Operation) -> set[str]:
-    """The names of symbols that an operation itself refers to."""
+    """Returns the names of symbols that an operation itself refers to."""
     return {name for items in (op.properties, op.attributes) for value in items.values() for name in symbol_references(value)}
 
 
 def free_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions with a body that nothing refers to, so that their signature may change."""
+    """Returns the functions with a body that nothing refers to, so that their signature may change."""
     named = {name for op in module.walk() for name in references_in(op)}
     return [op for op in module.walk() if isinstance(op, FuncOp) and op.body.blocks and op.sym_name.data not in named]
 
 
 def returns_of(function: FuncOp) -> list[ReturnOp]:
-    """The terminator of the function."""
+    """Returns the terminator of the function."""
     return [block.last_op for block in function.body.blocks if isinstance(block.last_op, ReturnOp)]
 
 
@@ -56,12 +56,12 @@ class Signature:
 
     @staticmethod
     def of(function: FuncOp) -> Signature:
-        """The signature as it is."""
+        """Returns the signature as it is."""
         returned = [list(op.operands) for op in returns_of(function)]
         return Signature(function, list(inputs_of(function)), list(outputs_of(function)), returned)
 
     def add_argument(self, kind: Attribute, name: str | None) -> BlockArgument:
-        """A new last argument."""
+        """Returns a new last argument."""
         function = self.function
         block = function.body.blocks[0]
         argument = block.insert_arg(kind, len(block.args))

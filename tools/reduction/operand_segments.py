@@ -16,13 +16,13 @@ _ABSENT = "absentElements"
 
 
 def _sizes_of(op: Operation) -> str:
-    """The name of the attribute with the sizes of groups; operations from IRDL use another name."""
+    """Returns the name of the attribute with the sizes of groups; operations from IRDL use another name."""
     options = type(op).get_irdl_definition().options if isinstance(op, IRDLOperation) else ()
     return next((option.attribute_name for option in options if isinstance(option, AttrSizedOperandSegments)), _SIZES)
 
 
 def _segments(op: Operation) -> list[tuple[bool, range]] | None:
-    """Whether the operands of each group may be fewer, and which they are; None where the definition does not say."""
+    """Returns whether the operands of each group may be fewer, and which they are; None where the definition does not say."""
     if isinstance(op, UnregisteredOp):
         return [(_SIZES not in op.attributes, range(len(op.operands)))]
     if not isinstance(op, IRDLOperation):
@@ -48,7 +48,7 @@ def _segments(op: Operation) -> list[tuple[bool, range]] | None:
 
 
 def spare_operands(op: Operation) -> Iterator[int]:
-    """The indices of operands that a shorter list, or an absent one, could do without."""
+    """Yields the indices of operands that a shorter list, or an absent one, could do without."""
     for is_spare, indices in _segments(op) or ():
         if is_spare:
             yield from indices

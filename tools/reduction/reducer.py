@@ -28,7 +28,7 @@ class Reducer(ABC, Generic[TargetT]):
 
     @abstractmethod
     def targets(self, module: ModuleOp) -> Sequence[TargetT]:
-        """The places, in the order of the text."""
+        """Returns the places, in the order of the text."""
 
     @abstractmethod
     def apply(self, module: ModuleOp, targets: Sequence[TargetT]) -> None:

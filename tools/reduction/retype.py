@@ -37,7 +37,7 @@ Sizes = Mapping[int, int]
 
 
 def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
-    """A tensor type with another shape, in the same order of dimensions where the rank is the same."""
+    """Returns a tensor type with another shape, in the same order of dimensions where the rank is the same."""
     encoding = kind.encoding
     if isinstance(encoding, LayoutAttr) and len(encoding.dim_order) != len(shape):
         encoding = NoneAttr()
@@ -45,7 +45,7 @@ def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def resized(kind: Attribute, sizes: Sizes) -> Attribute:
-    """A shaped type with each dimension that `sizes` names changed; a function type changed in all its parts; other types as they are."""
+    """Returns a shaped type with the dimensions in `sizes` changed, a function type with its parts changed, other types as they are."""
     match kind:
         case TensorType():
             return with_shape(kind, [sizes.get(extent, extent) if is_known(extent) else extent for extent in shape_of(kind)])
@@ -61,7 +61,7 @@ def resized(kind: Attribute, sizes: Sizes) -> Attribute:
 
 
 def shaped_types(module: ModuleOp) -> Iterator[Attribute]:
-    """The types of all values and globals."""
+    """Yields the types of all values and globals."""
     for op in module.walk():
         if isinstance(op, GlobalOp):
             yield op.type
@@ -197,14 +197,14 @@ def _with(op: SchemaOp, changes: Mapping[SchemaArgument, Sequence[int]]) -> dict
 
 
 def _substituted(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
-    """Each extent in a list of sizes replaced."""
+    """Yields each extent in a list of sizes replaced."""
     lists = dict(_lists(op))
     if lists and sizes:
         yield _with(op, {argument: [sizes.get(item, item) for item in values] for argument, values in lists.items()})
 
 
 def _scaled(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
-    """One entry of a list of sizes, such as that of a view, chosen so that the numbers of elements agree."""
+    """Yields one entry of a list of sizes, such as that of a view, chosen so that the numbers of elements agree."""
     if not op.operands or not op.results or not all(isinstance(value.type, TensorType) for value in (op.operands[0], op.results[0])):
         return
     try:

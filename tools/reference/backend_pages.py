@@ -25,7 +25,7 @@ The state of a backend is one of these:
 
 
 def backends_page() -> str:
-    """The page of all built-in backends: which one is for what, and how far each is tried."""
+    """Returns the page of all built-in backends: which one is for what, and how far each is tried."""
     rows: list[tuple[str, ...]] = []
     for name in backend_names():
         if (told := find_backend(name).description) is not None:
@@ -36,7 +36,7 @@ def backends_page() -> str:
 
 
 def backend_page(name: str) -> str:
-    """The page of the operators that a backend takes."""
+    """Returns the page of the operators that a backend takes."""
     taken = find_choice(name).table
     rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in sorted(taken.rules.items())]
     title = f"# Operators that the backend `{name}` takes"
@@ -44,7 +44,7 @@ def backend_page(name: str) -> str:
 
 
 def _general(taken: OperatorTable) -> list[str]:
-    """What holds of each operator, in words."""
+    """Returns what holds of each operator, in words."""
     checks = [summary(check).removesuffix(".") for check in taken.checks]
     return [
         f"Tensors are {_words(taken.tensors)}.",
@@ -53,7 +53,7 @@ def _general(taken: OperatorTable) -> list[str]:
 
 
 def _conditions(rule: Rule) -> list[str]:
-    """What is taken, in words."""
+    """Returns what is taken, in words."""
     limits = [f"{f'`{limit.argument}`' if limit.argument else 'each tensor'} {_predicate(limit)}" for limit in rule.limits]
     constants = [f"`{name}` is a constant" for name in rule.constants]
     checks = [summary(check).removesuffix(".") for check in rule.checks]
@@ -61,7 +61,7 @@ def _conditions(rule: Rule) -> list[str]:
 
 
 def _predicate(limit: Limit) -> str:
-    """What a limit says of one argument."""
+    """Returns what a limit says of one argument."""
     if limit == Limit(limit.argument, rank=limit.rank):
         return f"has {_dimensions(limit)}"
     return f"is {_words(limit)}"
@@ -73,7 +73,7 @@ def _dimensions(limit: Limit) -> str:
 
 
 def _words(limit: Limit) -> str:
-    """What a limit lets pass, in words."""
+    """Returns what a limit lets pass, in words."""
     words = [
         f"of {', '.join(map(str, limit.dtypes))}" if limit.dtypes else "",
         f"of {_dimensions(limit)}" if limit.rank else "",

@@ -47,7 +47,7 @@ _NOUNS = {
 
 
 def dialect_page(name: str) -> str:
-    """Every operation, attribute and type of a dialect."""
+    """Returns every operation, attribute and type of a dialect."""
     package = importlib.import_module(f"flambeau.dialects.{name}")
     rows = load_rows()
     lines = [WRITTEN_BY, f"# `{name}`", "", summary(package), ""]
@@ -68,7 +68,7 @@ def dialect_page(name: str) -> str:
 
 
 def _by_family(operators: Iterable[type[SchemaOp]]) -> dict[str, list[type[SchemaOp]]]:
-    """Operators by the file of their row, both in order."""
+    """Returns operators by the file of their row, both in order."""
     families: dict[str, list[type[SchemaOp]]] = {}
     for operator in sorted(operators, key=lambda operator: operator.name):
         families.setdefault(operator.__module__.rpartition(".")[2], []).append(operator)
@@ -76,7 +76,7 @@ def _by_family(operators: Iterable[type[SchemaOp]]) -> dict[str, list[type[Schem
 
 
 def _families(operators: Iterable[type[SchemaOp]], *, leveled: bool) -> list[str]:
-    """A table for each family."""
+    """Returns a table for each family."""
     lines: list[str] = []
     for family, members in _by_family(operators).items():
         rows: list[tuple[str, ...]] = []
@@ -89,7 +89,7 @@ def _families(operators: Iterable[type[SchemaOp]], *, leveled: bool) -> list[str
 
 
 def _core_operators() -> list[str]:
-    """The names by family, each with a link to what it means."""
+    """Returns the names by family, each with a link to what it means."""
     rows: list[tuple[str, str]] = []
     for family, members in _by_family(operator.siblings["row"] for operator in level_ops("core")).items():
         links = (f"[`{member.schema.name}`](aten.md#{member.name})" for member in members)
@@ -99,7 +99,7 @@ def _core_operators() -> list[str]:
 
 
 def _signature(schema: Schema) -> str:
-    """The schema without the name."""
+    """Returns the schema without the name."""
     arguments: list[str] = []
     for argument in schema.arguments:
         if argument.keyword_only and "*" not in arguments:
@@ -125,7 +125,7 @@ def _type(kind: SchemaType) -> str:
 
 
 def _attributes(kinds: Iterable[type[Attribute]]) -> list[str]:
-    """A table of those that are nothing but a name, and a section for each other."""
+    """Returns a table of those that are nothing but a name, and a section for each other."""
     plain: list[tuple[str, str]] = []
     lines: list[str] = []
     for kind in kinds:
@@ -141,7 +141,7 @@ def _attributes(kinds: Iterable[type[Attribute]]) -> list[str]:
 
 
 def operation_section(kind: type[Operation]) -> list[str]:
-    """A section with the syntax of an operation and tables of what it is made of."""
+    """Returns a section with the syntax of an operation and tables of what it is made of."""
     assert issubclass(kind, IRDLOperation)
     definition = kind.get_irdl_definition()
     text, sections = sections_of(inspect.getdoc(kind) or "")
@@ -166,7 +166,7 @@ def _trait(trait: OpTrait) -> str:
 
 
 def _syntax_of(text: str) -> tuple[str, str]:
-    """The example of the syntax that a docstring begins with, and what it says then."""
+    """Returns the example of the syntax that a docstring begins with, and what it says then."""
     match = _SYNTAX.fullmatch(text)
     if match is None:
         return "", text
@@ -179,7 +179,7 @@ def _arity(item: object) -> str:
 
 
 def _words(constraint: object) -> str:
-    """A description of what a constraint accepts."""
+    """Returns a description of what a constraint accepts."""
     match constraint:
         case RangeLengthConstraint(constraint=inner) | RangeOf(constr=inner):
             return _words(inner)

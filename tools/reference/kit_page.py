@@ -58,7 +58,7 @@ _ANCHORS = {
 
 
 def kit_page() -> str:
-    """Every name that `flambeau.passes.kit` offers."""
+    """Returns every name that `flambeau.passes.kit` offers."""
     lines = [WRITTEN_BY, *_INTRODUCTION.strip().splitlines(), ""]
     homes = _homes()
     for title, text, names in _sections():
@@ -77,7 +77,7 @@ def kit_page() -> str:
 
 
 def _sections() -> list[tuple[str, str, list[str]]]:
-    """The names of `__all__`, with the comments above them as titles."""
+    """Returns the names of `__all__`, with the comments above them as titles."""
     sections: list[tuple[str, str, list[str]]] = []
     for line in inspect.getsource(kit).partition("__all__ = [")[2].splitlines():
         if (comment := _COMMENT.match(line)) is not None:
@@ -88,13 +88,13 @@ def _sections() -> list[tuple[str, str, list[str]]]:
 
 
 def _homes() -> dict[str, str]:
-    """The module that each name is imported from."""
+    """Returns the module that each name is imported from."""
     imports = (node for node in ast.parse(inspect.getsource(kit)).body if isinstance(node, ast.ImportFrom))
     return {alias.asname or alias.name: node.module or "" for node in imports for alias in node.names}
 
 
 def _foreign(thing: Any) -> str:
-    """The first sentence about a class of xDSL's; of an operation that has none, its name."""
+    """Returns the first sentence about a class of xDSL's; of an operation that has none, its name."""
     text = " ".join((thing.__doc__ or "").partition("\n\n")[0].split())
     if not text or text.startswith(("IRDLOperation(", f"{thing.__name__}(")):
         return f"The operation `{thing.name}`." if issubclass(thing, Operation) else ""
@@ -102,7 +102,7 @@ def _foreign(thing: Any) -> str:
 
 
 def _module(name: str, module: ModuleType) -> list[str]:
-    """The functions of a module, then those of its classes that have more than the others."""
+    """Returns the functions of a module, then those of its classes that have more than the others."""
     own = {key: thing for key, thing in vars(module).items() if not key.startswith("_") and _home(thing) == module.__name__}
     functions = {key: thing for key, thing in own.items() if inspect.isfunction(thing)}
     classes = {key: thing for key, thing in own.items() if inspect.isclass(thing) and any(True for _ in _members(thing))}
@@ -128,7 +128,7 @@ def _entry(name: str, thing: Any, *, made_by_functions: bool = False) -> list[st
 
 
 def _members(thing: type) -> Iterator[list[str]]:
-    """An item of a list for each attribute, property and method that a class documents and none of its bases has."""
+    """Yields an item of a list for each attribute, property and method that a class documents and none of its bases has."""
     private = [base for base in thing.__mro__[1:] if base.__name__.startswith("_") and (_home(base) or "").startswith("flambeau.")]
     around = [base for base in thing.__mro__[1:] if base not in private]
     for owner in (thing, *private):
@@ -159,7 +159,7 @@ def _item(code: str, text: str, *, to_write: bool = False) -> list[str]:
 
 @cache
 def _attribute_texts(thing: type) -> dict[str, str]:
-    """The docstrings below the attributes of a class, in its body and in its `__init__`."""
+    """Returns the docstrings below the attributes of a class, in its body and in its `__init__`."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     assert isinstance(tree, ast.ClassDef)
     bodies = [tree.body, *(item.body for item in tree.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")]
@@ -184,7 +184,7 @@ def _signatures(name: str, function: Any) -> str:
 
 
 def _signature(name: str, function: Any, *, skip_first: bool = False, widest: int | None = _WIDEST) -> str:
-    """The signature of a function, as its source writes it."""
+    """Returns the signature of a function, as its source writes it."""
     signature = inspect.signature(inspect.unwrap(function))
     parameters = list(signature.parameters.values())[skip_first:]
     words: list[str] = []

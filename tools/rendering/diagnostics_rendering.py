@@ -33,7 +33,7 @@ _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
 
 
 def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
-    """The diagnostic and its notes with their positions in the text that `parsed` was read from, where the operations tell them."""
+    """Returns the diagnostic and its notes with their positions in the text that `parsed` was read from, where the operations tell them."""
     position = diagnostic.position
     if position is None and diagnostic.op is not None:
         position = position_of(diagnostic.op, parsed)
@@ -41,7 +41,7 @@ def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
 
 
 def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
-    """The place in the text of an operation, or of the operation that it was made from."""
+    """Returns the place in the text of an operation, or of the operation that it was made from."""
     position = parsed.position(op)
     if position is None:
         # One that a pass made: rewrites hand the location on.
@@ -51,7 +51,7 @@ def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
 
 
 def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
-    """The message of an exception for the user; None for a bug, whose message is not for users."""
+    """Returns the message of an exception for the user; None for a bug, whose message is not for users."""
     if isinstance(found := getattr(error, "diagnostics", None), tuple):
         return cast("tuple[Diagnostic, ...]", found)
     if isinstance(found := getattr(error, "diagnostic", None), Diagnostic):
@@ -64,14 +64,14 @@ def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
 
 
 def internal_error(error: Exception) -> Diagnostic:
-    """A bug, in one line, and where it is if a plug-in has it."""
+    """Returns a bug, in one line, and where it is if a plug-in has it."""
     place = raised_outside(error)
     notes = () if place is None else (Diagnostic("note", "raised here", place),)
     return Diagnostic("error", f"internal error: {in_one_line(error)}", notes=notes)
 
 
 def files_of(error: Exception) -> tuple[Diagnostic, ...]:
-    """The file with more about a failure: its reproducer, or, for a bug without one, a new file with the traceback."""
+    """Returns the file with more about a failure: its reproducer, or, for a bug without one, a new file with the traceback."""
     import traceback
 
     from flambeau.tools.reproducers.crash_reproducer import reproducer_of
@@ -102,7 +102,7 @@ class Renderer:
     """Whether to print an operation that no longer stands in the text as it is now."""
 
     def render(self, *diagnostics: Diagnostic) -> str:
-        """All that is to say about them, each followed by its notes; ends with a line break. Of very many, the last are only counted."""
+        """Returns the text of the diagnostics, each followed by its notes. Beyond a limit, they are only counted."""
         shown = diagnostics[:MOST_ERRORS]
         lines = [f"{line}\n" for diagnostic in shown for line in self._lines(diagnostic)]
         more = len(diagnostics) - len(shown)
@@ -159,7 +159,7 @@ class Renderer:
             return
 
     def _changed(self, op: Operation, position: Position | None) -> str | None:
-        """The operation in one line, if it does not stand so in the text."""
+        """Returns the operation in one line, if it does not stand so in the text."""
         now = one_line(op)
         line = self._line_of(position) if position else None
         if line is not None and position is not None and _same(line[position.column - 1 :], now):
@@ -177,7 +177,7 @@ def tell(severity: Severity, message: str, colour: bool | None = None) -> None:
 
 
 def printable(text: str) -> str:
-    """`text` without what would move the cursor or end the line; tabs stay."""
+    """Returns `text` without what would move the cursor or end the line; tabs stay."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -203,7 +203,7 @@ class _OneLinePrinter(Printer):
 
 
 def one_line(op: Operation) -> str:
-    """An operation as it prints, without what is inside of it; by its name alone when it is too broken to be printed."""
+    """Returns an operation as it prints, without what is inside of it; by its name alone when it is too broken to be printed."""
     root: Operation = op
     while (parent := root.parent_op()) is not None:
         root = parent
@@ -222,21 +222,21 @@ def one_line(op: Operation) -> str:
 
 
 def _same(source: str, printed: str) -> bool:
-    """Whether a line of text begins with an operation as it prints, and has nothing after it but a location or a comment."""
+    """Returns whether a line of text begins with an operation as it prints, and has nothing after it but a location or a comment."""
     squeezed, wanted = "".join(source.split()), "".join(printed.split())
     rest = squeezed.removeprefix(wanted)
     return squeezed == wanted or (rest != squeezed and rest.startswith(("loc(", "//")))
 
 
 def _width(character: str) -> int:
-    """The number of columns of a character. A combining accent takes none."""
+    """Returns the number of columns of a character. A combining accent takes none."""
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _cut(line: str, start: int, length: int) -> tuple[str, int, int]:
-    """A part of the line that shows column `start`, and where that and its length are in the part."""
+    """Returns a part of the line that shows column `start`, and where that and its length are in the part."""
     if len(line) <= LINE_WIDTH:
         return line, start, length
     first = 0 if start < LINE_WIDTH * 3 // 4 else start - LINE_WIDTH // 2

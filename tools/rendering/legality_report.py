@@ -16,7 +16,7 @@ from flambeau.tools.rendering.diagnostics_rendering import position_of, printabl
 
 
 def report_of(error: BaseException) -> LegalizationReport | None:
-    """The report of illegal operations, if the failure is that of a conversion."""
+    """Returns the report of illegal operations, if the failure is that of a conversion."""
     cause = error.__cause__ if error.__cause__ is not None else error
     return cause.report if isinstance(cause, ConversionError) else None
 
@@ -35,7 +35,7 @@ class LegalityWatcher(Instrumentation):
 
 
 def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> str:
-    """One row for each kind of operation that stayed illegal: how often, where, why, and why each pattern declined.
+    """Returns one row for each kind of operation that stayed illegal: how often, where, why, and why each pattern declined.
 
     Empty for other errors, and where one row would say nothing that the message does not.
     """
@@ -55,7 +55,7 @@ def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> 
 
 
 def above_table(error: PassError) -> tuple[Diagnostic, ...]:
-    """The diagnostics of an error without what its table says, which is more, and shorter than notes."""
+    """Returns the diagnostics of an error without what its table says, which is more, and shorter than notes."""
     report = report_of(error)
     if report is None:
         return error.diagnostics

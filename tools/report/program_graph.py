@@ -101,7 +101,7 @@ class _LinePrinter(OptionsPrinter):
 
 
 def _text(module: ModuleOp) -> tuple[str, dict[Operation, tuple[int, int]], dict[SSAValue, str]]:
-    """The text of a module, the first and last line of each operation, and the names of values."""
+    """Returns the text of a module, the first and last line of each operation, and the names of values."""
     stream = StringIO()
     printer = _LinePrinter.make(stream, PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0, unique_names=True))
     printer.spans = {}
@@ -186,20 +186,20 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """The slot whose memory a view or a reuse is; any other value itself."""
+    """Returns the slot whose memory a view or a reuse is; any other value itself."""
     while isinstance(value.owner, AliasOp):
         value = value.owner.source
     return value
 
 
 def _weight(value: SSAValue) -> str:
-    """The global that a constant comes from, or the name of the value."""
+    """Returns the name of the global that a constant loads; else that of the value, or ""."""
     owner = _root(value).owner
     symbol = owner.properties.get("global") or owner.properties.get("global_name") if isinstance(owner, Operation) else None
     return symbol.string_value() if isinstance(symbol, SymbolRefAttr) else value.name_hint or ""
 
 
 def _places(op: Operation) -> Iterator[str]:
-    """The parts of a location, as `describe_location` joins them."""
+    """Yields the parts of a location, as `describe_location` joins them."""
     text = describe_location(op.location)
     yield from dict.fromkeys(text.split(", ") if text else ())

@@ -175,7 +175,7 @@ def _overview(subject: Subject, lowered: Lowered) -> Part:
 
 
 def _sources(lowered: Lowered) -> Part:
-    """The excerpts that the panel of an operator shows: of the model by `file:line`, of kernels by operator."""
+    """Returns the excerpts that the panel of an operator shows: of the model by `file:line`, of kernels by operator."""
     nodes = [node for graph in lowered.graphs.values() for node in graph.nodes]
     lines = dict.fromkeys(node.line for node in nodes if node.line is not None)
     model = {f"{file}:{line}": found for file, line in lines if (found := model_excerpt(file, line)) is not None}

@@ -32,7 +32,7 @@ def report_page(title: str, parts: Mapping[str, object]) -> str:
 
 
 def _assets(suffix: str) -> str:
-    """The files of the page with a suffix, joined in the order of their names."""
+    """Returns the files of the page with a suffix, joined in the order of their names."""
     folder = resources.files("flambeau.tools.report").joinpath("page")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(suffix)), key=lambda file: file.name)
     return "\n".join(file.read_text(encoding="utf-8") for file in files)

@@ -66,14 +66,14 @@ def _macro_call(stem: str) -> str:
 
 @cache
 def _sources() -> dict[str, str]:
-    """The C files of the kernels by name."""
+    """Returns the C files of the kernels by name."""
     folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
     files = sorted((path.name, path) for path in folder.iterdir() if path.name.endswith(".c"))
     return {f"kernels/{name}": path.read_text(encoding="utf-8") for name, path in files}
 
 
 def _statement(file: str, text: str, start: int) -> Excerpt:
-    """The function or the macro call that begins at an offset, with the comment above it."""
+    """Returns the function or the macro call that begins at an offset, with the comment above it."""
     lines = text.splitlines()
     begin = text.count("\n", 0, start)
     end = begin

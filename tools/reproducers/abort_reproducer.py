@@ -41,7 +41,7 @@ class AbortReproducer(Instrumentation):
         self._weights: tuple[str, ...] = ()
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Begins anew."""
+        """Remembers the pipeline, and that none of its passes has run."""
         self._pipeline, self._place = pipeline, None
 
     def before_pass(self, step: PassStep) -> None:

@@ -25,7 +25,7 @@ from flambeau.tools.reproducers.reproducer_file import Case, Reproducer, blobs_o
 
 
 def reproducer_of(error: BaseException) -> Path | None:
-    """The reproducer that was written for an error; None when there is none."""
+    """Returns the reproducer that was written for an error; None when there is none."""
     return getattr(error, "reproducer", None)
 
 
@@ -116,7 +116,7 @@ class CrashReproducer(Instrumentation):
         yield Case(print_module(self._start(step.context), locations=True), pipeline)
 
     def _fails_so(self, case: Case, context: Context, error: Exception, blobs: BlobStore | None) -> bool:
-        """Whether the case gives the same error, from its text, with these weights."""
+        """Returns whether the case gives the same error, from its text, with these weights."""
         copy = _copy_of(context, blobs)
         watchers = [*self._checks(), last := _LastAction()]
         if self._settings.debug_counters:
@@ -160,7 +160,7 @@ class _LastAction(Instrumentation):
 
 
 def _message(error: Exception) -> str:
-    """The message of an error, without the parts that differ from run to run."""
+    """Returns the message of an error, without the parts that differ from run to run."""
     diagnostic = getattr(error, "diagnostic", None)
     return without_addresses(diagnostic.message if isinstance(diagnostic, Diagnostic) else str(error))
 

@@ -12,7 +12,7 @@ KEPT = 20
 
 
 def new_failure_file(stem: str, suffix: str) -> Path:
-    """A new, empty file, whose name begins with `stem`. Files that belong to it have its name with another suffix.
+    """Returns a new, empty file, whose name begins with `stem`. Files that belong to it have its name with another suffix.
 
     Raises OSError.
     """
@@ -25,7 +25,7 @@ def new_failure_file(stem: str, suffix: str) -> Path:
 
 
 def failure_folder() -> Path:
-    """The folder of the files, inside the folder for temporary files. Raises OSError."""
+    """Returns the folder of the files, inside the folder for temporary files. Raises OSError."""
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     folder = Path(tempfile.gettempdir()) / f"flambeau-failures{user}"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -57,14 +57,14 @@ class ReproducerError(ValueError):
 
 
 def versions() -> dict[str, str]:
-    """The versions of what runs here."""
+    """Returns the versions of what runs here."""
     from importlib import metadata
 
     return {"flambeau": metadata.version("flambeau"), "xdsl": metadata.version("xdsl"), "python": platform.python_version()}
 
 
 def seeds() -> dict[str, str]:
-    """The seed of Python's string hashes, on which the order of sets depends."""
+    """Returns the seed of Python's string hashes, on which the order of sets depends."""
     return {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "random")}
 
 
@@ -102,7 +102,7 @@ class Reproducer:
     """Its lines."""
 
     def header(self) -> str:
-        """The header's text."""
+        """Returns the header's text."""
         lines = [f"{_FIRST}{VERSION}; flambeau-opt --run-reproducer FILE"]
         for item in fields(self):
             value = getattr(self, item.name)
@@ -113,12 +113,12 @@ class Reproducer:
         return "\n".join([*lines, _LAST, ""])
 
     def find(self, name: str, folder: Path) -> Path:
-        """The path of a file that the header of a reproducer in `folder` names: the absolute path, else the one relative to it."""
+        """Returns the path of a file that the header of a reproducer in `folder` names: the absolute path, else the one relative to it."""
         path, moved = folder / name, folder / self.relative.get(name, name)
         return moved if moved.exists() and not path.exists() else path
 
     def is_error(self, error: str) -> bool:
-        """Whether an error is that of the reproducer, but for what differs from run to run."""
+        """Returns whether an error is that of the reproducer, but for what differs from run to run."""
         return without_addresses(error) == without_addresses(self.error)
 
     @staticmethod
@@ -153,12 +153,12 @@ class Reproducer:
 
 
 def without_addresses(message: str) -> str:
-    """A message without what differs from run to run."""
+    """Returns a message without what differs from run to run."""
     return _ADDRESS.sub("", message)
 
 
 def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
-    """The paths of absolute names relative to a folder, where they share more with it than the root."""
+    """Returns the paths of absolute names relative to a folder, where they share more with it than the root."""
     start = os.path.abspath(folder)
     found: dict[str, str] = {}
     for name in filter(os.path.isabs, names):
@@ -171,7 +171,7 @@ def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
 
 
 def is_reproducer(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as one. Raises OSError."""
+    """Returns whether a file begins as one. Raises OSError."""
     with open(path, "rb") as file:
         return file.read(len(_FIRST)) == _FIRST.encode()
 
@@ -183,7 +183,7 @@ def _dump(value: object) -> str:
 
 
 def _load(text: str, kind: str) -> object:
-    """The value of a JSON text; None when it is not of the kind that a field's annotation names."""
+    """Returns the value of a JSON text; None when it is not of the kind that a field's annotation names."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -202,7 +202,7 @@ def _load(text: str, kind: str) -> object:
 
 
 def read_reproducer(path: str | os.PathLike[str]) -> Reproducer:
-    """The header of a reproducer. Raises ReproducerError, OSError."""
+    """Returns the header of a reproducer. Raises ReproducerError, OSError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -211,7 +211,7 @@ def read_reproducer(path: str | os.PathLike[str]) -> Reproducer:
 
 
 def with_plugins(settings: Reproducer) -> Reproducer:
-    """The settings of a run, with the plug-ins that are loaded now."""
+    """Returns the settings of a run, with the plug-ins that are loaded now."""
     loaded = loaded_plugins()
     return replace(
         settings,
@@ -251,7 +251,7 @@ def write_reproducer(
 
 
 def rest_of(pipeline: Pipeline, position: Sequence[int]) -> Pipeline:
-    """The pipeline from a place on."""
+    """Returns the pipeline from a place on."""
     index, *inner = position
     first = pipeline.elements[index]
     if inner and isinstance(first, Pipeline):
@@ -260,7 +260,7 @@ def rest_of(pipeline: Pipeline, position: Sequence[int]) -> Pipeline:
 
 
 def blobs_of(module: Operation) -> list[BlobAttr]:
-    """The weights that a module names."""
+    """Returns the weights that a module names."""
     found: list[BlobAttr] = []
     for op in module.walk():
         found += blobs_in(op)

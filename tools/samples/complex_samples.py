@@ -9,7 +9,7 @@ from flambeau.tools.samples.sample_generators import ALL, Samples, make, unary
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "complex64") -> Array:
-    """A tensor of complex numbers."""
+    """Returns a tensor of complex numbers."""
     return np.asarray(make(rng, shape, "float64") + 1j * make(rng, shape, "float64")).astype(dtype)
 
 

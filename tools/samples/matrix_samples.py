@@ -35,7 +35,7 @@ def triangles(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> l
 
 
 def of(shapes: tuple[tuple[int, ...], ...], arguments: Callable[[np.random.Generator, tuple[int, ...], str], list[Any]]) -> Samples:
-    """What `arguments` gives for each shape in each element type."""
+    """Returns what `arguments` gives for each shape in each element type."""
     return lambda rng: [tuple(each) for shape in shapes for dtype in DTYPES for each in arguments(rng, shape, dtype)]
 
 
@@ -51,7 +51,7 @@ def triangular(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
 
 
 def factored(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """The factors of matrices, with right sides."""
+    """Returns the factors of matrices, with right sides."""
     return [
         (*LinalgLuFactorExOp.numpy(a, False)[:2], b, left, adjoint)
         for a, b, left in with_right_sides(rng, shape, dtype)
@@ -66,12 +66,12 @@ def solved(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list
 
 
 def by_factor(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    """The lower factors of positive-definite matrices."""
+    """Returns the lower factors of positive-definite matrices."""
     return LinalgCholeskyExOp.numpy(definite(rng, shape, dtype), False, False)[0]
 
 
 def reflections(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
-    """The vectors and factors of reflections."""
+    """Returns the vectors and factors of reflections."""
     return GeqrfOp.numpy(make(rng, shape, dtype))
 
 

@@ -189,7 +189,7 @@ PAD: dict[str, Samples] = {
 
 
 def attended(rng: np.random.Generator) -> tuple[Any, ...]:
-    """The weights and biases of attention of 4 heads of 2 features: of queries, keys and values, and of the projection after it."""
+    """Returns the weights and biases of attention of 4 heads of 2 features: of queries, keys and values, and of the projection after it."""
     return f32(rng, 24, 8) / 4, f32(rng, 24) / 4, f32(rng, 8, 8), f32(rng, 8)
 
 
@@ -211,7 +211,7 @@ def heads(rng: np.random.Generator) -> list[Sample]:
 
 
 def encoders(rng: np.random.Generator) -> list[Sample]:
-    """Layers of an encoder, of either order and activation."""
+    """Returns layers of an encoder, of either order and activation."""
     samples: list[Sample] = []
     for number, (hidden, kind) in enumerate(masks(rng)):
         norms = [f32(rng, 8) for _ in range(4)]
@@ -249,7 +249,7 @@ def below(rng: np.random.Generator, extent: int, *shape: int) -> Any:
 
 
 def counts(*numbers: int) -> Any:
-    """How often to repeat each of several entries."""
+    """Returns how often to repeat each of several entries."""
     return np.array(numbers, np.int64)
 
 
@@ -398,7 +398,7 @@ def recurrent_cell(states: int, gates: int) -> Samples:
 
 
 def projected_lstm(rng: np.random.Generator) -> list[Sample]:
-    """An LSTM whose hidden states are projected."""
+    """Returns an LSTM whose hidden states are projected."""
     params = [f32(rng, 16, 3), f32(rng, 16, 2), f32(rng, 16), f32(rng, 16), f32(rng, 2, 4)]
     return [(f32(rng, 5, 2, 3), [f32(rng, 1, 2, 2), f32(rng, 1, 2, 4)], params, True, 1, 0.0, False, False, False)]
 

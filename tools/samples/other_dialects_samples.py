@@ -151,18 +151,18 @@ FUSED: dict[str, Samples] = {
 
 
 def bytes_of(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
-    """A tensor of any numbers of an integer type."""
+    """Returns a tensor of any numbers of an integer type."""
     low = 0 if dtype == "uint8" else -128
     return rng.integers(low, low + 256, shape).astype(dtype)
 
 
 def scales(rng: np.random.Generator, *shape: int) -> Any:
-    """Positive scales."""
+    """Returns positive scales."""
     return rng.uniform(0.01, 0.1, shape).astype(np.float32)
 
 
 def points(rng: np.random.Generator, *shape: int) -> Any:
-    """Zero points."""
+    """Returns zero points."""
     return rng.integers(-10, 10, shape)
 
 
@@ -183,7 +183,7 @@ EMBEDDINGS: dict[str, Samples] = {
 
 
 def in_half(samples: Samples) -> Samples:
-    """The samples with half precision chosen for the result."""
+    """Returns the samples with half precision chosen for the result."""
     return lambda rng: [(*sample, f16) for sample in samples(rng)]
 
 

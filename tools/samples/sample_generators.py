@@ -29,7 +29,7 @@ MIXED = (("float32", "int64"), ("int32", "float16"), ("int8", "uint8"), ("int64"
 
 
 def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32", low: float = -3, high: float = 3) -> Array:
-    """A tensor with values in [low, high)."""
+    """Returns a tensor with values in [low, high)."""
     if dtype == "bool":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if dtype in FLOATS:
@@ -45,7 +45,7 @@ def fixed(*samples: tuple[Any, ...]) -> Samples:
 def unary(
     *rest: tuple[Any, ...], dtypes: tuple[str, ...] = FLOATS, low: float = -3, high: float = 3, special: Sequence[float] = SPECIAL
 ) -> Samples:
-    """One tensor of each dtype, of several shapes and of special numbers, then each of the tails of other arguments."""
+    """Returns one tensor of each dtype, of several shapes and of special numbers, then each of the tails of other arguments."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         tails = rest or ((),)
@@ -68,7 +68,7 @@ def binary(
     low2: float | None = None,
     special: bool = True,
 ) -> Samples:
-    """Two tensors: of each dtype, of mixed dtypes, broadcast, 0-d, of special numbers; `low2` bounds the second."""
+    """Returns two tensors: of each dtype, of mixed dtypes, broadcast, 0-d, of special numbers; `low2` bounds the second."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         second = low if low2 is None else low2
@@ -93,7 +93,7 @@ def reduction(
     empty: bool = True,
     large: tuple[str, ...] = (),
 ) -> Samples:
-    """A tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail.
+    """Returns a tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail.
 
     Of the types in `large` also numbers whose squares are among the largest of float32.
     """
@@ -115,7 +115,7 @@ def reduction(
 
 
 def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], str] | float) -> Callable[[np.random.Generator], Any]:
-    """A bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
+    """Returns a bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
 
     def operand(rng: np.random.Generator, spec: tuple[tuple[int, ...], str] | float) -> Any:
         return make(rng, *spec) if isinstance(spec, tuple) else spec
@@ -124,12 +124,12 @@ def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], 
 
 
 def each(*makers: Callable[[np.random.Generator], Any]) -> Samples:
-    """One sample from each maker."""
+    """Returns one sample from each maker."""
     return lambda rng: [maker(rng) for maker in makers]
 
 
 def and_reals_that_do_not_fit(samples: Samples, *rest: tuple[Any, ...]) -> Samples:
-    """Further samples: a column of numbers that integer types cannot hold, in two types, with each tail of arguments."""
+    """Returns further samples: a column of numbers that integer types cannot hold, in two types, with each tail of arguments."""
     column = np.array([np.nan, np.inf, -np.inf, 3000000001, -3000000001, 1e20, 300.7, -300.7])[:, None]
     return lambda rng: samples(rng) + [(column.astype(dtype), *tail) for dtype in ("float32", "float64") for tail in rest]
 

@@ -18,7 +18,7 @@ from flambeau.tools.samples.sample_generators import FLOATS
 
 
 def type_of(array: Any) -> Tensor:
-    """The tensor type of an array, with its dim order if that is not row-major."""
+    """Returns the tensor type of an array, with its dim order if that is not row-major."""
     row = from_numpy_name(array.dtype.name)
     assert row is not None, array.dtype
     kind = tensor(row.element, array.shape)
@@ -27,7 +27,7 @@ def type_of(array: Any) -> Tensor:
 
 
 def arrays_of(sample: Sequence[Any]) -> list[Array]:
-    """The tensors of a sample in the order of an operation's operands."""
+    """Returns the tensors of a sample in the order of an operation's operands."""
     flat: list[Any] = []
     for value in sample:
         flat += value if isinstance(value, list) else [value]
@@ -35,7 +35,7 @@ def arrays_of(sample: Sequence[Any]) -> list[Array]:
 
 
 def with_tensors(sample: Sequence[Any], change: Callable[[int, Array], Any]) -> tuple[Any, ...]:
-    """The sample with what a function makes of the number and the array of each tensor in its place."""
+    """Returns the sample with what a function makes of the number and the array of each tensor in its place."""
     number = iter(range(1 << 20))
 
     def value(item: Any) -> Any:
@@ -47,13 +47,13 @@ def with_tensors(sample: Sequence[Any], change: Callable[[int, Array], Any]) -> 
 
 
 def operation(op: type[SchemaOp], sample: Sequence[Any]) -> tuple[SchemaOp, Block]:
-    """The operation on a sample, and a block whose arguments are its operands."""
+    """Returns the operation on a sample, and a block whose arguments are its operands."""
     block = Block(arg_types=[type_of(array) for array in arrays_of(sample)])
     return op(*with_tensors(sample, lambda number, _: block.args[number])), block
 
 
 def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
-    """The results of an operation's numpy meaning, which must be of its inferred types."""
+    """Returns the results of an operation's numpy meaning, which must be of its inferred types."""
     with np.errstate(all="ignore"):
         results = [np.asarray(result) for result in flat_results(op.call("numpy", op.bind(arrays, op.properties)))]
     for result, kind in zip(results, op.result_types, strict=True):
@@ -65,12 +65,12 @@ def meaning(op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
 
 
 def numpy_type(name: str) -> np.dtype[Any]:
-    """The numpy type with this name."""
+    """Returns the numpy type with this name."""
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def converted(array: Array, name: str) -> Array:
-    """The values in another element type; those that it does not hold become small ones."""
+    """Returns the values in another element type; those that it does not hold become small ones."""
     if name == "bool":
         return np.asarray(array.astype(np.float64) > 0)
     if name in FLOATS:
@@ -81,5 +81,5 @@ def converted(array: Array, name: str) -> Array:
 
 
 def permuted(array: Array, order: Sequence[int]) -> Array:
-    """The array with its elements in memory in another dim order, outermost dimension first."""
+    """Returns the array with its elements in memory in another dim order, outermost dimension first."""
     return np.asarray(np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order)))

@@ -17,7 +17,7 @@ from flambeau.tools.samples.sample_generators import Samples
 
 @cache
 def all_samples() -> dict[str, Samples]:
-    """The samples of every `*_samples.py` in this folder, by full operator name. An alias without samples has those of its operator."""
+    """Returns the samples of every `*_samples.py` in this folder, by full operator name; an alias without any has its operator's."""
     found: dict[str, Samples] = {}
     for module in pkgutil.iter_modules(flambeau.tools.samples.__path__):
         if module.name.endswith("_samples"):
@@ -26,6 +26,6 @@ def all_samples() -> dict[str, Samples]:
 
 
 def bound_samples(samples: Samples, kind: type[SchemaOp]) -> list[tuple[Any, ...]]:
-    """The samples of an operator, with defaults for the arguments that they leave out."""
+    """Returns the samples of an operator, with defaults for the arguments that they leave out."""
     defaults = [argument.default for argument in kind.schema.arguments]
     return [(*sample, *defaults[len(sample) :]) for sample in samples(np.random.default_rng(0))]

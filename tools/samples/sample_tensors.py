@@ -12,17 +12,17 @@ Sample = tuple[Any, ...]
 
 
 def f32(rng: np.random.Generator, *shape: int) -> Any:
-    """A float32 tensor of normally distributed numbers."""
+    """Returns a float32 tensor of normally distributed numbers."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
 def i64(rng: np.random.Generator, *shape: int, low: int = -9, high: int = 10) -> Any:
-    """An int64 tensor of numbers in [low, high)."""
+    """Returns an int64 tensor of numbers in [low, high)."""
     return rng.integers(low, high, shape)
 
 
 def mask(rng: np.random.Generator, *shape: int) -> Any:
-    """A bool tensor."""
+    """Returns a bool tensor."""
     return rng.integers(0, 2, shape).astype(bool)
 
 

@@ -39,7 +39,7 @@ _OF_ONE = (
 
 
 def degrees(rng: np.random.Generator) -> list[tuple[object, ...]]:
-    """Places, each with degrees."""
+    """Returns places, each with degrees."""
     places = np.array([-30.0, -1.5, -1.0, -0.7, 0.0, 0.3, 0.5, 1.0, 2.5, np.inf, np.nan])[:, None]
     numbers = np.array([-2.0, 0.0, 1.0, 2.0, 3.7, 6.0, 12.0, 40.0, 130.0, np.nan])
     whole = make(rng, (3, 1), "int64"), make(rng, (4,), "int32", 0, 9)
@@ -65,12 +65,12 @@ def lines(*tails: tuple[object, ...], bools: bool = True, nan: bool = True) -> S
 
 
 def runs(dim: int) -> Samples:
-    """Tensors to be scanned along a dimension."""
+    """Returns tensors to be scanned along a dimension."""
     return lines((dim,), (0,))
 
 
 def index_reductions(rng: np.random.Generator) -> list[tuple[object, ...]]:
-    """Tensors into whose rows others are reduced."""
+    """Returns tensors into whose rows others are reduced."""
     x, source = make(rng, (3, 4)), make(rng, (3, 5))
     index = np.array([0, 3, 3, 1, 0])
     found: list[tuple[object, ...]] = [
@@ -93,7 +93,7 @@ DTYPES = ("float32", "float64")
 
 
 def matrices(shapes: tuple[tuple[int, ...], ...], arguments: Callable[[Array], list[Any]], *others: Array) -> Samples:
-    """What `arguments` gives for matrices of each shape, and for other ones, in each element type."""
+    """Returns what `arguments` gives for matrices of each shape, and for other ones, in each element type."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         drawn = [make(rng, shape, dtype) for shape in shapes for dtype in DTYPES]

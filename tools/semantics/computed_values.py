@@ -56,7 +56,7 @@ class ValueRecorder:
 
 
 def results_of(op: Operation) -> Sequence[SSAValue]:
-    """The values that `op` writes: its results, or the slots that an instruction names."""
+    """Returns the values that `op` writes: its results, or the slots that an instruction names."""
     if not isinstance(op, CallOp | DelegateCallOp):
         return op.results
     named = op.outs if isinstance(op, DelegateCallOp) else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
@@ -95,7 +95,7 @@ def counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Compu
 
 
 def _by_name(items: Iterable[Computed], by_function: bool) -> dict[Hashable, list[Computed]]:
-    """The named values in order of execution."""
+    """Returns the named values in order of execution."""
     found: defaultdict[Hashable, list[Computed]] = defaultdict(list)
     functions: dict[Operation, str] = {}
     for item in items:
@@ -116,7 +116,7 @@ def _function_of(op: Operation) -> str:
 
 
 def _is_one(items: Iterable[Computed]) -> bool:
-    """Whether one operation computed them all."""
+    """Returns whether one operation computed them all."""
     return len({(item.op, item.value) for item in items}) == 1
 
 

@@ -48,7 +48,7 @@ def first_divergence(
     before: tuple[ModuleOp, FlambeauContext],
     after: tuple[ModuleOp, FlambeauContext],
 ) -> Divergence | None:
-    """The first value, in order of execution, that lies on the way to the result that differs and is another than before.
+    """Returns the first value, in order of execution, that lies on the way to the result that differs and is another than before.
 
     A value that has several counterparts, those of one location, differs if none of these had its content.
 
@@ -81,7 +81,7 @@ def first_divergence(
 
 
 def _noise(item: Computed, values: Sequence[Computed], noisy: Sequence[Sequence[Computed]]) -> Array | None:
-    """The distance by which rounding moves a value, over the runs that took the same path."""
+    """Returns the distance by which rounding moves a value, over the runs that took the same path."""
     index = values.index(item)
     same = [run[index].array for run in noisy if index < len(run) and run[index].value is item.value and run[index].time == item.time]
     return noise_of(item.array, same)
@@ -96,7 +96,7 @@ def _values(
 
 
 def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | None:
-    """The operations that a function's output is made of; None where that is not to be read off: slots are written more than once."""
+    """Returns the operations that a function's output is made of; None where slots are written more than once."""
     bodies = {op.sym_name.data: op.body for op in module.body.block.ops if isinstance(op, FuncOp | PartitionOp)}
     function = next((op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == difference.method), None)
     if function is None:

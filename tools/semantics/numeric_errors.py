@@ -95,7 +95,7 @@ class Numerics:
 def run_stage(
     module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf], rounding: Rounding | None = None
 ) -> list[Computed]:
-    """Every value that a method computes with numpy, at any stage. Raises SemanticsError."""
+    """Returns every value that a method computes with numpy, at any stage. Raises SemanticsError."""
     recorder = ValueRecorder(rounding)
     try:
         program = interpret(module, context, run_payload)
@@ -109,7 +109,7 @@ def run_stage(
 
 
 def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
-    """Every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError, where it cannot run something."""
+    """Returns every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError if it cannot run one."""
     require_torch("what PyTorch computes")
     from flambeau.frontends.torch_export.evaluate import run_leaves
     from flambeau.runtime.bundled_program.bundled_values import to_array
@@ -124,7 +124,7 @@ def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: S
 
 
 def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
-    """Every value that the kernels and delegates of the C runtime compute for a method at the planned stage. Raises FlambeauError."""
+    """Returns every value that the C runtime computes for a method at the planned stage. Raises FlambeauError."""
     from flambeau.runtime import Runtime
 
     # Emitting may note memory in the module, whose operations are those of the result.
@@ -151,7 +151,7 @@ def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: 
 
 
 def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list[Computed]:
-    """Every value that an ETDump logs of the first run of a method at the planned stage. Raises SemanticsError, ETDumpError.
+    """Returns every value that an ETDump logs of the first run of a method at the planned stage. Raises SemanticsError, ETDumpError.
 
     Args:
         module: the planned module of the program that ran.
@@ -177,14 +177,14 @@ def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list
 
 
 def _event_name(op: Operation) -> str:
-    """The name that events of an instruction have in an ETDump."""
+    """Returns the name that events of an instruction have in an ETDump."""
     return kernel_event(op.operator.data) if isinstance(op, CallOp) else DELEGATE_EVENT
 
 
 def compare_values(
     reference: Sequence[Computed], stage: Sequence[Computed], options: SemanticsOptions, noise_for: Callable[[Computed], Array | None]
 ) -> Numerics:
-    """The error of each value of a stage that the reference computed too.
+    """Returns the error of each value of a stage that the reference computed too.
 
     Args:
         reference: the values of the reference.
@@ -237,7 +237,7 @@ def _by_name(items: Iterable[Computed]) -> dict[tuple[object, ...], list[Compute
 
 
 def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> Callable[[Computed], Array | None]:
-    """A function that says how far rounding moves a value of a module: it runs the module when it is first asked."""
+    """Returns a function that says how far rounding moves a value of a module: it runs the module when it is first asked."""
     runs: list[dict[tuple[object, int], Array]] = []
 
     def noise_for(item: Computed) -> Array | None:
@@ -252,7 +252,7 @@ def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inpu
 
 
 def _distance(expected: Array, found: Array) -> tuple[float, float]:
-    """The greatest difference of an element, and the greatest finite number that was expected."""
+    """Returns the greatest difference of an element, and the greatest finite number that was expected."""
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     a, b = expected.astype(wide), found.astype(wide)
     with np.errstate(all="ignore"):
@@ -280,7 +280,7 @@ def _error(before: Computed, item: Computed, detail: str | None) -> OperatorErro
 
 
 def method_of(module: ModuleOp, name: str) -> FuncOp | MethodOp:
-    """A method of a module. Raises SemanticsError."""
+    """Returns a method of a module. Raises SemanticsError."""
     methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp | MethodOp)}
     if name not in methods:
         raise SemanticsError(f"there is no method {name!r}; there are {', '.join(methods) or 'none'}")

@@ -161,7 +161,7 @@ class Reference:
         return inputs
 
     def _sessions(self, program: FunctionProgram | MethodProgram) -> Iterator[tuple[str, list[tuple[str, list[Leaf]]]]]:
-        """The calls of methods that share state."""
+        """Yields the calls of methods that share state."""
         for name, calls in self.inputs.items():
             yield name, [(name, inputs) for inputs in calls]
         # The state of a planned method is its own.
@@ -172,7 +172,7 @@ class Reference:
     def run(
         self, module: ModuleOp, context: FlambeauContext | None = None, observers: Mapping[tuple[str, int], Observer] | None = None
     ) -> Outputs:
-        """The outputs of a form of the module. Raises SemanticsError.
+        """Returns the outputs of a form of the module. Raises SemanticsError.
 
         Args:
             module: the module, or what passes made of it.
@@ -212,7 +212,7 @@ class Reference:
         return outputs
 
     def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
-        """The first output of a form of the module that is not the reference's. Raises SemanticsError for what has no meaning here."""
+        """Returns the first output of a form that differs from the reference. Raises SemanticsError for a form without meaning."""
         try:
             outputs = self.run(module, context)
         except _RunError as error:
@@ -237,11 +237,11 @@ class Reference:
         return None
 
     def is_extreme(self, session: str, call: int) -> bool:
-        """Whether the inputs of a call are extreme, so that only what stays finite is to be compared."""
+        """Returns whether the inputs of a call are extreme, so that only what stays finite is to be compared."""
         return session != IN_SEQUENCE and self._kinds[call] == "extreme"
 
     def _detail(self, session: str, call: int, index: int, found: Leaf) -> str | None:
-        """The difference of one output of a call."""
+        """Returns the difference of one output of a call."""
         expected, finite_only = self.outputs[session][call][index], self.is_extreme(session, call)
         detail = difference_of(expected, found, self.options, finite_only=finite_only)
         if detail is None:
@@ -251,7 +251,7 @@ class Reference:
         return difference_of(expected, found, self.options, noise=noise, finite_only=finite_only)
 
     def _noisy_runs(self, session: str) -> list[Outputs]:
-        """The results of the reference where every number is moved as far as rounding may."""
+        """Returns the results of the reference where every number is moved as far as rounding may."""
         if session not in self._noise:
             self._noise[session] = []
             for seed in range(NOISY_RUNS):
@@ -262,7 +262,7 @@ class Reference:
         return self._noise[session]
 
     def _ever_changes(self, state: int) -> bool:
-        """Whether any call leaves a mutable global with something else than it held before: one that none does may be removed."""
+        """Returns whether any call leaves a mutable global with something else than it held before: one that none does may be removed."""
         values = [leaves[state - len(self.states)] for calls in self.outputs.values() for leaves in calls]
         initial = interpret(self._module, self._context).state(next(iter(self.inputs)), self.states[state])
         return any(difference_of(initial, value, self.options) is not None for value in values)
@@ -271,7 +271,7 @@ class Reference:
 def inputs_for(
     method: FuncOp | MethodOp, context: FlambeauContext, options: SemanticsOptions, call: int = 0, kind: InputKind = "usual"
 ) -> list[Leaf]:
-    """The inputs of one call of a method: those of the options, what the program brought with it, or others of a kind that are made up.
+    """Returns the inputs of one call of a method: those of the options, the program's examples, or invented ones.
 
     Raises:
         InterpreterError: the options lack one of them, or nothing can be made up.
@@ -296,7 +296,7 @@ def inputs_for(
 
 
 def operator_name(op: Operation) -> str:
-    """The name of the computation: an instruction's kernel, else the operation's name."""
+    """Returns the name of the computation: an instruction's kernel, else the operation's name."""
     return op.operator.data if isinstance(op, CallOp) else op.name
 
 
@@ -308,7 +308,7 @@ def _is_random(op: Operation) -> bool:
 
 
 def _is_called(method: FuncOp | MethodOp) -> bool:
-    """Whether a method may be called from outside, and has a body."""
+    """Returns whether a method may be called from outside, and has a body."""
     if isinstance(method, MethodOp):
         return True
     private = method.sym_visibility is not None and method.sym_visibility.data == "private"
@@ -316,7 +316,7 @@ def _is_called(method: FuncOp | MethodOp) -> bool:
 
 
 def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
-    """The names of each input: in the model, and in the text."""
+    """Returns the names of each input: in the model, and in the text."""
     if isinstance(method, FuncOp):
         arguments = iter(method.body.blocks[0].args)
         return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]

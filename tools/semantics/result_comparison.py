@@ -47,7 +47,7 @@ class SemanticsOptions:
             raise ValueError(f"the seed must not be negative, got {self.seed}")
 
     def tolerance_for(self, dtype: np.dtype[Any]) -> float:
-        """The tolerance for a dtype."""
+        """Returns the tolerance for a dtype."""
         default = TOLERANCES.get(dtype.name, 0.0)
         return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
 
@@ -98,7 +98,7 @@ def difference_of(
 
 
 def _parts(array: Array) -> Array:
-    """The real and imaginary parts of complex numbers side by side; another array as it is."""
+    """Returns the real and imaginary parts of complex numbers side by side; another array as it is."""
     return np.ascontiguousarray(array).view(cast("Array", cast(Any, array).real).dtype) if array.dtype.kind == "c" else array
 
 
@@ -121,7 +121,7 @@ class Rounding:
         self._random = np.random.default_rng(seed)
 
     def moved(self, leaf: Leaf) -> Leaf:
-        """An array of floats, perturbed; any other value as it is."""
+        """Returns an array of floats, perturbed; any other value as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
         if (parts := _parts(leaf)) is not leaf:
@@ -138,7 +138,7 @@ class Rounding:
 
 
 def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
-    """The largest distance of each element of a float result from the results of perturbed runs; None for other results."""
+    """Returns the largest distance of each element of a float result from the results of perturbed runs; None for other results."""
     if not isinstance(expected, np.ndarray) or (expected := _parts(expected)).dtype.name not in TOLERANCES:
         return None
     a = expected.astype(np.float64)
@@ -154,5 +154,5 @@ def noise_of(expected: Leaf, others: Sequence[Leaf]) -> Array | None:
 
 
 def _epsilon(dtype: np.dtype[Any]) -> float:
-    """The machine epsilon of the dtype."""
+    """Returns the machine epsilon of the dtype."""
     return 2.0 ** -{"float64": 52, "float32": 23, "float16": 10}.get(dtype.name, 7)

@@ -12,7 +12,7 @@ from flambeau.tools.semantics.reference_results import SemanticsError
 
 
 def load_inputs(path: Path) -> Mapping[str, Array]:
-    """The arrays of an `.npz` file by name. Raises SemanticsError, OSError."""
+    """Returns the arrays of an `.npz` file by name. Raises SemanticsError, OSError."""
     with path.open("rb") as file:
         try:
             if not zipfile.is_zipfile(file):

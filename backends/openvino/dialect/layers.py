@@ -61,5 +61,5 @@ def require_only(what: str, found: object, only: object) -> None:
 
 
 def attribute_name(argument: str) -> str:
-    """What the representation calls an argument behind `*`."""
+    """Returns what the representation calls an argument behind `*`."""
     return "exclude-pad" if argument == "exclude_pad" else argument

@@ -31,7 +31,7 @@ class TransposeLayerOp(LayerOp):
 
 
 def pattern_shape(shape: Sequence[int], pattern: Numbers, special_zero: bool) -> Numbers:
-    """The shape that a pattern stands for: -1 follows from the others, and a special 0 is the extent that the input has there."""
+    """Returns the shape that a pattern stands for: -1 follows from the others, and a special 0 is the extent that the input has there."""
     copied = {dim for dim, asked in enumerate(pattern) if special_zero and asked == 0}
     missing = pattern.count(-1)
     if missing > 1 or min(pattern, default=0) < -1 or max(copied, default=-1) >= len(shape):

@@ -29,12 +29,12 @@ class ConvolutionBaseOp(LayerOp):
 
     @staticmethod
     def kernels(weight: Numbers) -> tuple[Numbers, int]:
-        """The shape of the weight as PyTorch has it, and the number of groups."""
+        """Returns the shape of the weight as PyTorch has it, and the number of groups."""
         return weight, 1
 
     @classmethod
     def kernels_for(cls, x: Tensor, weight: Tensor, rank: int, inputs: int) -> tuple[Numbers, int]:
-        """The same, of a weight of so many dimensions that fits an image; `inputs` is the dimension of the channels that it reads."""
+        """Returns `kernels` of a weight of `rank` dimensions that fits the image `x`; `inputs` is the dimension of its input channels."""
         require_floats(weight)
         require_rank("filter", shape_of(weight), rank)
         shape, groups = cls.kernels(shape_of(weight))

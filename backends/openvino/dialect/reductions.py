@@ -9,7 +9,7 @@ from flambeau.support.lazy import Array
 
 
 def _dims(shape: Numbers, axes: Numbers) -> tuple[int, ...]:
-    """The dimensions that axes name. Raises ValueError for one that is named twice."""
+    """Returns the dimensions that axes name. Raises ValueError for one that is named twice."""
     dims = tuple(normalize_dim(axis, len(shape)) for axis in axes)
     if len(set(dims)) < len(dims):
         raise ValueError(f"axes {list(axes)} name a dimension twice")

@@ -33,7 +33,7 @@ class StaticTransposeNodeOp(NodeOp):
 
 
 def _new_shape(shape: Sequence[int], new_shape: Numbers) -> Numbers:
-    """The shape, with the extent that is 0 in it in place of the 0."""
+    """Returns the shape, with the extent that is 0 in it in place of the 0."""
     total, known = 1, 1
     for extent in shape:
         total *= extent

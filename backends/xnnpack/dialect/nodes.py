@@ -41,7 +41,7 @@ class NodeOp(SchemaOp):
         output_min: float | None = None,
         output_max: float | None = None,
     ) -> Tensor:
-        """The type of a result.
+        """Returns the type of a result.
 
         Raises ValueError for operands of several element types, flags without a meaning here, a shape that XNNPACK lacks, and limits in
         no order.
@@ -61,7 +61,7 @@ class NodeOp(SchemaOp):
 
 
 def limited(x: Array, output_min: float | None, output_max: float | None) -> Array:
-    """X within the limits that are given."""
+    """Returns X within the limits that are given."""
     if output_min is not None:
         x = np.maximum(x, x.dtype.type(output_min))
     return x if output_max is None else np.minimum(x, x.dtype.type(output_max))

@@ -45,12 +45,12 @@ class PoolingNodeOp(NodeOp):
 
     @classmethod
     def gaps(cls, numbers: Numbers) -> Numbers:
-        """The dilations: steps within a window."""
+        """Returns the dilations: steps within a window."""
         return numbers[8:]
 
     @classmethod
     def windows(cls, x: Array, numbers: Numbers, outside: float) -> Array:
-        """The windows: [batch, height, width, channels, window height, window width]."""
+        """Returns the windows: [batch, height, width, channels, window height, window width]."""
         top, right, bottom, left, height, width, tall_step, wide_step, *_ = numbers
         tall_gap, wide_gap = cls.gaps(numbers)
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(outside))
@@ -75,7 +75,7 @@ class AvgPooling2dNodeOp(PoolingNodeOp):
 
     @classmethod
     def gaps(cls, numbers: Numbers) -> Numbers:
-        """The dilations: steps within a window."""
+        """Returns the dilations: steps within a window."""
         return (1, 1)
 
     @classmethod

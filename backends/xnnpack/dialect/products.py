@@ -26,7 +26,7 @@ Numbers = tuple[int, ...]
 
 
 def widened_bias(bias: Array | None) -> Array | None:
-    """A bias, if there is one, of the type that is computed with."""
+    """Returns a bias, if there is one, of the type that is computed with."""
     return bias if bias is None else widened(bias)
 
 
@@ -34,7 +34,7 @@ class ConvolutionNodeOp(NodeOp):
     """A convolution of images; the fifteen numbers before the tensors are those of the format. Float16 may have float32 weights."""
 
     def flops(self) -> int:
-        """Each element of the result is a sum over the window and the channels of its group."""
+        """Returns two operations for each element of the result, each place of the window and each channel of a group."""
         return 2 * prod(upper_bounds(self.result)) * self._window("group_input_channels")
 
     def _window(self, channels: str) -> int:
@@ -42,14 +42,14 @@ class ConvolutionNodeOp(NodeOp):
 
     @classmethod
     def extent(cls, size: int, pads: int, kernel: int, step: int, gap: int, adjustment: int) -> int:
-        """An extent of the result."""
+        """Returns an extent of the result."""
         if adjustment:
             raise ValueError(f"adjustment must be 0, got {adjustment}")
         return (size + pads - gap * (kernel - 1) - 1) // step + 1
 
     @classmethod
     def filter_shape(cls, kernel: Numbers, inputs: int, outputs: int, groups: int) -> Numbers:
-        """The shape of the weight."""
+        """Returns the shape of the weight."""
         return (groups * outputs, *kernel, inputs)
 
     @classmethod
@@ -73,7 +73,7 @@ class ConvolutionNodeOp(NodeOp):
 
     @classmethod
     def kernels(cls, weight: Array, groups: int) -> Array:
-        """The weight as PyTorch has it."""
+        """Returns the weight as PyTorch has it."""
         return weight.transpose(0, 3, 1, 2)
 
     @classmethod
@@ -98,14 +98,14 @@ class DepthwiseConv2dNodeOp(ConvolutionNodeOp):
 
     @classmethod
     def filter_shape(cls, kernel: Numbers, inputs: int, outputs: int, groups: int) -> Numbers:
-        """The shape of the weight."""
+        """Returns the shape of the weight."""
         if inputs != 1:
             raise ValueError(f"group_input_channels must be 1, got {inputs}")
         return (1, *kernel, groups * outputs)
 
     @classmethod
     def kernels(cls, weight: Array, groups: int) -> Array:
-        """The weight as PyTorch has it."""
+        """Returns the weight as PyTorch has it."""
         return weight.transpose(3, 0, 1, 2)
 
 
@@ -114,12 +114,12 @@ class ConvTranspose2dNodeOp(ConvolutionNodeOp):
     """A transposed convolution by a filter [output channels, height, width, input channels of a group]."""
 
     def flops(self) -> int:
-        """Each element of the input is multiplied by the window of its group."""
+        """Returns two operations for each element of the input, each place of the window and each channel of a group."""
         return 2 * prod(upper_bounds(self.argument("input1"))) * self._window("group_output_channels")
 
     @classmethod
     def extent(cls, size: int, pads: int, kernel: int, step: int, gap: int, adjustment: int) -> int:
-        """An extent of the result."""
+        """Returns an extent of the result."""
         if adjustment >= step:
             raise ValueError(f"adjustment must be less than the step of {step}, got {adjustment}")
         return step * (size - 1) + gap * (kernel - 1) + 1 + adjustment - pads
@@ -145,7 +145,7 @@ class FullyConnectedNodeOp(NodeOp):
     known_flags = TRANSPOSE_WEIGHTS
 
     def flops(self) -> int:
-        """Each element of the result is a sum along the last dimension of the input."""
+        """Returns two operations for each element of the result and each column of the input."""
         return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
 
     @classmethod
@@ -175,7 +175,7 @@ class BatchMatrixMultiplyNodeOp(NodeOp):
     known_flags = TRANSPOSE_WEIGHTS
 
     def flops(self) -> int:
-        """Each element of the result is a sum along the last dimension of the first factor."""
+        """Returns two operations for each element of the result and each column of the first factor."""
         return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
 
     @classmethod

@@ -20,7 +20,7 @@ LEAST, MOST = -128, 127
 
 
 def _typed(element: Attribute, x: Tensor, scales: tuple[float, ...], zero_point: int = 0) -> Tensor:
-    """The type of a result. Raises ValueError for scales that are none, and for a zero point that is no integer of 8 bits."""
+    """Returns the type of a result. Raises ValueError for scales that are none, and for a zero point that is no integer of 8 bits."""
     if not all(2.0**-126 <= scale < float("inf") for scale in scales):
         raise ValueError("scales must be normal positive numbers of float32")
     if not LEAST <= zero_point <= MOST:

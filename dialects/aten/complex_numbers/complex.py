@@ -21,12 +21,12 @@ PARTS = frozenset({f32, f64})
 
 
 def to_parts(x: Array, /) -> Array:
-    """The real and imaginary parts of complex numbers in a new last dimension."""
+    """Returns the real and imaginary parts of complex numbers in a new last dimension."""
     return np.ascontiguousarray(x).reshape(*x.shape, 1).view(real_part(x).dtype)
 
 
 def from_parts(x: Array, /) -> Array:
-    """Complex numbers, whose real and imaginary parts stand in the last dimension."""
+    """Returns complex numbers, whose real and imaginary parts stand in the last dimension."""
     return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
 
 

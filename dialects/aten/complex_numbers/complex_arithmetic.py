@@ -81,7 +81,7 @@ def multiplied(a: Number, b: Number) -> Number:
 
 
 def unequal(a: Number, b: Number) -> SSAValue | None:
-    """Whether a and b differ, of which one is a tensor; None where neither is."""
+    """Returns whether a and b differ, of which one is a tensor; None where neither is."""
     if not isinstance(a, SSAValue):
         return unequal(b, a) if isinstance(b, SSAValue) else None
     return aten.ne.Tensor(a, b) if isinstance(b, SSAValue) else aten.ne.Scalar(a, b or 0.0)
@@ -98,12 +98,12 @@ def divided(a: Number, b: Number) -> Number:
 
 
 def product(a: Pair, b: Pair) -> Pair:
-    """The product of two complex numbers."""
+    """Returns the product of two complex numbers."""
     return subtracted(multiplied(a[0], b[0]), multiplied(a[1], b[1])), added(multiplied(a[0], b[1]), multiplied(a[1], b[0]))
 
 
 def quotient(a: Pair, b: Pair) -> Pair:
-    """The quotient of two complex numbers."""
+    """Returns the quotient of two complex numbers."""
     real, imaginary = b
     if not isinstance(imaginary, SSAValue):
         return divided(a[0], real), divided(a[1], real)
@@ -117,12 +117,12 @@ def quotient(a: Pair, b: Pair) -> Pair:
 
 
 def imaginary(x: Parts, /) -> SSAValue:
-    """The imaginary parts as a tensor."""
+    """Returns the imaginary parts as a tensor."""
     return aten.full(shape_of(x.real), 0.0, element_of(x.real)) if x.imaginary is None else x.imaginary
 
 
 def truth(x: Operand) -> SSAValue:
-    """Whether numbers differ from 0."""
+    """Returns whether numbers differ from 0."""
     if not isinstance(x, Parts):
         assert isinstance(x, SSAValue)
         return x if element_of(x) == i1 else aten.ne.Scalar(x, 0)
@@ -157,5 +157,5 @@ def reciprocal(x: Parts, /) -> Parts:
 
 
 def conjugate(x: Parts, /) -> Parts:
-    """The conjugates."""
+    """Returns the conjugates."""
     return Parts(x.real, None if x.imaginary is None else aten.neg(x.imaginary))

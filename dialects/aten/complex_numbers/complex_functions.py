@@ -26,7 +26,7 @@ from flambeau.dialects.schema.namespace import aten
 
 
 def absolute(x: Parts, /) -> SSAValue:
-    """The absolute values."""
+    """Returns the absolute values."""
     if x.imaginary is None:
         return aten.abs(x.real)
     a, b = aten.abs(x.real), aten.abs(x.imaginary)
@@ -38,36 +38,36 @@ def absolute(x: Parts, /) -> SSAValue:
 
 
 def angle(x: Parts, /) -> SSAValue:
-    """The angles."""
+    """Returns the angles."""
     return aten.atan2(imaginary(x), x.real)
 
 
 def sign(x: Parts, /) -> Parts:
-    """The numbers of absolute value 1 with the same angles, and 0 of 0."""
+    """Returns the numbers of absolute value 1 with the same angles, and 0 of 0."""
     size = absolute(x)
     size = aten.add.Tensor(size, aten._to_copy(aten.eq.Scalar(size, 0), element_of(size)))
     return parts_of(divided(x.real, size), divided(x.imaginary, size))
 
 
 def exponential(x: Parts, /) -> Parts:
-    """The exponentials."""
+    """Returns the exponentials."""
     size, angle = aten.exp(x.real), imaginary(x)
     return Parts(aten.mul.Tensor(size, aten.cos(angle)), aten.mul.Tensor(size, aten.sin(angle)))
 
 
 def logarithm(x: Parts, /) -> Parts:
-    """The logarithms, with angles in (-pi, pi]."""
+    """Returns the logarithms, with angles in (-pi, pi]."""
     return Parts(aten.log(absolute(x)), angle(x))
 
 
 def logarithm_to(base: float, x: Parts, /) -> Parts:
-    """The logarithms to a base."""
+    """Returns the logarithms to a base."""
     found = logarithm(x)
     return parts_of(multiplied(found.real, 1 / math.log(base)), multiplied(found.imaginary, 1 / math.log(base)))
 
 
 def square_root(x: Parts, /) -> Parts:
-    """The roots whose real parts are not negative."""
+    """Returns the roots whose real parts are not negative."""
     a, b = x.real, imaginary(x)
     large = aten.sqrt(aten.mul.Scalar(aten.add.Tensor(absolute(Parts(a, b)), aten.abs(a)), 0.5))
     divisor = aten.add.Tensor(large, aten._to_copy(aten.eq.Scalar(large, 0), element_of(large)))
@@ -78,58 +78,58 @@ def square_root(x: Parts, /) -> Parts:
 
 
 def reciprocal_root(x: Parts, /) -> Parts:
-    """1 divided by the roots."""
+    """Returns 1 divided by the roots."""
     return reciprocal(square_root(x))
 
 
 def hyperbolic_sine(x: Parts, /) -> Parts:
-    """The hyperbolic sines."""
+    """Returns the hyperbolic sines."""
     a, b = x.real, imaginary(x)
     return Parts(aten.mul.Tensor(aten.sinh(a), aten.cos(b)), aten.mul.Tensor(aten.cosh(a), aten.sin(b)))
 
 
 def hyperbolic_cosine(x: Parts, /) -> Parts:
-    """The hyperbolic cosines."""
+    """Returns the hyperbolic cosines."""
     a, b = x.real, imaginary(x)
     return Parts(aten.mul.Tensor(aten.cosh(a), aten.cos(b)), aten.mul.Tensor(aten.sinh(a), aten.sin(b)))
 
 
 def hyperbolic_tangent(x: Parts, /) -> Parts:
-    """The hyperbolic tangents."""
+    """Returns the hyperbolic tangents."""
     a, b = aten.tanh(x.real), aten.tan(imaginary(x))
     return parts_of(*quotient((a, b), (aten.full(shape_of(a), 1.0, element_of(a)), aten.mul.Tensor(a, b))))
 
 
 def _turned(x: Parts) -> Parts:
-    """The numbers times i."""
+    """Returns the numbers times i."""
     return Parts(aten.neg(imaginary(x)), x.real)
 
 
 def sine(x: Parts, /) -> Parts:
-    """The sines."""
+    """Returns the sines."""
     found = hyperbolic_sine(_turned(x))
     return Parts(imaginary(found), aten.neg(found.real))
 
 
 def cosine(x: Parts, /) -> Parts:
-    """The cosines."""
+    """Returns the cosines."""
     return hyperbolic_cosine(_turned(x))
 
 
 def tangent(x: Parts, /) -> Parts:
-    """The tangents."""
+    """Returns the tangents."""
     found = hyperbolic_tangent(_turned(x))
     return Parts(imaginary(found), aten.neg(found.real))
 
 
 def logistic(x: Parts, /) -> Parts:
-    """1 / (1 + exp(-x))."""
+    """Returns 1 / (1 + exp(-x))."""
     found = exponential(Parts(aten.neg(x.real), aten.neg(imaginary(x))))
     return reciprocal(Parts(aten.add.Scalar(found.real, 1.0), found.imaginary))
 
 
 def power(a: Operand, b: Operand, /) -> Parts:
-    """A to the power of b; nothing to that of nothing is 1."""
+    """Returns a to the power of b; nothing to that of nothing is 1."""
     if isinstance(a, Parts) and b == 2:
         return multiply(a, a)
     if isinstance(a, Parts) and b in (1, -1, 0.5):

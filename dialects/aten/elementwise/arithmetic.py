@@ -217,7 +217,7 @@ class FloorDivideScalarOp(IntegralDivisionOp):
 
 
 def division_rest(function: Any, a: Any, b: Any) -> Array:
-    """`np.fmod` (sign of a) or `np.remainder` (sign of b) in the operands' common type."""
+    """Returns `np.fmod` (sign of a) or `np.remainder` (sign of b) in the operands' common type."""
     a, b = cast_operands(a, b)
     require_divisors(a, b)
     return np.asarray(function(widened(a), widened(b))).astype(a.dtype)
@@ -278,7 +278,7 @@ class AddcmulOp(TernaryOp):
         return TernaryOp.infer(a, b, c)
 
     def whole(self) -> bool:
-        """A factor that PyTorch takes without its fraction is for other operators."""
+        """Whether the factor is exact in the element type: PyTorch drops the fraction of others, and they are decomposed."""
         value = self.argument("value")
         return in_element(value, element_of(self.result)) == value
 
@@ -364,7 +364,7 @@ class LerpTensorOp(InterpolateOp):
 
 
 def with_sign(x: Any, sign: Any) -> Array:
-    """The absolute value of x with the sign of another number, as a float."""
+    """Returns the absolute value of x with the sign of another number, as a float."""
     x, sign = float_operands(x, sign)
     return np.copysign(widened(x), widened(sign)).astype(x.dtype)
 
@@ -433,7 +433,7 @@ class LogSumOp(BinaryOp):
 
 
 def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
-    """log(base**a + base**b) to that base; equal infinities have no distance."""
+    """Returns log(base**a + base**b) to that base; equal infinities have no distance."""
     element = promote_values(a, b)
     a, b = to_element(a, element), to_element(b, element)
     scale = math.log(base)

@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 def compared(function: Callable[..., Any], a: Any, b: Any) -> Array:
-    """A comparison in the operands' common type."""
+    """Returns a comparison in the operands' common type."""
     return np.asarray(function(*cast_operands(a, b)))
 
 

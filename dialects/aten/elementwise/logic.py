@@ -73,7 +73,7 @@ class BitwiseNotOp(UnaryOp):
 
 
 def bitwise(function: Callable[..., Any], a: Any, b: Any) -> Array:
-    """A bitwise function in the operands' common type."""
+    """Returns a bitwise function in the operands' common type."""
     return np.asarray(function(*cast_operands(a, b)))
 
 

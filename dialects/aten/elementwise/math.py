@@ -441,7 +441,7 @@ class LogitOp(FloatUnaryOp):
 
 
 def is_negative(x: SSAValue) -> SSAValue:
-    """Whether the sign of x is minus, which -0 has too."""
+    """Returns whether the sign of x is minus, which -0 has too."""
     if dtype_of(element_of(x)).category < 2:
         return aten.lt.Scalar(x, 0)
     return aten.lt.Scalar(aten.where.self(aten.eq.Scalar(x, 0), aten.reciprocal(x), x), 0)

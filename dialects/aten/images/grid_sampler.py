@@ -104,7 +104,7 @@ class GridSamplerOp(GridSamplerRow):
 
 
 def _place(place: SSAValue, extent: int, padding: int, align_corners: bool) -> SSAValue:
-    """A coordinate in [-1, 1] as one of a dimension, where padding brings it."""
+    """Returns a coordinate in [-1, 1] as one of a dimension, where padding brings it."""
     place = aten.add.Scalar(place, 1)
     if align_corners:
         place = aten.mul.Scalar(aten.mul.Scalar(place, 0.5), extent - 1)
@@ -127,7 +127,7 @@ def _place(place: SSAValue, extent: int, padding: int, align_corners: bool) -> S
 
 
 def _pixels(x: SSAValue, places: Sequence[SSAValue]) -> SSAValue:
-    """The elements [N, C, …] at whole coordinates [N, …], given per dimension; zero outside."""
+    """Returns the elements [N, C, …] at whole coordinates [N, …], given per dimension; zero outside."""
     batch, channels, *extents = shape_of(x)
     index, inside = as_operand(0, i64), None
     for place, extent in zip(places, extents, strict=True):

@@ -17,7 +17,7 @@ from flambeau.dialects.schema.namespace import aten
 
 
 def _entries(extent: int, size: int) -> tuple[SSAValue, int]:
-    """The entries of each of `size` windows into a dimension, and how many a window has at most: shorter ones repeat their last entry."""
+    """Returns the entries of each of `size` windows into a dimension, and their number at most: shorter ones repeat the last entry."""
 
     def bound(first: int, rounding: int) -> SSAValue:
         scaled = aten.mul.Scalar(aten.arange.start_step(first, first + size), extent)
@@ -29,7 +29,7 @@ def _entries(extent: int, size: int) -> tuple[SSAValue, int]:
 
 
 def largest_of_windows(x: SSAValue, sizes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
-    """The largest element of each window into the last dimensions, and its place in them."""
+    """Returns the largest element of each window into the last dimensions, and its place in them."""
     shape, rank = shape_of(x), len(sizes)
     outer, extents = shape[: len(shape) - rank], shape[len(shape) - rank :]
     places, lengths = as_operand(0, i64), list[int]()

@@ -229,12 +229,12 @@ class MaxPool3dOp(MaxPoolValuesOp):
 
 
 def plane_of(numbers: Sequence[int], filler: int, last: bool) -> Numbers:
-    """The last two of three numbers, or the first and a filler."""
+    """Returns the last two of three numbers, or the first and a filler."""
     return tuple(numbers[1:]) if last else (numbers[0], filler)
 
 
 def over_planes(x: SSAValue, counts: Sequence[int], pool: Callable[[SSAValue, bool], SSAValue]) -> SSAValue:
-    """A pool over three dimensions as one over the last two, then one over the first, built detached.
+    """Returns a pool over three dimensions as one over the last two, then one over the first, built detached.
 
     `pool(image, last)` pools an image by the last two extents of the three, or by the first.
     """
@@ -371,7 +371,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
 
     @classmethod
     def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> Numbers:
-        """The output's extents; -1 (PyTorch's None) keeps that of the input. Raises ValueError."""
+        """Returns the output's extents; -1 (PyTorch's None) keeps that of the input. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
         if any(size < 0 for size in output_size):
@@ -415,7 +415,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
 
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
-        """The decomposition for windows that differ in size: the mean of a mean per dimension, window by window."""
+        """Returns the decomposition for windows that differ in size: the mean of a mean per dimension, window by window."""
         for axis, count in zip(range(-cls.rank, 0), sizes, strict=True):
             bounds = adaptive_windows(shape_of(x)[axis], count)
             x = aten.cat([aten.mean.dim(aten.slice.Tensor(x, axis, low, high), (axis,), True) for low, high in bounds], axis)
@@ -439,7 +439,7 @@ class AdaptiveAvgPool3dCoreOp(AdaptiveAvgPoolOp):
 
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
-        """A pool over the last two dimensions, then one over the first."""
+        """Returns a pool over the last two dimensions, then one over the first."""
 
         def pool(image: SSAValue, last: bool) -> SSAValue:
             return aten._adaptive_avg_pool2d(image, sizes[1:] if last else (sizes[0], sizes[1] * sizes[2]))
@@ -455,7 +455,7 @@ class AdaptiveAvgPool1dOp(AdaptiveAvgPoolOp):
 
     @classmethod
     def decompose_uneven(cls, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
-        """A pool over two dimensions, of which one has one entry."""
+        """Returns a pool over two dimensions, of which one has one entry."""
         return aten.squeeze.dim(aten._adaptive_avg_pool2d(aten.unsqueeze(x, -2), (1, *sizes)), -2)
 
 

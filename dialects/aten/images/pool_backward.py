@@ -69,12 +69,12 @@ class MaxPool2dWithIndicesBackwardOp(SchemaOp):
 
 
 def places(count: int) -> SSAValue:
-    """The integers 0 to count - 1, built detached."""
+    """Returns the integers 0 to count - 1, built detached."""
     return aten.arange.start_step(0, count, 1, dtype=i64)
 
 
 def spread_over_windows(grad: SSAValue, x: SSAValue, bounds: Sequence[tuple[SSAValue, SSAValue, SSAValue | None]]) -> SSAValue:
-    """Each window's gradient at all its places, by a matrix per dimension: `bounds` are where windows start and end, and their divisors."""
+    """Spreads each window's gradient over its places by a matrix per dimension. `bounds`: starts, ends and divisors of the windows."""
     element = wide_element(element_of(x))
     matrices: list[SSAValue] = []
     for extent, (start, end, divisor) in zip(shape_of(x)[-2:], bounds, strict=True):

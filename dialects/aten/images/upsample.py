@@ -23,7 +23,7 @@ Scale = float | SSAValue
 
 
 def numbers(count: int) -> SSAValue:
-    """The float numbers 0 to count - 1, built detached."""
+    """Returns the float numbers 0 to count - 1, built detached."""
     return aten.arange.start_step(0, count, 1, dtype=f32)
 
 
@@ -59,12 +59,12 @@ def scale_of(extent: int, size: int, factor: float | None, align_corners: bool, 
 
 
 def scaled(x: SSAValue, scale: Scale) -> SSAValue:
-    """A tensor times a scale, built detached."""
+    """Returns a tensor times a scale, built detached."""
     return aten.mul.Tensor(x, scale) if isinstance(scale, SSAValue) else aten.mul.Scalar(x, scale)
 
 
 def cubic_values(distance: SSAValue, a: float) -> SSAValue:
-    """The cubic convolution kernel at distances from 0 to 2, built detached."""
+    """Returns the cubic convolution kernel at distances from 0 to 2, built detached."""
     near = aten.add.Scalar(aten.mul.Scalar(distance, a + 2), -(a + 3))
     near = aten.add.Scalar(aten.mul.Tensor(aten.mul.Tensor(near, distance), distance), 1)
     far = aten.add.Scalar(aten.mul.Scalar(distance, a), -5 * a)
@@ -74,7 +74,7 @@ def cubic_values(distance: SSAValue, a: float) -> SSAValue:
 
 
 def weight_values(mode: Mode, extent: int, size: int, scale: Scale, align_corners: bool) -> SSAValue:
-    """The matrix [size, extent] by which a dimension is resampled, built detached from numbers only."""
+    """Returns the matrix [size, extent] by which a dimension is resampled, built detached from numbers only."""
     columns, rows = numbers(extent), aten.unsqueeze(numbers(size), 1)
     if mode in ("linear-antialias", "cubic-antialias"):
         distance = aten.abs(aten.sub.Tensor(aten.add.Scalar(columns, 0.5), scaled(aten.add.Scalar(rows, 0.5), scale)))
@@ -103,7 +103,7 @@ def weight_values(mode: Mode, extent: int, size: int, scale: Scale, align_corner
 
 
 def place_values(extent: int, size: int, scale: Scale, exact: bool) -> SSAValue:
-    """The input place of each output place for the nearest neighbour, built detached."""
+    """Returns the input place of each output place for the nearest neighbour, built detached."""
     places = aten.add.Scalar(numbers(size), 0.5) if exact else numbers(size)
     return to_element(aten.clamp(aten.floor(scaled(places, scale)), None, extent - 1), i64)
 
@@ -120,7 +120,7 @@ class UpsampleOp(SchemaOp):
 
     @classmethod
     def plan(cls, extents: Sequence[int], *args: Any) -> tuple[tuple[int, ...], tuple[float | None, ...], bool]:
-        """The output's extents, the scale factors and whether corners align. Raises ValueError."""
+        """Returns the output's extents, the scale factors and whether corners align. Raises ValueError."""
         output_size, *rest = args
         aligned = cls.mode not in ("nearest", "nearest-exact")
         align_corners = bool(rest.pop(0)) if aligned else False

@@ -21,12 +21,12 @@ SUM, MEAN, MAX = range(3)
 
 
 def adds_whole_bags(element: ElementType, mode: int, padding_idx: int) -> bool:
-    """Whether PyTorch adds the rows up without looking at them. Then it heeds the last offset; else the last bag goes to the end."""
+    """Returns whether PyTorch adds rows up without looking at them. Then it heeds the last offset; else the last bag goes to the end."""
     return mode != MAX and padding_idx < 0 and element in (f32, f16, bf16)
 
 
 def lists_owners(element: ElementType, mode: int, padding_idx: int) -> bool:
-    """Whether PyTorch lists each index's bag."""
+    """Returns whether PyTorch lists each index's bag."""
     return mode != SUM or not adds_whole_bags(element, mode, padding_idx)
 
 
@@ -176,7 +176,7 @@ class EmbeddingBagPaddingIdxOp(SchemaOp):
 
     @staticmethod
     def row(table: tuple[int, ...], padding_idx: int | None) -> int:
-        """The row that is padding, or -1. Raises ValueError."""
+        """Returns the row that is padding, or -1. Raises ValueError."""
         if padding_idx is None:
             return -1
         if not -table[0] <= padding_idx < table[0]:

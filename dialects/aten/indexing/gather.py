@@ -86,7 +86,7 @@ class GatherOp(PartwiseOp):
 
 
 def places_along(index: Array, dim: int) -> tuple[Array, ...]:
-    """The coordinates that an index tensor of full rank means: its values along `dim`, its own places elsewhere."""
+    """Returns the coordinates that an index tensor of full rank means: its values along `dim`, its own places elsewhere."""
     grid = np.ogrid[tuple(slice(extent) for extent in index.shape)]
     return tuple(index if axis == dim else places for axis, places in enumerate(grid))
 
@@ -97,7 +97,7 @@ class TakeAlongDimOp(SchemaOp):
 
     @staticmethod
     def shapes(own: tuple[int, ...], other: tuple[int, ...], dim: int | None) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """The shapes of both operands for `gather`, and its dimension. Raises ValueError."""
+        """Returns the shapes of both operands for `gather`, and its dimension. Raises ValueError."""
         if dim is None:
             return (math.prod(own),), (math.prod(other),), 0
         axis = normalize_dim(dim, len(own))

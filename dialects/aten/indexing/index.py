@@ -28,7 +28,7 @@ MASKS = (i1, ui8)
 
 
 def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tuple[int, ...]:
-    """The shape of `x[indices]`.
+    """Returns the shape of `x[indices]`.
 
     Index tensors broadcast together; their dimensions stand where the first of them stood when they are neighbours, else in front.
     A mask stands for one index tensor per dimension it covers, of unknown length; there is one at most, and indices beside it have one
@@ -66,7 +66,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
 
 
 def numpy_index(indices: Sequence[Array | None]) -> Any:
-    """The index that numpy takes: masks as bools."""
+    """Returns the index that numpy takes: masks as bools."""
     return tuple(slice(None) if index is None else index.astype(np.bool_) if index.dtype == np.uint8 else index for index in indices)
 
 
@@ -154,7 +154,7 @@ class IndexPutImplOp(UnsafeIndexPutOp):
 
 
 def vector_length(index: Tensor) -> int:
-    """The number of indices of a vector or a 0-d tensor. Raises ValueError, TypeError."""
+    """Returns the number of indices of a vector or a 0-d tensor. Raises ValueError, TypeError."""
     require_indices(index)
     if len(shape_of(index)) > 1:
         raise ValueError(f"index must be a vector, got shape {list(shape_of(index))}")
@@ -162,7 +162,7 @@ def vector_length(index: Tensor) -> int:
 
 
 def vector_indices(x: SSAValue, dim: int, index: SSAValue) -> list[SSAValue | None]:
-    """The indices that choose along one dimension."""
+    """Returns the indices that choose along one dimension."""
     return [*[None] * normalize_dim(dim, len(shape_of(x))), view(index, (-1,) if not shape_of(index) else shape_of(index))]
 
 

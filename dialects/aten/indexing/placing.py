@@ -54,7 +54,7 @@ class IndexReduceOp(SchemaOp):
 
     @staticmethod
     def places(source: Sequence[int], dim: int) -> tuple[int, ...]:
-        """The shape of an index beside a source."""
+        """Returns the shape of an index beside a source."""
         return tuple(size if axis == normalize_dim(dim, len(source)) else 1 for axis, size in enumerate(source))
 
     @staticmethod

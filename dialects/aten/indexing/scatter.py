@@ -30,7 +30,7 @@ def check_scattered(x: Tensor, dim: int, index: Tensor, source: Tensor | None) -
 
 
 def targets(x: Array, dim: int, index: Array) -> tuple[Array, tuple[Array, ...]]:
-    """A copy of the tensor to write to, with at least one dimension, and the coordinates to write."""
+    """Returns a copy of the tensor to write to, with at least one dimension, and the coordinates to write."""
     result = x.reshape(x.shape or (1,)).copy()
     places = index.reshape(index.shape or (1,))
     axis = normalize_dim(dim, result.ndim)
@@ -39,7 +39,7 @@ def targets(x: Array, dim: int, index: Array) -> tuple[Array, tuple[Array, ...]]
 
 
 def sources(source: Array, index: Array) -> Array:
-    """The part of the source that belongs to the index tensor."""
+    """Returns the part of the source that belongs to the index tensor."""
     own = source.reshape(source.shape or (1,))
     return own[tuple(slice(extent) for extent in index.shape or (1,))]
 
@@ -133,7 +133,7 @@ SPELLINGS = {"add": "sum", "multiply": "prod"}
 
 
 def reduction_of(reduce: str) -> str:
-    """The word of `scatter_reduce`. Raises ValueError."""
+    """Returns the word of `scatter_reduce`. Raises ValueError."""
     if reduce not in SPELLINGS:
         raise ValueError(f'reduce must be "add" or "multiply", got "{reduce}"')
     return SPELLINGS[reduce]

@@ -362,7 +362,7 @@ class PreluOp(SchemaOp):
 
 
 def prelu_weight_shape(shape: tuple[int, ...], weight: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which a parametric ReLU's weight broadcasts with an input of `shape`."""
+    """Returns the shape of a PReLU's weight that broadcasts with an input of `shape`: [C, 1, …], or [] for a scalar; C is not compared."""
     if len(weight) > 1:
         raise ValueError(f"the weight must be a vector or a scalar, got shape {list(weight)}")
     if not weight or (weight == (1,) and len(shape) < 2):

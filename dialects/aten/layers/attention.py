@@ -22,7 +22,7 @@ from flambeau.support.lazy import Array, np
 
 
 def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> int:
-    """The number of query heads that share a key head. Raises ValueError."""
+    """Returns the number of query heads that share a key head. Raises ValueError."""
     if not enable_gqa:
         return 1
     if len(query) < 3 or len(key) < 3 or not key[-3] or query[-3] % key[-3]:
@@ -31,17 +31,17 @@ def head_repeats(query: Sequence[int], key: Sequence[int], enable_gqa: bool) -> 
 
 
 def scale_of(query: Sequence[int], scale: float | None) -> float:
-    """The factor of the scores: where it is not given, one over the root of the features, of which there may be none."""
+    """Returns the factor of the scores: where it is not given, one over the root of the features, of which there may be none."""
     return scale if scale is not None else 1 / math.sqrt(query[-1] or 1)
 
 
 def repeated_heads(shape: tuple[int, ...], repeats: int) -> tuple[int, ...]:
-    """The shape of keys or values with each head repeated."""
+    """Returns the shape of keys or values with each head repeated."""
     return shape if repeats == 1 else (*shape[:-3], shape[-3] * repeats, *shape[-2:])
 
 
 def masked_softmax(scores: Array, mask: Array | None, is_causal: bool) -> Array:
-    """The softmax of masked scores over the last dimension; a row that is masked entirely gives zeros."""
+    """Returns the softmax of masked scores over the last dimension; a row that is masked entirely gives zeros."""
     if is_causal:
         visible: Array = np.tril(np.ones(scores.shape[-2:], np.bool_))
         mask = visible if mask is None else np.where(visible, mask, False if mask.dtype == np.bool_ else -np.inf)
@@ -135,12 +135,12 @@ class ScaledDotProductAttentionOp(SchemaOp):
 
 
 def _hidden(visible: SSAValue, scores: SSAValue) -> SSAValue:
-    """What is added to scores: 0 where they are visible, and -inf elsewhere. It has the size of the mask, which layers share."""
+    """Returns what is added to scores: 0 where they are visible, and -inf elsewhere. It has the size of the mask, which layers share."""
     return to_element(aten.where.Scalar(visible, 0.0, -math.inf), element_of(scores))
 
 
 def _scores(query: SSAValue, key: SSAValue, repeats: int) -> SSAValue:
-    """Query @ keyᵀ, where groups of query heads share a key head: the queries of a group are so many more queries of one head."""
+    """Returns query @ keyᵀ, where groups of query heads share a key head: the queries of a group are so many more queries of one head."""
     keys = shape_of(key)
     rows = query if repeats == 1 else _grouped(query, keys[-3])
     queries, features = shape_of(rows)[-2:]
@@ -154,12 +154,12 @@ def _scores(query: SSAValue, key: SSAValue, repeats: int) -> SSAValue:
 
 
 def _grouped(value: SSAValue, heads: int) -> SSAValue:
-    """[..., heads of queries, queries, n] as [..., heads of keys, queries of a group, n]."""
+    """Returns [..., heads of queries, queries, n] as [..., heads of keys, queries of a group, n]."""
     *batch, own, queries, features = shape_of(value)
     return aten.view(value, (*batch, heads, own // heads * queries, features))
 
 
 def _ungrouped(value: SSAValue, query: tuple[int, ...]) -> SSAValue:
-    """The inverse of `_grouped` for queries of a shape."""
+    """Returns the inverse of `_grouped` for queries of a shape."""
     *batch, _, _, features = shape_of(value)
     return aten.view(value, (*batch, *query[-3:-1], features))

@@ -33,7 +33,7 @@ def convolved_shape(
     output_padding: Sequence[int],
     groups: int,
 ) -> tuple[int, ...]:
-    """The result shape of a convolution of a batch. Raises ValueError."""
+    """Returns the result shape of a convolution of a batch. Raises ValueError."""
     rank = len(weight) - 2
     if rank < 1 or len(shape) != rank + 2:
         raise ValueError(f"input {list(shape)} and weight {list(weight)} must have the same number of dimensions, at least 3")
@@ -71,7 +71,7 @@ def taps(
     padding: Sequence[int],
     dilation: Sequence[int],
 ) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
-    """Each place of a kernel, the windows in which an entry lies there, and these entries: the padding is left out."""
+    """Yields each place of a kernel, the windows in which an entry lies there, and these entries: the padding is left out."""
     axes: list[list[tuple[int, slice, slice]]] = []
     for size, count, extent, step, pad, gap in zip(kernel, counts, extents, stride, padding, dilation, strict=True):
         places: list[tuple[int, slice, slice]] = []
@@ -86,17 +86,17 @@ def taps(
 
 
 def by_group(x: Array, groups: int, axis: int) -> Array:
-    """The array with the groups and the channels of each apart."""
+    """Returns the array with the groups and the channels of each apart."""
     return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
 
 
 def columns(x: Array) -> Array:
-    """The places of a batch by group and channel, in one dimension."""
+    """Returns the places of a batch by group and channel, in one dimension."""
     return x.reshape(*x.shape[:3], math.prod(x.shape[3:]))
 
 
 def cross_correlate(x: Array, weight: Array, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Array:
-    """The convolution of a batch: for each place of the kernels, a product of each group's channels."""
+    """Returns the convolution of a batch: for each place of the kernels, a product of each group's channels."""
     kernel = weight.shape[2:]
     counts = [window_count(*numbers) for numbers in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)]
     channels, kernels = by_group(x, groups, 1), by_group(weight, groups, 0)
@@ -117,7 +117,7 @@ def transposed_convolve(
     output_padding: Sequence[int],
     groups: int,
 ) -> Array:
-    """The transposed convolution of a batch: each entry adds the kernels times itself to a window of the result."""
+    """Returns the transposed convolution of a batch: each entry adds the kernels times itself to a window of the result."""
     kernel = weight.shape[2:]
     extents = [
         (count - 1) * step - 2 * pad + gap * (size - 1) + more + 1
@@ -198,7 +198,7 @@ def over_planes(
     output_padding: tuple[int, ...],
     groups: int,
 ) -> SSAValue | None:
-    """A convolution over three dimensions as a sum of convolutions over planes, one per depth of the kernel, built detached.
+    """Returns a convolution over three dimensions as a sum of convolutions over planes, one per depth of the kernel, built detached.
 
     Stock ExecuTorch's kernel takes at most two dimensions. None for dynamic extents and other ranks.
     """
@@ -242,13 +242,13 @@ class ConvolutionFamilyOp(SchemaOp):
 
     @classmethod
     def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
-        """The arguments of `convolution` after the bias. Raises ValueError."""
+        """Returns the arguments of `convolution` after the bias. Raises ValueError."""
         stride, padding, dilation, groups = args
         return (stride, padding, dilation, False, (0,) * cls.rank, groups)
 
     @classmethod
     def batched(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape with a batch dimension. Raises ValueError."""
+        """Returns the shape with a batch dimension. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
         return shape if len(shape) == cls.rank + 2 else (1, *shape)
@@ -313,7 +313,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 
     @classmethod
     def margins(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> list[tuple[int, int]]:
-        """The entries to add before and after each spatial dimension. Raises ValueError."""
+        """Returns the entries to add before and after each spatial dimension. Raises ValueError."""
         if padding not in ("same", "valid"):
             raise ValueError(f'padding must be "same" or "valid", got "{padding}"')
         if padding == "valid":
@@ -332,7 +332,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 
     @classmethod
     def extra(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> tuple[int, ...]:
-        """The padding that `constant_pad_nd` adds after each dimension so that the same padding on both sides is right; empty when none."""
+        """Returns the padding to add after each dimension so that the same padding on both sides is right; empty when none."""
         uneven = [high - low for low, high in cls.margins(weight, stride, padding, dilation)]
         return tuple(number for more in reversed(uneven) for number in (0, more)) if any(uneven) else ()
 
@@ -390,7 +390,7 @@ class TransposedConvolutionOp(ConvolutionFamilyOp):
 
     @classmethod
     def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
-        """The arguments of `convolution` after the bias."""
+        """Returns the arguments of `convolution` after the bias."""
         stride, padding, output_padding, groups, dilation = args
         return (stride, padding, dilation, True, output_padding, groups)
 

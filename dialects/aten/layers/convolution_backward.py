@@ -80,7 +80,7 @@ class ConvolutionBackwardOp(SchemaOp):
 def weight_gradient(
     grad: Array, x: Array, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
 ) -> Array:
-    """The gradient of kernels of `shape`, from the gradient of a convolution's result and its input."""
+    """Returns the gradient of kernels of `shape`, from the gradient of a convolution's result and its input."""
     of_result, of_input = by_group(grad, groups, 1), by_group(x, groups, 1)
     result = np.zeros((groups, shape[0] // groups, *shape[1:]), x.dtype)
     for place, of, where in taps(shape[2:], grad.shape[2:], x.shape[2:], stride, padding, dilation):
@@ -102,7 +102,7 @@ def gradients_by_convolutions(
     groups: int,
     output_mask: Mask,
 ) -> tuple[SSAValue, ...]:
-    """`convolution_backward` in terms of convolutions: of the gradient by the kernels, and of the input by the gradient."""
+    """Returns `convolution_backward` in terms of convolutions: of the gradient by the kernels, and of the input by the gradient."""
     rank = len(shape_of(weight)) - 2
     steps, margins, gaps = (spread(numbers, rank, "") for numbers in (stride, padding, dilation))
     nothing = aten.full((0,), 0, element_of(x))
@@ -128,7 +128,7 @@ def gradients_by_convolutions(
 
 
 def _begin(x: SSAValue, sizes: Sequence[int]) -> SSAValue:
-    """The first elements along each spatial dimension."""
+    """Returns the first elements along each spatial dimension."""
     for dim, size in enumerate(sizes, 2):
         if not provably_equal(shape_of(x)[dim], size):
             x = aten.slice.Tensor(x, dim, 0, size)

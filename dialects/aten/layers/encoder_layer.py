@@ -25,7 +25,7 @@ _HEADS_FIRST = (0, 2, 1, 3)
 
 
 def placed_mask(shape: tuple[int, ...], scores: tuple[int, ...], mask_type: int | None) -> tuple[int, ...]:
-    """The shape in which a mask broadcasts to scores [batch, heads, length, length]. Raises ValueError."""
+    """Returns the shape in which a mask broadcasts to scores [batch, heads, length, length]. Raises ValueError."""
     batch, _, length, _ = scores
     if len(shape) != 2:
         wanted, result = scores, scores
@@ -287,6 +287,6 @@ class TransformerEncoderLayerFwdOp(SchemaOp):
 
 
 def require_matrix(name: str, weight: Tensor) -> Tensor:
-    """The weight. Raises ValueError when it does not have 2 dimensions."""
+    """Returns the weight. Raises ValueError when it does not have 2 dimensions."""
     require_rank(weight, 2, name)
     return weight

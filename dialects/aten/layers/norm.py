@@ -21,7 +21,7 @@ Stats = tuple[Array, Array, Array]
 
 
 def require_float(x: Tensor) -> ElementType:
-    """The element type. Raises TypeError unless it is a float."""
+    """Returns the element type. Raises TypeError unless it is a float."""
     element = element_of(x)
     if dtype_of(element).category != 2:
         raise TypeError(f"normalisation is not defined for {dtype_of(element).torch} tensors")
@@ -29,7 +29,7 @@ def require_float(x: Tensor) -> ElementType:
 
 
 def statistics_element(x: Tensor, *parameters: Tensor | None) -> ElementType:
-    """The type of a mean or a deviation: that of the parameters, where those of a half-type input are float32."""
+    """Returns the type of a mean or a deviation: that of the parameters, where those of a half-type input are float32."""
     return next((element_of(parameter) for parameter in parameters if parameter is not None), element_of(x))
 
 
@@ -44,13 +44,13 @@ def require_parameters(x: Tensor, *parameters: Tensor | None) -> None:
 
 
 def as_declared(results: Sequence[SSAValue], x: SSAValue, *parameters: SSAValue | None) -> tuple[SSAValue, ...]:
-    """A normalised tensor, a mean and a deviation in the element types that they have for an input and its parameters."""
+    """Returns a normalised tensor, a mean and a deviation in the element types that they have for an input and its parameters."""
     stats = statistics_element(tensor_type(x), *(None if parameter is None else tensor_type(parameter) for parameter in parameters))
     return to_element(results[0], element_of(x)), *(to_element(result, stats) for result in results[1:])
 
 
 def normalized_rank(shape: Sequence[int], normalized_shape: Sequence[int]) -> int:
-    """The number of leading dimensions that are not normalised over. Raises ValueError when the last ones are not `normalized_shape`."""
+    """Returns the number of leading dimensions not normalised over. Raises ValueError when the last ones are not `normalized_shape`."""
     rank = len(shape) - len(normalized_shape)
     if not normalized_shape or rank < 0 or any(map(differ, shape[rank:], normalized_shape)):
         raise ValueError(f"shape {list(shape)} does not end in the normalised shape {list(normalized_shape)}")
@@ -58,14 +58,14 @@ def normalized_rank(shape: Sequence[int], normalized_shape: Sequence[int]) -> in
 
 
 def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
-    """The mean and the reciprocal standard deviation over `axes`, which stay as dimensions of size 1."""
+    """Returns the mean and the reciprocal standard deviation over `axes`, which stay as dimensions of size 1."""
     mean = np.mean(x, axis=axes, keepdims=True)
     variance = np.mean(np.square(x - mean), axis=axes, keepdims=True)
     return mean, 1 / np.sqrt(variance + x.dtype.type(eps))
 
 
 def scale_and_shift(x: Array, weight: Array | None, bias: Array | None) -> Array:
-    """The elements times the weight plus the bias, where there are any."""
+    """Returns the elements times the weight plus the bias, where there are any."""
     if weight is not None:
         x = x * weight
     return x if bias is None else x + bias
@@ -79,7 +79,7 @@ class NativeLayerNormOp(SchemaOp):
     """The input normalised over its last dimensions, times weight plus bias; then the means and the reciprocal deviations."""
 
     def whole(self) -> bool:
-        """A half-type input with parameters in float32 is for other operators."""
+        """Whether the parameters have the input's type: a half-type input with float32 parameters is decomposed."""
         return len({element_of(operand) for operand in self.operands}) == 1
 
     @staticmethod
@@ -133,18 +133,18 @@ class LayerNormOp(SchemaOp):
 
 
 def rms_eps(element: ElementType, eps: float | None) -> float:
-    """The number added to the mean square; absent, the type's in which it is computed."""
+    """Returns the number added to the mean square; absent, the type's in which it is computed."""
     return eps if eps is not None else 2.0**-52 if element == f64 else 2.0**-23
 
 
 def root_mean_square(x: Array, normalized_shape: Sequence[int], eps: float) -> Array:
-    """The reciprocal root of the mean square over the last dimensions, plus eps."""
+    """Returns the reciprocal root of the mean square over the last dimensions, plus eps."""
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     return 1 / np.sqrt(np.mean(np.square(x), axis=axes, keepdims=True) + x.dtype.type(eps))
 
 
 def element_of_dtype(x: Array) -> ElementType:
-    """float64 or float32: where rms_norm computes."""
+    """Returns float64 or float32: where rms_norm computes."""
     return f64 if x.dtype.name == "float64" else f32
 
 
@@ -272,7 +272,7 @@ class GroupNormOp(SchemaOp):
 
 
 def channels_of(x: Tensor) -> int:
-    """The size of dimension 1. Raises ValueError."""
+    """Returns the size of dimension 1. Raises ValueError."""
     shape = shape_of(x)
     if len(shape) < 2:
         raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape)}")
@@ -280,7 +280,7 @@ def channels_of(x: Tensor) -> int:
 
 
 def per_channel(x: Array, rank: int) -> Array:
-    """A vector over channels so that it broadcasts with a tensor of `rank` dimensions."""
+    """Returns a vector over channels so that it broadcasts with a tensor of `rank` dimensions."""
     return widened(x).reshape(-1, *(1,) * (rank - 2))
 
 
@@ -290,7 +290,7 @@ class WeightNormOp(SchemaOp):
 
     @staticmethod
     def others(rank: int, dim: int) -> tuple[int, ...]:
-        """The dimensions that the norm is taken over; all for dim -1."""
+        """Returns the dimensions that the norm is taken over; all for dim -1."""
         return tuple(range(rank)) if dim == -1 else tuple(d for d in range(rank) if d != normalize_dim(dim, rank))
 
     @staticmethod

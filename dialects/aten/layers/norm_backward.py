@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array
 
 
 def normalized_gradient(grad: Array, normalized: Array, deviation: Array, axes: tuple[int, ...]) -> Array:
-    """The gradient through x -> (x - mean) * deviation over `axes`."""
+    """Returns the gradient through x -> (x - mean) * deviation over `axes`."""
     mean = grad.mean(axis=axes, keepdims=True)
     along = (grad * normalized).mean(axis=axes, keepdims=True)
     return (grad - mean - normalized * along) * deviation
@@ -35,7 +35,7 @@ def normalization_gradients(
     shapes: tuple[Sequence[int], Sequence[int]],
     element: ElementType,
 ) -> tuple[SSAValue, ...]:
-    """The gradients of a norm over `axes`, and of its weight and bias, which are sums over `over`; built detached.
+    """Returns the gradients of a norm over `axes`, and of its weight and bias, which are sums over `over`; built detached.
 
     Args:
         grad: that of the result.

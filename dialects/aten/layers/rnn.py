@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 
 
 def cells(params: Sequence[Any], has_biases: bool, num_layers: int, bidirectional: bool) -> list[Cell]:
-    """The parameters, layer after layer, forward before backward. Raises ValueError."""
+    """Returns the parameters, layer after layer, forward before backward. Raises ValueError."""
     count = num_layers * (2 if bidirectional else 1)
     size, rest = divmod(len(params), count) if count > 0 else (0, 1)
     plain = 4 if has_biases else 2
@@ -58,7 +58,7 @@ def require_step(gates: int, x: Tensor, states: Sequence[Tensor], cell: Cell) ->
 
 
 def apart(gates: SSAValue, count: int) -> list[SSAValue]:
-    """The gates apart, built detached."""
+    """Returns the gates apart, built detached."""
     size = shape_of(gates)[-1] // count
     return list(aten.split_with_sizes.results(gates, (size,) * count, len(shape_of(gates)) - 1))
 
@@ -71,17 +71,17 @@ class CellFamily:
 
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
-        """The next state from the input's projection and the last state, built detached."""
+        """Returns the next state from the input's projection and the last state, built detached."""
         raise NotImplementedError
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
-        """The same for arrays."""
+        """Returns the same for arrays."""
         raise NotImplementedError
 
 
 def product_of(x: Array, weight: Array, bias: Array | None) -> Array:
-    """A linear layer on wide arrays."""
+    """Returns a linear layer on wide arrays."""
     result = x @ widened(weight).T
     return result if bias is None else result + widened(bias)
 
@@ -94,7 +94,7 @@ class LstmCell(CellFamily):
 
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
-        """The memory f·c + i·g and the hidden state o·tanh(memory)."""
+        """Returns the memory f·c + i·g and the hidden state o·tanh(memory)."""
         hidden, memory = state
         summed = aten.add.Tensor(aten.linear(hidden, cell.w_hh, cell.b_hh), projected)
         i, f, g, o = apart(summed, 4)
@@ -105,7 +105,7 @@ class LstmCell(CellFamily):
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
-        """The memory f·c + i·g and the hidden state o·tanh(memory)."""
+        """Returns the memory f·c + i·g and the hidden state o·tanh(memory)."""
         hidden, memory = state
         i, f, g, o = np.split(product_of(hidden, cell.w_hh, cell.b_hh) + projected, 4, axis=-1)
         memory = sigmoid(f) * memory + sigmoid(i) * np.tanh(g)
@@ -120,7 +120,7 @@ class GruCell(CellFamily):
 
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
-        """The state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
+        """Returns the state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
         (hidden,) = state
         x_r, x_z, x_n = apart(projected, 3)
         h_r, h_z, h_n = apart(aten.linear(hidden, cell.w_hh, cell.b_hh), 3)
@@ -130,7 +130,7 @@ class GruCell(CellFamily):
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
-        """The state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
+        """Returns the state n + z·(h - n) with n = tanh(x_n + r·h_n)."""
         (hidden,) = state
         x_r, x_z, x_n = np.split(projected, 3, axis=-1)
         h_r, h_z, h_n = np.split(product_of(hidden, cell.w_hh, cell.b_hh), 3, axis=-1)
@@ -143,12 +143,12 @@ class TanhCell(CellFamily):
 
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
-        """The tanh of the sum."""
+        """Returns the tanh of the sum."""
         return [aten.tanh(aten.add.Tensor(aten.linear(state[0], cell.w_hh, cell.b_hh), projected))]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
-        """The tanh of the sum."""
+        """Returns the tanh of the sum."""
         return [np.tanh(to_float(product_of(state[0], cell.w_hh, cell.b_hh) + projected))]
 
 
@@ -157,12 +157,12 @@ class ReluCell(CellFamily):
 
     @staticmethod
     def step(projected: SSAValue, state: list[SSAValue], cell: Cell) -> list[SSAValue]:
-        """The positive part of the sum."""
+        """Returns the positive part of the sum."""
         return [aten.relu(aten.add.Tensor(aten.linear(state[0], cell.w_hh, cell.b_hh), projected))]
 
     @staticmethod
     def numpy_step(projected: Array, state: list[Array], cell: Cell) -> list[Array]:
-        """The positive part of the sum."""
+        """Returns the positive part of the sum."""
         return [np.maximum(product_of(state[0], cell.w_hh, cell.b_hh) + projected, 0)]
 
 
@@ -174,12 +174,12 @@ class RecurrentOp(SchemaOp):
 
     @staticmethod
     def states_of(hx: Any) -> list[Any]:
-        """The initial states as a list."""
+        """Returns the initial states as a list."""
         return list(cast("list[Any]", hx)) if isinstance(hx, list) else [hx]
 
     @classmethod
     def checked(cls, shape: Sequence[int], state: Sequence[int], parameters: Sequence[Cell], batch_first: bool) -> int:
-        """The dimension of time. Raises ValueError."""
+        """Returns the dimension of time. Raises ValueError."""
         if len(shape) != 3 or len(state) != 3:
             raise ValueError(f"input {list(shape)} and initial state {list(state)} must both have 3 dimensions")
         if state[0] != len(parameters):
@@ -344,7 +344,7 @@ class RecurrentCellOp(SchemaOp):
 
     @staticmethod
     def element(element: ElementType) -> ElementType:
-        """The element type of the next states, from that of the operands."""
+        """Returns the element type of the next states, from that of the operands."""
         return element
 
     @classmethod

@@ -142,7 +142,7 @@ class Traced:
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The value of a polynomial, whose first coefficient is that of the highest power."""
+    """Returns the value of a polynomial, whose first coefficient is that of the highest power."""
     first, *rest = coefficients
     total: Any = first
     for coefficient in rest:
@@ -151,7 +151,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
-    """The value of a Chebyshev series for x in [-2, 2], whose first coefficient is that of the highest term."""
+    """Returns the value of a Chebyshev series for x in [-2, 2], whose first coefficient is that of the highest term."""
     before: Any = 0.0
     last, current = before, coefficients[0]
     for coefficient in coefficients[1:]:
@@ -161,13 +161,13 @@ def chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def evaluated(formula: Callable[..., Any], *operands: Any) -> Array:
-    """A formula of arrays that have the result's type."""
+    """Returns a formula of arrays that have the result's type."""
     with np.errstate(all="ignore"):
         return np.asarray(formula(*(np.asarray(operand).astype(np.float64) for operand in operands))).astype(operands[0].dtype)
 
 
 def built(formula: Callable[..., Any], element: Any, *operands: SSAValue | float) -> SSAValue:
-    """A formula of tensors and numbers, whose result has an element type, in operations."""
+    """Returns a formula of tensors and numbers, whose result has an element type, in operations."""
     values = [to_element(as_operand(operand, element), f64) for operand in operands]
     return to_element(formula(*map(Traced, values)).value, element)
 
@@ -179,7 +179,7 @@ class FormulaOp(FloatUnaryOp):
 
     @staticmethod
     def formula(x: Any) -> Any:
-        """The function, in numpy's functions."""
+        """Returns the function, in numpy's functions."""
         raise NotImplementedError
 
     @classmethod
@@ -201,7 +201,7 @@ class FormulaBinaryOp(FloatBinaryOp):
 
     @staticmethod
     def formula(a: Any, b: Any) -> Any:
-        """The function, in numpy's functions."""
+        """Returns the function, in numpy's functions."""
         raise NotImplementedError
 
     @classmethod

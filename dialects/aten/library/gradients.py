@@ -20,12 +20,12 @@ def require_gradient(grad: Tensor, shape: Sequence[int]) -> None:
 
 
 def wanted(kind: Tensor | None, element: Attribute, present: bool) -> Tensor:
-    """The type of a gradient; one that the output mask leaves out is empty."""
+    """Returns the type of a gradient; one that the output mask leaves out is empty."""
     return tensor(element, (0,)) if kind is None or not present else tensor(element, shape_of(kind))
 
 
 def masked(gradients: Sequence[Array | None], mask: Mask, like: Array) -> tuple[Array, ...]:
-    """The gradients in the type of `like`; those that the output mask leaves out are empty."""
+    """Returns the gradients in the type of `like`; those that the output mask leaves out are empty."""
     return tuple(
         np.zeros(0, like.dtype) if gradient is None or not present else gradient.astype(like.dtype)
         for gradient, present in zip(gradients, mask, strict=True)

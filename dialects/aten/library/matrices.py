@@ -25,7 +25,7 @@ class MatrixOp(SchemaOp):
 
 
 def matrices(x: Tensor) -> tuple[int, ...]:
-    """The shape of a batch of matrices. Raises ValueError for fewer than two dimensions."""
+    """Returns the shape of a batch of matrices. Raises ValueError for fewer than two dimensions."""
     shape = shape_of(x)
     if len(shape) < 2:
         raise ValueError(f"the tensor must hold matrices, which have 2 dimensions, got shape {list(shape)}")
@@ -33,7 +33,7 @@ def matrices(x: Tensor) -> tuple[int, ...]:
 
 
 def square_matrices(x: Tensor) -> tuple[int, ...]:
-    """The shape of a batch of square matrices. Raises ValueError."""
+    """Returns the shape of a batch of square matrices. Raises ValueError."""
     shape = matrices(x)
     if differ(shape[-1], shape[-2]):
         raise ValueError(f"the matrices must be square, got shape {list(shape)}")
@@ -41,34 +41,34 @@ def square_matrices(x: Tensor) -> tuple[int, ...]:
 
 
 def tensor_of_floats(element: Attribute, shape: Sequence[int]) -> Tensor:
-    """The type of a result that is computed in floating point. Raises TypeError for other element types."""
+    """Returns the type of a result that is computed in floating point. Raises TypeError for other element types."""
     if element not in FLOATS:
         raise TypeError(f"linear algebra needs float32 or float64 tensors, got {dtype_of(element).torch}")
     return tensor(element, shape)
 
 
 def like(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
-    """The type of a result of the element type of `x`. Raises TypeError for types that linear algebra is not computed in."""
+    """Returns the type of a result of the element type of `x`. Raises TypeError for types that linear algebra is not computed in."""
     return tensor_of_floats(element_of(x), shape_of(x) if shape is None else shape)
 
 
 def batch_of(*operands: Tensor) -> tuple[int, ...]:
-    """The batch that those of several operands broadcast to. Raises ValueError."""
+    """Returns the batch that those of several operands broadcast to. Raises ValueError."""
     return broadcast(*(matrices(x)[:-2] for x in operands))
 
 
 def transposed(x: SSAValue) -> SSAValue:
-    """The matrices with rows and columns exchanged."""
+    """Returns the matrices with rows and columns exchanged."""
     return aten.transpose.int(x, -2, -1)
 
 
 def identity_like(x: SSAValue) -> SSAValue:
-    """The identity of the size and type of square matrices."""
+    """Returns the identity of the size and type of square matrices."""
     return aten.eye(shape_of(x)[-1], dtype=element_of(x))
 
 
 def each_matrix(*operands: Array) -> Iterator[list[Array]]:
-    """The matrices at each place of the batch that the operands broadcast to, as double-precision copies."""
+    """Yields the matrices at each place of the batch that the operands broadcast to, as double-precision copies."""
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in operands))
     spread = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands]
     for place in np.ndindex(*batch):

@@ -23,7 +23,7 @@ from flambeau.support.lazy import Array, np
 
 
 def element_of_array(x: Array) -> Any:
-    """The element type of an array. Raises TypeError for arrays that no tensor can hold."""
+    """Returns the element type of an array. Raises TypeError for arrays that no tensor can hold."""
     row = from_numpy_name(x.dtype.name)
     if row is None:
         raise TypeError(f"arrays of {x.dtype.name} are not tensors of a program")
@@ -31,22 +31,22 @@ def element_of_array(x: Array) -> Any:
 
 
 def operand_kind(operand: Array | bool | int | float) -> Any:
-    """An operand as type promotion sees it: a tensor type, or the Python number itself."""
+    """Returns an operand as type promotion sees it: a tensor type, or the Python number itself."""
     return operand if isinstance(operand, bool | int | float) else tensor(element_of_array(operand), operand.shape)
 
 
 def real_part(x: Array) -> Array:
-    """The real parts of complex numbers."""
+    """Returns the real parts of complex numbers."""
     return cast("Array", np.asarray(cast(Any, x).real))
 
 
 def imaginary_part(x: Array) -> Array:
-    """The imaginary parts of complex numbers."""
+    """Returns the imaginary parts of complex numbers."""
     return cast("Array", np.asarray(cast(Any, x).imag))
 
 
 def cast_to(x: Any, element: Any) -> Array:
-    """An array or a Python number as an array of an element type.
+    """Returns an array or a Python number as an array of an element type.
 
     A real number becomes an integer of up to 32 bits (but ui8 and ui32) by way of int32 and another one by way of int64; outside the range
     of that type it is the smallest of it, as where PyTorch runs on x86-64. Float8 is made from float32; e4m3fn has no infinity, and what is
@@ -67,7 +67,7 @@ def cast_to(x: Any, element: Any) -> Array:
 
 
 def cast_operands(*operands: Any) -> tuple[Array, ...]:
-    """The operands (arrays, or Python numbers) in the type that `torch.result_type` gives them."""
+    """Returns the operands (arrays, or Python numbers) in the type that `torch.result_type` gives them."""
     element = promote_operands(*map(operand_kind, operands))
     return tuple(cast_to(operand, element) for operand in operands)
 
@@ -85,23 +85,23 @@ def to_float(x: Array) -> Array:
 
 
 def widened(x: Array) -> Array:
-    """The half types as float32, in which PyTorch computes a step of several operations before it rounds; others as they are."""
+    """Returns the half types as float32, in which PyTorch computes a step of several operations before it rounds; others as they are."""
     return x.astype(numpy_dtype(f32)) if x.dtype.name in ("float16", "bfloat16") else x
 
 
 def in_float(function: Callable[[Any], Any], x: Array) -> Array:
-    """`function` of `x` as a float, computed widened, rounded once."""
+    """Returns `function` of `x` as a float, computed widened, rounded once."""
     x = to_float(x)
     return np.asarray(function(widened(x))).astype(x.dtype, copy=False)
 
 
 def erf(x: Array) -> Array:
-    """The error function, correct to the last bits of float64."""
+    """Returns the error function, correct to the last bits of float64."""
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x)).astype(x.dtype)
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) of floats without overflow."""
+    """Returns 1 / (1 + exp(-x)) of floats without overflow."""
     if x.dtype.kind == "c":
         return np.asarray(1 / (1 + np.exp(-x)))
     small = np.exp(-np.abs(x))
@@ -109,5 +109,5 @@ def sigmoid(x: Array) -> Array:
 
 
 def softplus(x: Array) -> Array:
-    """log(1 + exp(x)) without overflow, of floats."""
+    """Returns log(1 + exp(x)) without overflow, of floats."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))

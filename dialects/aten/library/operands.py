@@ -16,10 +16,10 @@ def to_element(x: SSAValue, element: Attribute) -> SSAValue:
 
 
 def number_for(value: bool | int | float, element: Attribute) -> SSAValue:
-    """A number as a 0-d tensor of an element type."""
+    """Returns a number as a 0-d tensor of an element type."""
     return aten.scalar_tensor(value, element)
 
 
 def as_operand(x: SSAValue | float, element: Any) -> SSAValue:
-    """A tensor or a number as a tensor of an element type."""
+    """Returns a tensor or a number as a tensor of an element type."""
     return to_element(x, element) if isinstance(x, SSAValue) else number_for(x, element)

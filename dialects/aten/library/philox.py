@@ -21,7 +21,7 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
 def _block_words(seed: int, first: int, count: int) -> Array:
-    """The words of `count` blocks from a counter on."""
+    """Returns the words of `count` blocks from a counter on."""
     low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
     counters = np.arange(first, first + count, dtype=np.uint64)
     x = [counters & low, counters >> high, np.zeros_like(counters), np.zeros_like(counters)]
@@ -41,7 +41,7 @@ class RandomStream:
     """The blocks that were drawn."""
 
     def words(self, count: int) -> Array:
-        """The next words."""
+        """Returns the next words."""
         blocks = -(-count // 4)
         found = _block_words(self.seed, self.counter, blocks)
         self.counter += blocks
@@ -59,7 +59,7 @@ class RandomStream:
         return found.reshape(tuple(size))
 
     def normal(self, size: Sequence[int], element: Attribute) -> Array:
-        """Normally distributed numbers of mean 0 and variance 1, as double precision: Box and Muller's pairs."""
+        """Returns normally distributed numbers of mean 0 and variance 1, as double precision: Box and Muller's pairs."""
         count = int(np.prod(tuple(size), dtype=np.int64))
         pairs = self.uniform((-(-count // 2), 2), f64 if element == f64 else f32)
         radius, angle = np.sqrt(-2 * np.log(1 - pairs[:, 0])), 6.283185307179586 * pairs[:, 1]
@@ -80,5 +80,5 @@ def drawing(stream: RandomStream) -> Generator[None, None, None]:
 
 
 def stream() -> RandomStream:
-    """The stream to draw from: that of the program which runs, else a new one."""
+    """Returns the stream to draw from: that of the program which runs, else a new one."""
     return _STREAM.get() or RandomStream()

@@ -15,7 +15,7 @@ Mode = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias"
 
 
 def output_sizes(extents: Sequence[int], output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> tuple[int, ...]:
-    """The resampled extents: those given, or the input's times the factors, rounded down. Raises ValueError."""
+    """Returns the resampled extents: those given, or the input's times the factors, rounded down. Raises ValueError."""
     if (output_size is None) == (scale_factors is None):
         raise ValueError("either output_size or scale_factors must be given")
     if any(not math.isfinite(factor) for factor in scale_factors or ()):
@@ -34,27 +34,27 @@ def _scaled(extent: int, factor: float) -> int:
 
 
 def source_scale(extent: int, size: int, factor: float | None, align_corners: bool) -> float:
-    """The distance in the input of two neighbours in the output, in float32."""
+    """Returns the distance in the input of two neighbours in the output, in float32."""
     if align_corners:
         return float(np.float32((extent - 1) / (size - 1))) if size > 1 else 0.0
     return float(np.float32(1.0 / factor if factor is not None and factor > 0 else extent / size))
 
 
 def ratios_without_factor(mode: Mode, rank: int) -> tuple[int, ...]:
-    """The ratios of the new extent to the old one for which PyTorch ignores the scale factor."""
+    """Returns the ratios of the new extent to the old one for which PyTorch ignores the scale factor."""
     if mode == "nearest":
         return (1, 2) if rank == 2 else ()
     return () if mode in ("nearest-exact", "cubic") else (1,)
 
 
 def nearest_places(extent: int, size: int, scale: float, exact: bool) -> Array:
-    """The input place of each output place."""
+    """Returns the input place of each output place."""
     places = np.arange(size, dtype=np.float32) + np.float32(0.5 if exact else 0.0)
     return np.minimum(np.floor(places * np.float32(scale)), np.float32(extent - 1)).astype(np.int64)
 
 
 def cubic(distance: Array, a: float) -> Array:
-    """The cubic convolution kernel at non-negative distances."""
+    """Returns the cubic convolution kernel at non-negative distances."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return np.where(distance <= 1, near, np.where(distance >= 2, distance.dtype.type(0), far))
@@ -76,7 +76,7 @@ def taps(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) 
 
 
 def antialias_taps(mode: Mode, extent: int, center: float, width: float) -> tuple[Array, Array]:
-    """The places around a center, and their weights by a filter that widens with the scale; both empty beyond the input."""
+    """Returns the places around a center, and their weights by a filter that widens with the scale; both empty beyond the input."""
     support = width * (1 if mode == "linear-antialias" else 2)
     places = np.arange(max(int(center - support + 0.5), 0), min(int(center + support + 0.5), extent))
     distance = np.abs(places + 0.5 - center) / width
@@ -86,7 +86,7 @@ def antialias_taps(mode: Mode, extent: int, center: float, width: float) -> tupl
 
 
 def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float | None], align_corners: bool) -> Array:
-    """The last dimensions of a wide array resampled to `sizes`."""
+    """Returns the last dimensions of a wide array resampled to `sizes`."""
     for axis, size, factor in zip(range(-len(sizes), 0), sizes, factors, strict=True):
         extent = x.shape[axis]
         ignored = any(ratio * extent == size for ratio in ratios_without_factor(mode, len(sizes)))
@@ -101,7 +101,7 @@ def resample(x: Array, mode: Mode, sizes: Sequence[int], factors: Sequence[float
 
 
 def reflected(places: Array, low: float, span: float) -> Array:
-    """Coordinates mirrored into [low, low + span], as ATen's vectors do it."""
+    """Returns coordinates mirrored into [low, low + span], with the rounding of ATen's vectorized code; zeros when `span` is 0."""
     if span == 0:
         return np.zeros_like(places)
     distance = np.abs(places - low)
@@ -110,7 +110,7 @@ def reflected(places: Array, low: float, span: float) -> Array:
 
 
 def reflected_in_volume(places: Array, low: float, span: float) -> Array:
-    """The same as ATen's loops over volumes do it, which count turns in an `int`."""
+    """Returns the same as ATen's loops over volumes do it, which count turns in an `int`."""
     if span == 0:
         return np.zeros_like(places)
     distance = np.abs(places - low)
@@ -139,7 +139,7 @@ def unnormalized(places: Array, extent: int, align_corners: bool, rank: int) -> 
 
 
 def pixels(x: Array, places: Sequence[Array]) -> Array:
-    """The elements [N, C, …] at whole coordinates [N, …], given per dimension; zero outside."""
+    """Returns the elements [N, C, …] at whole coordinates [N, …], given per dimension; zero outside."""
     inside = np.logical_and.reduce([(place >= 0) & (place < extent) for place, extent in zip(places, x.shape[2:], strict=True)])
     batch = np.arange(x.shape[0], dtype=np.int64).reshape(-1, *(1,) * (inside.ndim - 1))
     found = np.moveaxis(x, 1, -1)[(batch, *(np.where(inside, place, 0).astype(np.int64) for place in places))]
@@ -147,7 +147,7 @@ def pixels(x: Array, places: Sequence[Array]) -> Array:
 
 
 def grid_sample(x: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
-    """The image [N, C, …] at the coordinates [N, …, rank], the last dimension first; mode 0 is linear, 1 nearest, 2 cubic."""
+    """Returns the image [N, C, …] at the coordinates [N, …, rank], the last dimension first; mode 0 is linear, 1 nearest, 2 cubic."""
     extents = x.shape[2:]
     rank = len(extents)
     places = [unnormalized(grid[..., -1 - axis], extent, align_corners, rank) for axis, extent in enumerate(extents)]
@@ -172,7 +172,7 @@ def grid_sample(x: Array, grid: Array, mode: int, padding: int, align_corners: b
 
 
 def placed(shape: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The last `rank` extents of [N, C, …]. Raises ValueError."""
+    """Returns the last `rank` extents of [N, C, …]. Raises ValueError."""
     if len(shape) != rank + 2:
         raise ValueError(f"input must have {rank + 2} dimensions, got shape {list(shape)}")
     if math.prod(shape[1:]) == 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def selected(ranks: Sequence[int], k: int, in_order: bool) -> list[int]:
-    """The places of the k first of the ranks; few of many are always in order."""
+    """Returns the places of the k first of the ranks; few of many are always in order."""
     count = len(ranks)
     if not k:
         return []

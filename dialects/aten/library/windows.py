@@ -10,7 +10,7 @@ from flambeau.support.lazy import Array, np
 
 
 def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
-    """One value per spatial dimension; a single value stands for all. Raises ValueError."""
+    """Returns one value per spatial dimension; a single value stands for all. Raises ValueError."""
     if len(values) == 1:
         return tuple(values) * rank
     if len(values) != rank:
@@ -25,7 +25,7 @@ def require_elements(shape: Sequence[int], batched: int) -> None:
 
 
 def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool = False) -> int:
-    """The number of windows in a dimension. With `ceil_mode` the last may reach beyond the end, but not start there. Raises ValueError."""
+    """Returns the number of windows in a dimension. With `ceil_mode` the last may reach beyond the end. Raises ValueError."""
     if kernel < 1 or stride < 1 or dilation < 1 or padding < 0:
         raise ValueError(f"kernel size {kernel}, stride {stride} and dilation {dilation} must be positive, padding {padding} not negative")
     room = extent + 2 * padding - dilation * (kernel - 1) - 1
@@ -38,7 +38,7 @@ def window_count(extent: int, kernel: int, stride: int, padding: int, dilation: 
 
 
 def places_of(shape: Sequence[int]) -> Array:
-    """The number of each place of a shape, in row-major order."""
+    """Returns the number of each place of a shape, in row-major order."""
     return np.arange(math.prod(shape), dtype=np.int64).reshape(tuple(shape))
 
 
@@ -51,7 +51,7 @@ def windows(
     counts: Sequence[int],
     fill: object,
 ) -> Array:
-    """The windows over the last dimensions of `x`, `fill` outside it: a view of shape [..., *counts, *kernel] of the padded input."""
+    """Returns the windows over the last dimensions of `x`, padded by `fill`: a view of shape [..., *counts, *kernel]."""
     rank = len(kernel)
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     ends = [
@@ -70,7 +70,7 @@ def windows(
 def window_divisors(
     extents: Sequence[int], sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], counts: Sequence[int], include_pad: bool
 ) -> Array:
-    """The number of elements that each window's sum is divided by: those inside, or with `include_pad` also those of the padding."""
+    """Returns the divisor of each window's sum: the number of its elements inside, or with `include_pad` also of the padding."""
     divisors = np.ones(tuple(counts), np.int64)
     for axis, (extent, size, step, pad, count) in enumerate(zip(extents, sizes, steps, margins, counts, strict=True)):
         starts = np.arange(count, dtype=np.int64) * step - pad
@@ -81,5 +81,5 @@ def window_divisors(
 
 
 def adaptive_windows(extent: int, count: int) -> list[tuple[int, int]]:
-    """The bounds of `count` windows that cover `extent` entries; they differ in size by at most one and may overlap."""
+    """Returns the bounds of `count` windows that cover `extent` entries; they differ in size by at most one and may overlap."""
     return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]

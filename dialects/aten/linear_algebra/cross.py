@@ -15,7 +15,7 @@ from flambeau.support.lazy import Array, np
 
 
 def cross_dim(a: Sequence[int], b: Sequence[int], dim: int) -> int:
-    """The dimension of size 3 that holds the vectors, counted from the front. Raises ValueError."""
+    """Returns the dimension of size 3 that holds the vectors, counted from the front. Raises ValueError."""
     common = broadcast(a, b)
     found = normalize_dim(dim, len(common))
     if len(a) != len(b) or a[found] != 3 or b[found] != 3:
@@ -56,7 +56,7 @@ class CrossOp(SchemaOp):
 
     @staticmethod
     def found(shape: Sequence[int], dim: int | None) -> int:
-        """The dimension. Raises ValueError."""
+        """Returns the dimension. Raises ValueError."""
         if dim is not None:
             return dim
         if 3 not in shape:

@@ -21,19 +21,19 @@ from flambeau.support.lazy import Array, np
 
 
 def on_diagonal(rows: int, columns: int, offset: int) -> SSAValue:
-    """A bool matrix that holds where column - row = offset."""
+    """Returns a bool matrix that holds where column - row = offset."""
     return aten.eq.Tensor(aten.unsqueeze(aten.arange.start_step(offset, rows + offset), 1), aten.arange.start_step(0, columns))
 
 
 def spread(x: SSAValue, rows: int, columns: int, offset: int) -> SSAValue:
-    """The last dimension of x such that, broadcast to a matrix, its elements in order stand on a diagonal."""
+    """Returns the last dimension of x such that, broadcast to a matrix, its elements in order stand on a diagonal."""
     missing = (rows if offset >= 0 else columns) - shape_of(x)[-1]
     padded = aten.constant_pad_nd(x, [0, missing], zero_of(x)) if missing else x
     return aten.unsqueeze(padded, -1 if offset >= 0 else -2)
 
 
 def placed(x: SSAValue, first: int, second: int) -> SSAValue:
-    """The matrices of the last two dimensions of x, moved to dimensions `first` and `second`."""
+    """Returns the matrices of the last two dimensions of x, moved to dimensions `first` and `second`."""
     rank = len(shape_of(x))
     rest = iter(range(rank - 2))
     order = [rank - 2 if dim == first else rank - 1 if dim == second else next(rest) for dim in range(rank)]
@@ -111,7 +111,7 @@ class BlockDiagOp(SchemaOp):
 
     @staticmethod
     def blocks(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The shapes as matrices. Raises ValueError."""
+        """Returns the shapes as matrices. Raises ValueError."""
         if any(len(shape) > 2 for shape in shapes):
             raise ValueError("tensors must have at most two dimensions")
         return [(1,) * (2 - len(shape)) + shape for shape in shapes]
@@ -147,7 +147,7 @@ class BlockDiagOp(SchemaOp):
 
 
 def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> tuple[int, ...]:
-    """The shape of a diagonal: the two dimensions go, the diagonal comes last. Raises ValueError, IndexError."""
+    """Returns the shape of a diagonal: the two dimensions go, the diagonal comes last. Raises ValueError, IndexError."""
     first, second = normalize_dims((dim1, dim2), len(shape))
     rest = [extent for dim, extent in enumerate(shape) if dim not in (first, second)]
     length = minimum(shape[first], shape[second] - offset) if offset >= 0 else minimum(shape[first] + offset, shape[second])

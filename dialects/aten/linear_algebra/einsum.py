@@ -25,7 +25,7 @@ Label = str
 
 
 def parse_side(text: str, rank: int | None) -> list[Label]:
-    """The labels of one operand (or, without a rank, of the output as written: `...` stays). Raises ValueError."""
+    """Returns the labels of one operand (or, without a rank, of the output as written: `...` stays). Raises ValueError."""
     letters: list[Label] = []
     rest = text.replace(" ", "")
     while rest:
@@ -55,7 +55,7 @@ def _with_ellipsis(letters: Sequence[Label], hidden: int) -> list[Label]:
 
 
 def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[list[Label]], list[Label], dict[Label, int]]:
-    """The labels of each operand and of the output, and the extent of each label. Raises ValueError."""
+    """Returns the labels of each operand and of the output, and the extent of each label. Raises ValueError."""
     left, arrow, right = equation.partition("->")
     sides = left.split(",")
     if len(sides) != len(shapes):
@@ -85,14 +85,14 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
 
 
 def not_spread(labels: Sequence[Label], shape: Sequence[int], extents: dict[Label, int]) -> list[Label]:
-    """The labels of an operand without those of single entries that meet more entries in another operand."""
+    """Returns the labels of an operand without those of single entries that meet more entries in another operand."""
     return [
         label for label, extent in zip(labels, shape, strict=True) if not provably_equal(extent, 1) or provably_equal(extents[label], 1)
     ]
 
 
 def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int]) -> tuple[SSAValue, list[Label]]:
-    """The operand without single entries that meet more, with the diagonal of the dimensions that share a label; built detached."""
+    """Returns the operand without single entries that meet more, with the diagonal of the dimensions that share a label; built detached."""
     single = [
         dim
         for dim, (label, extent) in enumerate(zip(labels, shape_of(x), strict=True))
@@ -109,7 +109,7 @@ def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int])
 
 
 def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue, list[Label]]:
-    """The sum over the labels that are not kept, built detached."""
+    """Returns the sum over the labels that are not kept, built detached."""
     gone = tuple(dim for dim, label in enumerate(labels) if label not in kept)
     if not gone:
         return x, labels
@@ -119,7 +119,7 @@ def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue
 def contract(
     a: SSAValue, left: list[Label], b: SSAValue, right: list[Label], kept: set[Label], extents: dict[Label, int]
 ) -> tuple[SSAValue, list[Label]]:
-    """The product of two operands, summed over the common labels that are not kept, built detached."""
+    """Returns the product of two operands, summed over the common labels that are not kept, built detached."""
     batch = [label for label in left if label in right and label in kept]
     inner = [label for label in left if label in right and label not in kept]
     rows = [label for label in left if label not in right]
@@ -144,7 +144,7 @@ def contract(
 
 
 def result_element(inputs: Sequence[Sequence[Label]], output: Sequence[Label], elements: Sequence[ElementType]) -> ElementType:
-    """The element type of the sums of products. Raises TypeError for a product that sums and takes another type."""
+    """Returns the element type of the sums of products. Raises TypeError for a product that sums and takes another type."""
     known, element = set(inputs[0]), elements[0]
     for index, (labels, other) in enumerate(zip(inputs[1:], elements[1:], strict=True), 2):
         names, later = set(labels), {label for group in inputs[index:] for label in group} | set(output)
@@ -206,7 +206,7 @@ class TrilinearOp(SchemaOp):
 
     @staticmethod
     def expanded(x: Tensor, dims: Sequence[int]) -> list[int]:
-        """A shape with a dimension of size 1 in each of these places, one after another."""
+        """Returns a shape with a dimension of size 1 in each of these places, one after another."""
         shape = list(shape_of(x))
         for dim in sorted(dims):
             shape.insert(dim, 1)

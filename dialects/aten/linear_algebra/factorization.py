@@ -29,7 +29,7 @@ from flambeau.support.lazy import Array, np
 
 
 def with_numbers(function: Any, x: Array, *counts: int | None) -> tuple[Array, ...]:
-    """`function` of each matrix, which gives a matrix and integers: as many as `counts` says, a single one for None."""
+    """Returns `function` of each matrix, which gives a matrix and integers: as many as `counts` says, a single one for None."""
     with np.errstate(all="ignore"):
         found = [function(*each) for each in each_matrix(x)]
     batch = x.shape[:-2]
@@ -47,7 +47,7 @@ def require_no_info(info: Array, check: bool, what: str) -> None:
 
 
 def with_pivots(a: Array) -> tuple[Array, Array, int]:
-    """The factors of a matrix, its rows that were exchanged, counted from 1, and the first pivot that is 0, or 0."""
+    """Returns the factors of a matrix, its rows that were exchanged, counted from 1, and the first pivot that is 0, or 0."""
     count, info = min(a.shape), 0
     pivots: Array = np.cumsum(np.ones(count, np.int32))
     for j in range(count):
@@ -111,7 +111,7 @@ def require_pivots(pivots: Tensor, shape: Sequence[int]) -> None:
 
 
 def permutation(pivots: Array, rows: int) -> Array:
-    """The matrix that exchanges rows as `pivots` say, transposed."""
+    """Returns the matrix that exchanges rows as `pivots` say, transposed."""
     order = np.arange(rows)
     for i, pivot in enumerate(pivots):
         if not 1 <= pivot <= rows:
@@ -220,7 +220,7 @@ class LinalgLuSolveOp(MatrixOp):
 
 
 def with_minor(a: Array, upper: bool) -> tuple[Array, int]:
-    """The factor L of a matrix L Lᵀ, of which one triangle is read, and the first leading minor that is not positive, or 0."""
+    """Returns the factor L of a matrix L Lᵀ, of which one triangle is read, and the first leading minor that is not positive, or 0."""
     lower = np.tril(a.T if upper else a)
     info = 0
     for j in range(len(a)):
@@ -372,14 +372,14 @@ class LinalgHouseholderProductOp(MatrixOp):
 
 
 def whole_product(vectors: Array, taus: Array) -> Array:
-    """The products of reflections, whole."""
+    """Returns the products of reflections, whole."""
     rows, columns = vectors.shape[-2:]
     spare = np.zeros((*vectors.shape[:-1], max(rows - columns, 0)), vectors.dtype)
     return LinalgHouseholderProductOp.numpy(np.concatenate([vectors[..., :rows], spare], -1), taus)
 
 
 def square_product(vectors: SSAValue, taus: SSAValue) -> SSAValue:
-    """What `whole_product` gives, built detached."""
+    """Returns what `whole_product` gives, built detached."""
     rows, columns = shape_of(vectors)[-2:]
     least = minimum(rows, columns)
     kept = aten.slice.Tensor(vectors, -1, 0, least)

@@ -23,7 +23,7 @@ NORMALIZATIONS = (None, "ortho", "full")
 
 
 def transformed_dims(x: Tensor, dims: Sequence[int]) -> tuple[int, ...]:
-    """The dimensions, counted from the front. Raises ValueError for none, and for no numbers; IndexError for one that is not there."""
+    """Returns the dimensions, counted from the front. Raises ValueError for none and for empty ones, IndexError for absent ones."""
     shape = shape_of(x)
     if not dims or not shape:
         raise ValueError("a transform needs a dimension")
@@ -39,18 +39,18 @@ def require_normalization(normalization: int) -> None:
 
 
 def scaled_by(x: Array, count: int, normalization: int) -> Array:
-    """The sums of `count` numbers each, as `normalization` says."""
+    """Returns the sums of `count` numbers each, as `normalization` says."""
     return x if not normalization else x / (np.sqrt(count) if normalization == 1 else count)
 
 
 def transformed(x: Array, dims: Sequence[int], normalization: int, forward: bool) -> Array:
-    """The transform of complex numbers over `dims`, computed in double precision."""
+    """Returns the transform of complex numbers over `dims`, computed in double precision."""
     found = (np.fft.fftn if forward else np.fft.ifftn)(x.astype(np.complex128), axes=dims, norm="backward" if forward else "forward")
     return scaled_by(found, int(np.prod([x.shape[dim] for dim in dims])), normalization)
 
 
 def of_both_sides(x: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
-    """The real and imaginary parts of the transform of real numbers along a dimension, with the half that is the conjugate of the other."""
+    """Returns both parts of the transform of real numbers along a dimension, with the half that is the conjugate of the other."""
     count = shape_of(x)[dim]
     pairs = aten.view_as_real(aten._fft_r2c(x, (dim,), 0, True))
     halves = [aten.select.int(pairs, -1, part) for part in (0, 1)]
@@ -63,7 +63,7 @@ def of_both_sides(x: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
 
 
 def of_parts(real: SSAValue, imaginary: SSAValue | None, dims: Sequence[int], normalization: int, forward: bool = True) -> SSAValue:
-    """The transform of complex numbers, by transforms of their parts along one dimension after the other."""
+    """Returns the transform of complex numbers, by transforms of their parts along one dimension after the other."""
     count = math.prod(shape_of(real)[dim] for dim in dims)
     if not forward and imaginary is not None:
         imaginary = aten.neg(imaginary)
@@ -83,7 +83,7 @@ def of_parts(real: SSAValue, imaginary: SSAValue | None, dims: Sequence[int], no
 
 
 def real_on_both_sides(x: SSAValue, dims: Sequence[int], normalization: int, onesided: bool) -> SSAValue:
-    """The transform of real numbers with both halves, by transforms that leave one out."""
+    """Returns the transform of real numbers with both halves, by transforms that leave one out."""
     return of_parts(x, None, normalize_dims(dims, len(shape_of(x))), normalization)
 
 

@@ -20,7 +20,7 @@ GROWTH = (1 + 17**0.5) / 8
 
 
 def largest(x: Array) -> tuple[int, float]:
-    """The place and size of the largest element, which is not NaN unless the first one is."""
+    """Returns the place and size of the largest element, which is not NaN unless the first one is."""
     size = np.abs(x)
     if not len(size):
         return 0, 0.0
@@ -29,7 +29,7 @@ def largest(x: Array) -> tuple[int, float]:
 
 
 def chosen(a: Array, k: int) -> tuple[int, bool]:
-    """The row that a step exchanges, and whether its pivot is a block of two rows; -1 for a column of zeros."""
+    """Returns the row that a step exchanges, and whether its pivot is a block of two rows; -1 for a column of zeros."""
     own = abs(a[k, k])
     place, below = largest(a[k + 1 :, k])
     if own == 0 and below == 0:
@@ -54,7 +54,7 @@ def exchange(a: Array, k: int, last: int, row: int) -> None:
 
 
 def with_blocks(a: Array) -> tuple[Array, Array, int]:
-    """L and D of a matrix L D Lᵀ, as LAPACK's `sytrf` gives them, with the rows exchanged and the first pivot that is 0, or 0."""
+    """Returns L and D of a matrix L D Lᵀ, as LAPACK's `sytrf` gives them, with the rows exchanged and the first pivot that is 0, or 0."""
     a, k, info = np.tril(a), 0, 0
     pivots = np.zeros(len(a), np.int32)
     while k < len(a):
@@ -121,7 +121,7 @@ class LinalgLdlFactorOp(MatrixOp):
 
 
 def blocks(pivots: Array) -> list[tuple[int, int, int]]:
-    """The first and last row of each block of D, with the row that its last one was exchanged with. Raises ValueError for other pivots."""
+    """Returns the first and last row of each block of D, with the row exchanged for its last one. Raises ValueError for other pivots."""
     found, k = list[tuple[int, int, int]](), 0
     while k < len(pivots):
         pivot = int(pivots[k])

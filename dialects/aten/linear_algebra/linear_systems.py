@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 def holds_vectors(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether right sides are vectors, one for each matrix, rather than matrices."""
+    """Returns whether right sides are vectors, one for each matrix, rather than matrices."""
     return len(b) == 1 or (len(a) - 1 == len(b) and not any(differ(x, y) for x, y in zip(a[:-1], b, strict=True)))
 
 
@@ -135,13 +135,13 @@ class InverseOp(MatrixOp):
 
 
 def parity_of(pivots: Array) -> Array:
-    """The determinants of the permutations that pivots describe: -1 for an odd number of exchanges."""
+    """Returns the determinants of the permutations that pivots describe: -1 for an odd number of exchanges."""
     own = np.cumsum(np.ones_like(pivots), -1)
     return 1 - 2 * (np.not_equal(pivots, own).sum(-1) % 2)
 
 
 def parity(pivots: SSAValue, element: Any) -> SSAValue:
-    """What `parity_of` gives, built detached."""
+    """Returns what `parity_of` gives, built detached."""
     own = aten.arange.start_step(1, shape_of(pivots)[-1] + 1, 1, dtype=i32)
     odd = aten.remainder.Scalar(aten.sum.dim_IntList(aten.ne.Tensor(pivots, own), (-1,)), 2)
     return aten._to_copy(aten.rsub.Scalar(aten.mul.Scalar(odd, 2), 1), dtype=element)
@@ -199,7 +199,7 @@ _TERMS = 20
 
 
 def exponential(a: Array) -> Array:
-    """The exponential of a matrix, by its series after halving it often enough, and as many squares."""
+    """Returns the exponential of a matrix, by its series after halving it often enough, and as many squares."""
     norm = np.abs(a).sum(0).max(initial=0)
     if not np.isfinite(norm):
         return np.full_like(a, np.nan)

@@ -36,13 +36,13 @@ from flambeau.support.lazy import Array, np
 
 
 def common_element(*operands: Tensor) -> ElementType:
-    """The element type of all operands. Raises TypeError when they differ: matrix products do not promote."""
+    """Returns the element type of all operands. Raises TypeError when they differ: matrix products do not promote."""
     require_same_element(*operands)
     return element_of(operands[0])
 
 
 def require_rank(x: Tensor, rank: int, name: str) -> tuple[int, ...]:
-    """The shape. Raises ValueError when it has another rank."""
+    """Returns the shape. Raises ValueError when it has another rank."""
     shape = shape_of(x)
     if len(shape) != rank:
         raise ValueError(f"{name} must have {rank} dimensions, got shape {list(shape)}")
@@ -56,18 +56,18 @@ def require_inner(a: Sequence[int], b: Sequence[int], left: int, right: int) -> 
 
 
 def scaled(x: SSAValue, factor: float) -> SSAValue:
-    """`factor * x`, built detached; `x` itself for 1."""
+    """Returns `factor * x`, built detached; `x` itself for 1."""
     factor = in_element(factor, element_of(x))
     return x if factor == 1 else aten.mul.Scalar(x, factor)
 
 
 def multiply(a: Array, b: Array, /) -> Array:
-    """The matrix product in the operands' type; half types accumulate in float32."""
+    """Returns the matrix product in the operands' type; half types accumulate in float32."""
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
 
 
 def add_scaled(x: Array, products: Array, beta: float, alpha: float, dtype: np.dtype[np.generic]) -> Array:
-    """The value of beta * x + alpha * products in `dtype`; beta = 0 ignores even NaN."""
+    """Returns the value of beta * x + alpha * products in `dtype`; beta = 0 ignores even NaN."""
     total = products if alpha == 1 else products * products.dtype.type(alpha)
     if beta != 0:
         total = total + (x if beta == 1 else x * x.dtype.type(beta))
@@ -75,7 +75,7 @@ def add_scaled(x: Array, products: Array, beta: float, alpha: float, dtype: np.d
 
 
 def add_products(x: SSAValue, products: SSAValue, beta: float, alpha: float) -> SSAValue:
-    """The value beta * x + alpha * products, built detached."""
+    """Returns the value beta * x + alpha * products, built detached."""
     total = scaled(products, alpha)
     return total if beta == 0 else aten.add.Tensor(scaled(x, beta), total)
 
@@ -119,7 +119,7 @@ class AddedProductOp(SchemaOp):
     """The row of the product."""
 
     def whole(self) -> bool:
-        """A float that PyTorch takes as an integer, perhaps without its fraction, is for other operators."""
+        """Returns a float that PyTorch takes as an integer, perhaps without its fraction, is for other operators."""
         element = element_of(self.result)
         found = [(factor, in_element(factor, element)) for factor in (self.argument(name) for name in ("beta", "alpha"))]
         return all(taken == factor and isinstance(factor, float) == isinstance(taken, float) for factor, taken in found)
@@ -191,7 +191,7 @@ class AddbmmOp(SchemaOp):
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a `matmul` of operands of these shapes. Raises ValueError."""
+    """Returns the shape of a `matmul` of operands of these shapes. Raises ValueError."""
     if not a or not b:
         raise ValueError(f"shapes {list(a)} and {list(b)} must have at least one dimension each")
     require_inner(a, b, a[-1], b[-2] if len(b) > 1 else b[0])
@@ -201,7 +201,7 @@ def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 
 
 def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
-    """`matmul` of operands with at least two dimensions each, as mm or bmm, built detached."""
+    """Returns `matmul` of operands with at least two dimensions each, as mm or bmm, built detached."""
     left, right = shape_of(a), shape_of(b)
     if len(left) == len(right) == 2:
         return aten.mm(a, b)
@@ -349,7 +349,7 @@ class TensordotOp(SchemaOp):
 
     @staticmethod
     def orders(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> tuple[list[int], list[int], int]:
-        """The order of each operand that brings the summed dimensions together, and their number. Raises ValueError."""
+        """Returns the order of each operand that brings the summed dimensions together, and their number. Raises ValueError."""
         left = [normalize_dim(dim, len(a)) for dim in dims_self]
         right = [normalize_dim(dim, len(b)) for dim in dims_other]
         if len(left) != len(right):
@@ -369,7 +369,7 @@ class TensordotOp(SchemaOp):
 
     @staticmethod
     def spread_out(a: Sequence[int], b: Sequence[int], dims_self: Sequence[int], dims_other: Sequence[int]) -> list[int]:
-        """The dimensions of the first operand that meet a single entry of the second, and so are summed before the product."""
+        """Returns the dimensions of the first operand that meet a single entry of the second, and so are summed before the product."""
         return [
             first
             for first, second in zip(dims_self, dims_other, strict=True)
@@ -457,7 +457,7 @@ class KronOp(SchemaOp):
 
     @staticmethod
     def places(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-        """The shapes under which the operands multiply, and the shape of the result."""
+        """Returns the shapes under which the operands multiply, and the shape of the result."""
         rank = max(len(a), len(b))
         left, right = [1] * (rank - len(a)) + list(a), [1] * (rank - len(b)) + list(b)
         return (

@@ -18,18 +18,18 @@ EPSILON: dict[Attribute, float] = {f32: 2.0**-23, f64: 2.0**-52}
 
 
 def inverted_type(a: Tensor, hermitian: bool) -> Tensor:
-    """The type of the pseudo-inverses."""
+    """Returns the type of the pseudo-inverses."""
     *batch, rows, columns = square_matrices(a) if hermitian else matrices(a)
     return like(a, (*batch, columns, rows))
 
 
 def precision(a: Tensor) -> SSAValue:
-    """How small a value may be next to the largest one, unless a program says it: what rounding errors make of 0."""
+    """Returns how small a value may be next to the largest one, unless a program says it: what rounding errors make of 0."""
     return aten.mul.Scalar(aten.full((), maximum(*shape_of(a)[-2:]), element_of(a)), EPSILON[element_of(a)])
 
 
 def limit_of(a: Tensor, greatest: SSAValue, atol: SSAValue | float | None, rtol: SSAValue | float | None) -> SSAValue:
-    """The size above which values are inverted."""
+    """Returns the size above which values are inverted."""
     if rtol is None and isinstance(atol, SSAValue):
         rtol = aten.mul.Tensor(aten.to.dtype(aten.le.Scalar(atol, 0), element_of(a)), precision(a))
     elif rtol is None:
@@ -44,7 +44,7 @@ def limit_of(a: Tensor, greatest: SSAValue, atol: SSAValue | float | None, rtol:
 
 
 def pseudo_inverse(a: SSAValue, atol: SSAValue | float | None, rtol: SSAValue | float | None, hermitian: bool) -> SSAValue:
-    """The pseudo-inverses, where values up to a tolerance count as 0."""
+    """Returns the pseudo-inverses, where values up to a tolerance count as 0."""
     own = tensor_type(a)
     if any(is_known(extent) and extent == 0 for extent in shape_of(own)):
         return aten.zeros(shape_of(inverted_type(own, hermitian)), dtype=element_of(own))
@@ -60,7 +60,7 @@ def pseudo_inverse(a: SSAValue, atol: SSAValue | float | None, rtol: SSAValue | 
 
 
 def inverted(a: Array, atol: Array | float | None, rtol: Array | float | None, hermitian: bool) -> Array:
-    """The pseudo-inverses, as `pseudo_inverse`."""
+    """Returns the pseudo-inverses, as `pseudo_inverse`."""
     shape = (*a.shape[:-2], a.shape[-1], a.shape[-2])
     if not a.size:
         return np.zeros(shape, a.dtype)

@@ -13,7 +13,7 @@ from flambeau.support.lazy import Array, np
 
 
 def finite(x: Array) -> Array:
-    """The matrices in double precision. Raises ValueError for NaN and infinities, with which no algorithm converges."""
+    """Returns the matrices in double precision. Raises ValueError for NaN and infinities, with which no algorithm converges."""
     if not np.isfinite(x).all():
         raise ValueError("the algorithm does not converge: the matrix holds NaN or infinite numbers")
     return x.astype(np.float64)

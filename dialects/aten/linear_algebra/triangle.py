@@ -22,14 +22,14 @@ class TriangleOp(PartwiseOp):
 
 
 def coordinates(x: SSAValue, diagonal: int) -> tuple[SSAValue, SSAValue]:
-    """The rows moved by the diagonal, as a column, and the columns, as a row; built detached."""
+    """Returns the rows moved by the diagonal, as a column, and the columns, as a row; built detached."""
     rows, columns = shape_of(x)[-2:]
     down = aten.arange.start_step(diagonal, rows + diagonal, 1, dtype=i64)
     return aten.unsqueeze(down, 1), aten.arange.start_step(0, columns, 1, dtype=i64)
 
 
 def zero_of(x: SSAValue) -> bool | int:
-    """A zero that leaves the element type as it is."""
+    """Returns a zero that leaves the element type as it is."""
     return False if element_of(x) == i1 else 0
 
 

@@ -15,7 +15,7 @@ from flambeau.support.lazy import Array, np
 
 
 def solution_of_triangle(a: Array, b: Array, upper: bool, unit: bool) -> Array:
-    """X with a x = b, one row after the other."""
+    """Returns X with a x = b, one row after the other."""
     x = b.copy()
     for i in range(len(a))[:: -1 if upper else 1]:
         x[i] -= a[i, i + 1 :] @ x[i + 1 :] if upper else a[i, :i] @ x[:i]

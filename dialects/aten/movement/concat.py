@@ -20,12 +20,12 @@ from flambeau.support.lazy import Array, np
 
 
 def _legacy_empty(shape: Sequence[int]) -> bool:
-    """A 1-d tensor without elements, which `cat` leaves out whatever the rank of the others."""
+    """Returns a 1-d tensor without elements, which `cat` leaves out whatever the rank of the others."""
     return len(shape) == 1 and provably_equal(shape[0], 0)
 
 
 def _promoted(elements: Sequence[ElementType]) -> ElementType:
-    """The element type of all parts together: PyTorch promotes them as tensors of one kind."""
+    """Returns the element type of all parts together: PyTorch promotes them as tensors of one kind."""
     result = elements[0]
     for element in elements[1:]:
         result = promote(result, element)
@@ -33,7 +33,7 @@ def _promoted(elements: Sequence[ElementType]) -> ElementType:
 
 
 def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int, ...]:
-    """The shape of parts beside each other along `dim`. Raises ValueError, IndexError."""
+    """Returns the shape of parts beside each other along `dim`. Raises ValueError, IndexError."""
     if not shapes:
         raise ValueError("needs at least one tensor")
     parts = [shape for shape in shapes if not _legacy_empty(shape)] or list(shapes)
@@ -102,12 +102,12 @@ class StackFamilyOp(SchemaOp):
 
     @staticmethod
     def part(*args: Any, **kwargs: Any) -> tuple[int, ...]:
-        """The shape under which a part of a given shape takes place."""
+        """Returns the shape under which a part of a given shape takes place."""
         raise NotImplementedError
 
     @staticmethod
     def axis(rank: int) -> int:
-        """The dimension to concatenate, for parts of this rank."""
+        """Returns the dimension to concatenate, for parts of this rank."""
         raise NotImplementedError
 
     @classmethod
@@ -132,12 +132,12 @@ class HstackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """At least one dimension."""
+        """Returns at least one dimension."""
         return shape or (1,)
 
     @staticmethod
     def axis(rank: int) -> int:
-        """The second dimension where there is one."""
+        """Returns the second dimension where there is one."""
         return 0 if rank == 1 else 1
 
 
@@ -147,12 +147,12 @@ class VstackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """At least two dimensions, new ones in front."""
+        """Returns at least two dimensions, new ones in front."""
         return (1,) * (2 - len(shape)) + shape
 
     @staticmethod
     def axis(rank: int) -> int:
-        """The first dimension."""
+        """Returns the first dimension."""
         return 0
 
 
@@ -162,12 +162,12 @@ class DstackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """At least three dimensions."""
+        """Returns at least three dimensions."""
         return Atleast3dOp.target(shape)
 
     @staticmethod
     def axis(rank: int) -> int:
-        """The third dimension."""
+        """Returns the third dimension."""
         return 2
 
 
@@ -177,12 +177,12 @@ class ColumnStackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """At least two dimensions, new ones last."""
+        """Returns at least two dimensions, new ones last."""
         return shape if len(shape) > 1 else (*(shape or (1,)), 1)
 
     @staticmethod
     def axis(rank: int) -> int:
-        """The second dimension."""
+        """Returns the second dimension."""
         return 1
 
 
@@ -192,7 +192,7 @@ class MeshgridIndexingOp(SchemaOp):
 
     @staticmethod
     def places(shapes: Sequence[tuple[int, ...]], indexing: str) -> tuple[list[int], tuple[int, ...]]:
-        """The dimension along which each tensor lies, and the shape of the grid. Raises ValueError."""
+        """Returns the dimension along which each tensor lies, and the shape of the grid. Raises ValueError."""
         if indexing not in ("ij", "xy"):
             raise ValueError(f'indexing must be "ij" or "xy", got "{indexing}"')
         if any(len(shape) > 1 for shape in shapes):

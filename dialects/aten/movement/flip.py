@@ -74,7 +74,7 @@ class RollOp(PartwiseOp):
 
     @staticmethod
     def checked(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Each dimension with its shift, which lies within it. Raises ValueError."""
+        """Returns each dimension with its shift, which lies within it. Raises ValueError."""
         if not dims and len(shifts) == 1:
             return []
         if len(dims) != len(shifts):

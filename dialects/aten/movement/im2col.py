@@ -20,7 +20,7 @@ Numbers = tuple[int, ...]
 
 
 def block_counts(size: Sequence[int], kernel: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers) -> list[int]:
-    """The number of blocks down and across. Raises ValueError."""
+    """Returns the number of blocks down and across. Raises ValueError."""
     names = (("kernel_size", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation))
     spreads = [spread(numbers, 2, name) for name, numbers in names]
     return [window_count(*numbers) for numbers in zip(size, *spreads, strict=True)]

@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 def margins(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
-    """The entries before and after each of `rank` dimensions; `pad` names the last dimension first. Raises ValueError."""
+    """Returns the entries before and after each of `rank` dimensions; `pad` names the last dimension first. Raises ValueError."""
     if len(pad) % 2 or len(pad) > 2 * rank:
         raise ValueError(f"pad {list(pad)} must have two entries per dimension, at most {2 * rank}")
     pairs = [(pad[index], pad[index + 1]) for index in range(0, len(pad), 2)]
@@ -27,7 +27,7 @@ def margins(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
 
 
 def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
-    """The shape after padding; negative entries take away. Raises ValueError when less than nothing is left."""
+    """Returns the shape after padding; negative entries take away. Raises ValueError when less than nothing is left."""
     result: list[int] = []
     for extent, (before, after) in zip(shape, margins(pad, len(shape)), strict=True):
         if exceeds(0, extent + before + after) or exceeds(-before, extent) or exceeds(-after, extent):
@@ -177,7 +177,7 @@ class PadOp(SchemaOp):
 
     @staticmethod
     def edge_pad(rank: int, pad: Sequence[int], mode: str) -> type[EdgePadOp]:
-        """The operator of a mode that pads with entries of the tensor. Raises ValueError."""
+        """Returns the operator of a mode that pads with entries of the tensor. Raises ValueError."""
         found = _EDGE_PADS.get((mode, len(pad) // 2))
         if found is None or len(pad) % 2 or rank - len(pad) // 2 not in (1, 2):
             raise ValueError(f'mode "{mode}" does not pad {rank} dimensions by {list(pad)}')
@@ -185,7 +185,7 @@ class PadOp(SchemaOp):
 
     @staticmethod
     def circular(shape: Sequence[int], pad: Sequence[int]) -> list[tuple[int, int]]:
-        """The margins of circular padding. Raises ValueError when they wrap around more than once."""
+        """Returns the margins of circular padding. Raises ValueError when they wrap around more than once."""
         pairs = margins(pad, len(shape))
         if any(exceeds(maximum(*pair), extent + minimum(0, minimum(*pair))) for extent, pair in zip(shape, pairs, strict=True)):
             raise ValueError(f"circular pad {list(pad)} wraps around shape {list(shape)} more than once")

@@ -16,7 +16,7 @@ from flambeau.support.lazy import Array, np
 
 
 def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """`dims` counted from the front, each of `rank` dimensions once. Raises ValueError."""
+    """Returns `dims` counted from the front, each of `rank` dimensions once. Raises ValueError."""
     if len(dims) != rank:
         raise ValueError(f"dims {list(dims)} must name each of {rank} dimensions once")
     return normalize_dims(dims, rank)
@@ -37,7 +37,7 @@ class PermuteOp(PartwiseOp):
 
 
 def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
-    """`x` with its dimensions in another order, built detached; `x` itself when the order stays."""
+    """Returns `x` with its dimensions in another order, built detached; `x` itself when the order stays."""
     return x if list(order) == list(range(len(order))) else aten.permute(x, tuple(order))
 
 
@@ -46,7 +46,7 @@ class PermuteFamilyOp(SchemaOp):
 
     @staticmethod
     def order(*args: Any, **kwargs: Any) -> Sequence[int]:
-        """The permutation from the rank and the other arguments, as `permute` takes it."""
+        """Returns the permutation from the rank and the other arguments, as `permute` takes it."""
         raise NotImplementedError
 
     @classmethod
@@ -64,7 +64,7 @@ class PermuteFamilyOp(SchemaOp):
 
 
 def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
-    """The order with two dimensions exchanged. Raises IndexError."""
+    """Returns the order with two dimensions exchanged. Raises IndexError."""
     order = list(range(rank))
     first, second = normalize_dim(dim0, rank), normalize_dim(dim1, rank)
     if rank:
@@ -87,7 +87,7 @@ class TOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """Both dimensions exchanged."""
+        """Returns both dimensions exchanged."""
         if rank > 2:
             raise ValueError(f"t takes at most 2 dimensions, got {rank}")
         return range(rank)[::-1]
@@ -99,7 +99,7 @@ class MTOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """The last two exchanged; there is nothing to exchange in a number."""
+        """Returns the last two exchanged; there is nothing to exchange in a number."""
         if rank == 1:
             raise ValueError("a vector has no two dimensions to exchange")
         return swapped(rank, -2, -1) if rank else ()
@@ -131,7 +131,7 @@ class NumpyTOp(PermuteFamilyOp):
 
 
 def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple[int, ...]:
-    """The order after dimensions `source` moved to `destination`; the others keep theirs. Raises IndexError, ValueError."""
+    """Returns the order after dimensions `source` moved to `destination`; the others keep theirs. Raises IndexError, ValueError."""
     if len(source) != len(destination):
         raise ValueError(f"source {list(source)} and destination {list(destination)} must be as many")
     places = dict(zip(normalize_dims(destination, rank), normalize_dims(source, rank), strict=True))
@@ -154,5 +154,5 @@ class MovedimIntOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int, source: int, destination: int) -> Sequence[int]:
-        """One dimension moved."""
+        """Returns one dimension moved."""
         return moved(rank, (source,), (destination,)) if rank else ()

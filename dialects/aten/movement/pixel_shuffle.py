@@ -18,7 +18,7 @@ class PixelShuffleOp(SchemaOp):
 
     @staticmethod
     def shapes(shape: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], list[int], tuple[int, ...]]:
-        """The shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
+        """Returns the shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
         if len(shape) < 3 or factor < 1 or shape[-3] % factor**2:
             raise ValueError(f"shape {list(shape)} does not fit upscale factor {factor}")
         *batch, channels, height, width = shape
@@ -47,7 +47,7 @@ class PixelUnshuffleOp(SchemaOp):
 
     @staticmethod
     def shapes(shape: tuple[int, ...], factor: int) -> tuple[tuple[int, ...], list[int], tuple[int, ...]]:
-        """The shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
+        """Returns the shape with the blocks apart, the order that puts them in place, and the result shape. Raises ValueError."""
         if len(shape) < 3 or factor < 1 or shape[-2] % factor or shape[-1] % factor:
             raise ValueError(f"shape {list(shape)} does not fit downscale factor {factor}")
         *batch, channels, height, width = shape
@@ -76,7 +76,7 @@ class ChannelShuffleOp(SchemaOp):
 
     @staticmethod
     def apart(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
-        """The shape with the groups apart. Raises ValueError."""
+        """Returns the shape with the groups apart. Raises ValueError."""
         if len(shape) < 3 or groups < 1 or shape[1] % groups:
             raise ValueError(f"shape {list(shape)} does not fit {groups} groups")
         return (shape[0], groups, shape[1] // groups, *shape[2:])

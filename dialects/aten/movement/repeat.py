@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
-    """The shape after `repeat`. Raises ValueError."""
+    """Returns the shape after `repeat`. Raises ValueError."""
     added = len(repeats) - len(shape)
     if added < 0:
         raise ValueError(f"{len(repeats)} repeats are fewer than the {len(shape)} dimensions")
@@ -71,7 +71,7 @@ class RepeatInterleaveSelfIntOp(SchemaOp):
 
     @staticmethod
     def plan(shape: tuple[int, ...], repeats: int, dim: int | None) -> tuple[tuple[int, ...], int]:
-        """The shape to work on and its dimension. Raises ValueError."""
+        """Returns the shape to work on and its dimension. Raises ValueError."""
         if repeats < 0:
             raise ValueError(f"repeats must not be negative, got {repeats}")
         if dim is None:

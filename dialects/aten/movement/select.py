@@ -20,7 +20,7 @@ NO_END = 2**63 - 1
 
 
 def slice_range(extent: int, start: int | None, end: int | None, step: int) -> tuple[int, int, int]:
-    """Start, end and length of a slice of `extent` elements, clamped as PyTorch does. Raises ValueError for a step below 1."""
+    """Returns start, end and length of a slice of `extent` elements, clamped as PyTorch does. Raises ValueError for a step below 1."""
     if step < 1:
         raise ValueError(f"slice step must be at least 1, got {step}")
     first = 0 if start is None else start + extent if start < 0 else start
@@ -31,7 +31,7 @@ def slice_range(extent: int, start: int | None, end: int | None, step: int) -> t
 
 
 def sliced_shape(shape: Sequence[int], dim: int, start: int | None, end: int | None, step: int) -> tuple[int, ...]:
-    """The shape of a slice. Raises IndexError, ValueError."""
+    """Returns the shape of a slice. Raises IndexError, ValueError."""
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to slice")
     dim = normalize_dim(dim, len(shape))
@@ -40,7 +40,7 @@ def sliced_shape(shape: Sequence[int], dim: int, start: int | None, end: int | N
 
 
 def selected_index(shape: Sequence[int], dim: int, index: int) -> int:
-    """`index` counted from the front of dimension `dim`. Raises IndexError when it is out of range."""
+    """Returns `index` counted from the front of dimension `dim`. Raises IndexError when it is out of range."""
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to select from")
     extent = shape[normalize_dim(dim, len(shape))]
@@ -86,7 +86,7 @@ class NarrowOp(SchemaOp):
 
     @staticmethod
     def checked_start(shape: Sequence[int], dim: int, start: int, length: int) -> int:
-        """`start` counted from the front. Raises ValueError when the entries are not there."""
+        """Returns `start` counted from the front. Raises ValueError when the entries are not there."""
         if not shape:
             raise ValueError("a 0-d tensor has no dimension to narrow")
         extent = shape[normalize_dim(dim, len(shape))]
@@ -170,7 +170,7 @@ class UnfoldOp(PartwiseOp):
 
 
 def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
-    """A copy of `x` to write to, and `source` in its type."""
+    """Returns a copy of `x` to write to, and `source` in its type."""
     return x.copy(), cast_to(source, element_of_array(x))
 
 

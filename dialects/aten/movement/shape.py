@@ -17,7 +17,7 @@ from flambeau.support.lazy import Array, np
 
 
 def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
-    """The shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
+    """Returns the shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
 
     Raises ValueError when the elements do not fit.
     """
@@ -34,7 +34,7 @@ def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
-    """The shape that `expand` to `size` gives: -1 keeps a dimension, new ones come in front. Raises ValueError."""
+    """Returns the shape that `expand` to `size` gives: -1 keeps a dimension, new ones come in front. Raises ValueError."""
     added = len(size) - len(shape)
     if added < 0:
         raise ValueError(f"size {list(size)} has fewer dimensions than shape {list(shape)}")
@@ -51,7 +51,7 @@ def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]
 
 
 def normalize_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """`dims` counted from the front. Raises IndexError for one out of range and ValueError for one given twice."""
+    """Returns `dims` counted from the front. Raises IndexError for one out of range and ValueError for one given twice."""
     result = tuple(normalize_dim(dim, rank) for dim in dims)
     if len(set(result)) < len(result):
         raise ValueError(f"dims {list(dims)} name a dimension twice")
@@ -59,7 +59,7 @@ def normalize_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def squeezed_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """`shape` without those of `dims` that have size 1."""
+    """Returns `shape` without those of `dims` that have size 1."""
     removed = {dim for dim in normalize_dims(dims, len(shape)) if dim < len(shape) and shape[dim] == 1}
     return tuple(extent for dim, extent in enumerate(shape) if dim not in removed)
 
@@ -132,17 +132,17 @@ class UnsqueezeOp(PartwiseOp):
 
 
 def sizes(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape as the argument of an operator: -1 for an extent that cannot be written down."""
+    """Returns a shape as the argument of an operator: -1 for an extent that cannot be written down."""
     return tuple(-1 if is_unknown(extent) else extent for extent in shape)
 
 
 def view(x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """`x` under another shape, built detached; `x` itself when it has that shape."""
+    """Returns `x` under another shape, built detached; `x` itself when it has that shape."""
     return x if same_shape(shape_of(x), shape) else aten.view(x, sizes(shape))
 
 
 def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """`x` expanded, built detached; `x` itself when it has that shape. Raises ValueError for an extent that only the run knows."""
+    """Returns `x` expanded, built detached; `x` itself when it has that shape. Raises ValueError for an extent that only the run knows."""
     old = (*(1 for _ in range(len(shape) - len(shape_of(x)))), *shape_of(x))
     if any(provably_equal(before, 1) and is_unknown(after) for before, after in zip(old, shape, strict=False)):
         raise ValueError(f"{list(shape_of(x))} is to be expanded to {list(shape)}, and how far only the run knows")
@@ -156,7 +156,7 @@ class ViewFamilyOp(SchemaOp):
 
     @staticmethod
     def target(*args: Any, **kwargs: Any) -> tuple[int, ...]:
-        """The result shape, from the operand's shape and the other arguments."""
+        """Returns the result shape, from the operand's shape and the other arguments."""
         raise NotImplementedError
 
     @classmethod
@@ -186,7 +186,7 @@ class FlattenUsingIntsOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...]:
-        """The dimensions multiplied; a 0-d tensor becomes 1-d."""
+        """Returns the dimensions multiplied; a 0-d tensor becomes 1-d."""
         if not shape:
             return (1,)
         start, end = normalize_dim(start_dim, len(shape)), normalize_dim(end_dim, len(shape))
@@ -202,7 +202,7 @@ class RavelOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """One dimension."""
+        """Returns one dimension."""
         return FlattenUsingIntsOp.target(shape, 0, -1)
 
 
@@ -212,7 +212,7 @@ class UnflattenIntOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """`sizes` in the place of `dim`."""
+        """Returns `sizes` in the place of `dim`."""
         if not shape or not sizes:
             raise ValueError(f"a tensor of shape {list(shape)} cannot be unflattened to sizes {list(sizes)}")
         dim = normalize_dim(dim, len(shape))
@@ -225,7 +225,7 @@ class SqueezeOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The dimensions that are not 1."""
+        """Returns the dimensions that are not 1."""
         return squeezed_shape(shape, range(len(shape)))
 
 
@@ -235,7 +235,7 @@ class Atleast1dOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """One new dimension for a 0-d tensor."""
+        """Returns one new dimension for a 0-d tensor."""
         return shape or (1,)
 
 
@@ -245,7 +245,7 @@ class Atleast2dOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """New dimensions in front."""
+        """Returns new dimensions in front."""
         return (1,) * (2 - len(shape)) + shape
 
 
@@ -255,7 +255,7 @@ class Atleast3dOp(ViewFamilyOp):
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """New dimensions around."""
+        """Returns new dimensions around."""
         return (*Atleast2dOp.target(shape), 1) if len(shape) < 3 else shape
 
 

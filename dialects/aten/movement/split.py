@@ -17,14 +17,14 @@ from flambeau.support.lazy import Array, np
 
 
 def split_dim(shape: Sequence[int], dim: int) -> int:
-    """The dimension to split, counted from the front. Raises IndexError, also for a 0-d tensor, and ValueError for a dynamic one."""
+    """Returns the dimension to split, counted from the front. Raises IndexError, also for a 0-d tensor; ValueError for a dynamic one."""
     if not shape:
         raise IndexError("a 0-d tensor has no dimension to split")
     return normalize_dim(dim, len(shape))
 
 
 def chunk_sizes(extent: int, size: int) -> list[int]:
-    """The sizes of parts of `size` entries, the last one smaller when they do not divide `extent`. Raises ValueError."""
+    """Returns the sizes of parts of `size` entries, the last one smaller when they do not divide `extent`. Raises ValueError."""
     if size < 0 or (size == 0 and extent):
         raise ValueError(f"parts of {size} entries do not make up {extent}")
     if extent == 0 or size == 0:
@@ -59,7 +59,7 @@ class SplitFamilyOp(SchemaOp):
 
     @staticmethod
     def sizes(extent: int, count: int) -> list[int]:
-        """The sizes of the parts."""
+        """Returns the sizes of the parts."""
         raise NotImplementedError
 
     @classmethod
@@ -95,7 +95,7 @@ class ChunkOp(SplitFamilyOp):
 
     @staticmethod
     def sizes(extent: int, count: int) -> list[int]:
-        """`count` parts of the size that suffices; empty dimensions give `count` empty parts."""
+        """Returns `count` parts of the size that suffices; empty dimensions give `count` empty parts."""
         if count < 1:
             raise ValueError(f"chunks must be at least 1, got {count}")
         size = -(-extent // count)
@@ -111,7 +111,7 @@ class TensorSplitSectionsOp(SplitFamilyOp):
 
     @staticmethod
     def sizes(extent: int, count: int) -> list[int]:
-        """`count` parts whose sizes differ by at most one."""
+        """Returns `count` parts whose sizes differ by at most one."""
         if count < 1:
             raise ValueError(f"sections must be at least 1, got {count}")
         return [(extent + count - 1 - part) // count for part in range(count)]
@@ -178,12 +178,12 @@ class AxisSplitOp(SchemaOp):
 
     @classmethod
     def general(cls) -> Any:
-        """The row of `tensor_split` with the same kind of argument."""
+        """Returns the row of `tensor_split` with the same kind of argument."""
         return TensorSplitSectionsOp if cls.schema.overload == "int" else TensorSplitIndicesOp
 
     @classmethod
     def checked(cls, shape: Sequence[int], sections: int | tuple[int, ...]) -> int:
-        """The dimension to split. Raises ValueError when there is none or the sections cannot be equal."""
+        """Returns the dimension to split. Raises ValueError when there is none or the sections cannot be equal."""
         if len(shape) < cls.least:
             raise ValueError(f"needs at least {cls.least} dimension{'s' if cls.least > 1 else ''}")
         axis = min(cls.dimension, len(shape) - 1)

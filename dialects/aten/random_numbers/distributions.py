@@ -36,7 +36,7 @@ class DistributedOp(SchemaOp):
 
     @staticmethod
     def formula(drawn: Any, first: float, second: float) -> Any:
-        """The function, in numpy's functions, of drawn numbers and the parameters of the distribution."""
+        """Returns the function, in numpy's functions, of drawn numbers and the parameters of the distribution."""
         raise NotImplementedError
 
     @classmethod
@@ -65,7 +65,7 @@ class DistributedOp(SchemaOp):
 
     @classmethod
     def drawn_values(cls, shape: tuple[int, ...], element: Attribute, first: float, second: float) -> SSAValue:
-        """The same in operations."""
+        """Returns the same in operations."""
         drawn_in = element if dtype_of(element).category == 2 else f32
         drawn = to_element((aten.randn if cls.normal else aten.rand)(shape, drawn_in), f64)
         return to_element(cls.formula(Traced(drawn), first, second).value, element)

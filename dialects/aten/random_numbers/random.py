@@ -25,12 +25,12 @@ HALF = math.sqrt(0.5)
 
 
 def in_pairs(parts: Array) -> Array:
-    """Complex numbers of parts that lie beside each other along the last dimension."""
+    """Returns complex numbers of parts that lie beside each other along the last dimension."""
     return np.ascontiguousarray(parts).view(f"c{2 * parts.itemsize}")[..., 0]
 
 
 def halves(pairs: SSAValue) -> Parts:
-    """Complex numbers whose parts were drawn one after the other."""
+    """Returns complex numbers whose parts were drawn one after the other."""
     return Parts(*(aten.select.int(pairs, -1, part) for part in range(2)))
 
 

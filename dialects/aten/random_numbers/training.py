@@ -46,7 +46,7 @@ class ChannelDropoutOp(SchemaOp):
 
     @classmethod
     def _numbers(cls, shape: tuple[int, ...], p: float) -> tuple[tuple[int, ...], float, float, float]:
-        """The shape of what is drawn, and what a kept element is multiplied by, and what is added to a kept and a dropped one."""
+        """Returns the shape of what is drawn, and what a kept element is multiplied by, and what is added to a kept and a dropped one."""
         drawn = (*shape[:2], *(1,) * (len(shape) - 2)) if cls.by_channel else shape
         if not cls.keeps_moments:
             return drawn, 1 / (1 - p), 0.0, 0.0

@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 def position(function: Callable[..., Any], x: Array, dim: int | None, keepdim: bool) -> Array:
-    """`np.argmax` or `np.argmin` over one dimension, or of all elements in order."""
+    """Returns `np.argmax` or `np.argmin` over one dimension, or of all elements in order."""
     if dim is None:
         return np.asarray(function(widened(x))).astype(np.int64).reshape((1,) * x.ndim if keepdim else ())
     if x.ndim == 0:
@@ -27,7 +27,7 @@ def position(function: Callable[..., Any], x: Array, dim: int | None, keepdim: b
 
 
 def element_shape(x: Tensor, dim: int | None, keepdim: bool) -> tuple[int, ...]:
-    """The shape of an extreme over one dimension. Raises ValueError when there is no element."""
+    """Returns the shape of an extreme over one dimension. Raises ValueError when there is no element."""
     return shape_of(ExtremeOp.infer(x, dim, keepdim))
 
 

@@ -31,7 +31,7 @@ class HistogramOp(SchemaOp):
 
     @staticmethod
     def types(x: Tensor, bins: int, weight: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The types of the results. Raises ValueError, TypeError."""
+        """Returns the types of the results. Raises ValueError, TypeError."""
         if exceeds(1, bins):
             raise ValueError(f"at least one bin is needed, got {bins}")
         require_same_element(x, weight)
@@ -41,7 +41,7 @@ class HistogramOp(SchemaOp):
 
     @staticmethod
     def counted(x: Array, edges: Array, weight: Array | None, density: bool) -> Pair:
-        """The histogram of sorted edges, and the edges."""
+        """Returns the histogram of sorted edges, and the edges."""
         x = x.reshape(-1)
         inside = (x >= edges[0]) & (x <= edges[-1])
         places = np.minimum(np.searchsorted(edges, x[inside], side="right") - 1, len(edges) - 2)
@@ -52,7 +52,7 @@ class HistogramOp(SchemaOp):
 
     @staticmethod
     def built(x: SSAValue, edges: SSAValue, weight: SSAValue | None, density: bool) -> SSAPair:
-        """The same in operations."""
+        """Returns the same in operations."""
         element, bins, count = element_of(x), shape_of(edges)[0] - 1, math.prod(shape_of(x))
         x = view(x, (count,))
         first, last = aten.amin(edges), aten.amax(edges)
@@ -102,7 +102,7 @@ class HistogramBinCtOp(HistogramOp):
 
     @staticmethod
     def bounds(range_: tuple[float, ...] | None, shape: tuple[int, ...]) -> tuple[float, float] | None:
-        """The range where it is known: of no elements from 0 to 1, and one number is widened by 0.5 on both sides."""
+        """Returns the range where it is known: of no elements from 0 to 1, and one number is widened by 0.5 on both sides."""
         low, high = range_ if range_ is not None else (0.0, 1.0)
         if range_ is None and not is_empty(shape):
             return None

@@ -48,7 +48,7 @@ class RunningExtremeOp(SchemaOp):
 
     @staticmethod
     def running(x: Array, dim: int, beats: Any) -> Pair:
-        """The extremes and their places; `beats(element, extreme)` also where they are equal."""
+        """Returns the extremes and their places; `beats(element, extreme)` also where they are equal."""
         if not x.ndim or not x.size:
             return x, np.zeros(x.shape, np.int64)
         lines = np.moveaxis(x, dim, -1)
@@ -63,7 +63,7 @@ class RunningExtremeOp(SchemaOp):
 
     @staticmethod
     def compared(x: SSAValue, dim: int, highest: bool) -> SSAPair:
-        """The same in operations."""
+        """Returns the same in operations."""
         shape, element = shape_of(x), element_of(x)
         if not shape or is_empty(shape):
             return x, aten.full(shape, 0, i64)
@@ -191,7 +191,7 @@ class MedianDimOp(OfLineOp):
 
 
 def _chosen(x: Array, values: Array, places: Array, at: Array, dim: int, keepdim: bool) -> Pair:
-    """The elements at places of sorted lines."""
+    """Returns the elements and the original places at `at` of lines sorted along `dim`, which goes unless `keepdim`."""
     found = np.take_along_axis(values, at, dim), np.take_along_axis(places, at, dim)
     shape = found[0].shape if keepdim else np.squeeze(found[0], dim).shape
     return found[0].reshape(shape if x.ndim else ()), found[1].reshape(shape if x.ndim else ())

@@ -24,13 +24,13 @@ Dims: TypeAlias = "Sequence[int] | int | None"
 
 
 def reduced(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool, element: Any) -> Array:
-    """A numpy reduction of x in the type `element`, computed widened."""
+    """Returns a numpy reduction of x in the type `element`, computed widened."""
     x = cast_to(x, element)
     return np.asarray(function(widened(x), axis=reduced_dims(dims, x.ndim), keepdims=keepdim)).astype(x.dtype)
 
 
 def average(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """The mean over axes; NaN, without a Python warning, when there is no element."""
+    """Returns the mean over axes; NaN, without a Python warning, when there is no element."""
     return np.sum(x, axis=axis, keepdims=keepdims) / np.asarray(math.prod(x.shape[a] for a in axis), x.dtype)
 
 
@@ -119,7 +119,7 @@ class MeanDimOp(FloatReductionOp, PartwiseOp):
 
 
 def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
-    """The sum of squared distances from the mean, over the number of elements less `correction`, in float64; NaN of no elements."""
+    """Returns the sum of squared distances from the mean, over the number of elements less `correction`, in float64; NaN of no elements."""
     axes = reduced_dims(dims, x.ndim)
     wide = x.astype(np.float64)
     squares = np.square(wide - average(wide, axes, True))
@@ -128,7 +128,7 @@ def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
 
 
 def correction_of(correction: float | None, unbiased: bool | None) -> float | None:
-    """The number of elements minus the divisor of the variance; None stands for 1."""
+    """Returns the number of elements minus the divisor of the variance; None stands for 1."""
     return correction if unbiased is None else int(unbiased)
 
 
@@ -237,7 +237,7 @@ class MinOp(ExtremeOp):
 
 
 def truth_element(element: Attribute) -> ElementType:
-    """The type of a truth value over elements of a type: bool, but ui8 for ui8."""
+    """Returns the type of a truth value over elements of a type: bool, but ui8 for ui8."""
     return ui8 if element == ui8 else i1
 
 
@@ -251,7 +251,7 @@ class TruthOp(TruthOperandsOp):
 
 
 def truth(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool) -> Array:
-    """`np.any` or `np.all` of "not zero"."""
+    """Returns `np.any` or `np.all` of "not zero"."""
     axes = () if dims == () else reduced_dims(dims, x.ndim)
     return cast_to(function(x != 0, axis=axes, keepdims=keepdim), truth_element(element_of_array(x)))
 

@@ -23,7 +23,7 @@ INT32_MAX = 2**31 - 1
 
 
 def strides(count: int) -> Iterator[int]:
-    """The powers of two below the longest that a line may be."""
+    """Returns the powers of two below the longest that a line may be."""
     longest = largest(count)
     return (1 << power for power in range((longest - 1 if longest is not None else INT32_MAX).bit_length()))
 

@@ -22,7 +22,7 @@ Pair = tuple[Array, Array]
 
 
 def order_along(x: Array, dim: int, descending: bool) -> Array:
-    """The places of the elements in order along `dim`; equal ones keep theirs."""
+    """Returns the places of the elements in order along `dim`; equal ones keep theirs."""
     if not descending:
         return np.argsort(x, axis=dim, kind="stable")
     # The order of the reversed tensor, reversed, keeps equal elements in place.
@@ -31,7 +31,7 @@ def order_along(x: Array, dim: int, descending: bool) -> Array:
 
 
 def sorted_along(x: Array, /, dim: int, descending: bool) -> Pair:
-    """The elements in order along `dim`, and their places."""
+    """Returns the elements in order along `dim`, and their places."""
     if not x.ndim:
         return x, np.zeros((), np.int64)
     places = order_along(widened(x), dim, descending).astype(np.int64)
@@ -39,13 +39,13 @@ def sorted_along(x: Array, /, dim: int, descending: bool) -> Pair:
 
 
 def sorted_types(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
-    """The types of the elements in order and of their places. Raises IndexError."""
+    """Returns the types of the elements in order and of their places. Raises IndexError."""
     normalize_dim(dim, len(shape_of(x)))
     return tensor(element_of(x), shape_of(x)), tensor(i64, shape_of(x))
 
 
 def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> SSAValue:
-    """The places of elements in order, those of equal elements put in order too: kernels of `topk` give them in any."""
+    """Returns the places of elements in order, those of equal elements put in order too: kernels of `topk` give them in any."""
     before, after = aten.slice.Tensor(values, dim, 0, -1), aten.slice.Tensor(values, dim, 1, count)
     differs = aten.ne.Tensor(before, after)
     if dtype_of(element_of(values)).category == 2:
@@ -59,12 +59,12 @@ def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> 
 
 
 def shifted(values: SSAValue, steps: int, fill: float = 0) -> SSAValue:
-    """What stands `steps` places before each element of a line, and a number where nothing does."""
+    """Returns what stands `steps` places before each element of a line, and a number where nothing does."""
     return aten.slice.Tensor(aten.constant_pad_nd(values, (steps, 0), fill), -1, 0, shape_of(values)[-1])
 
 
 def run_starts(values: SSAValue) -> SSAValue:
-    """Which elements of each line are others than the one before; the first always is."""
+    """Returns which elements of each line are others than the one before; the first always is."""
     places = aten.arange.start_step(0, shape_of(values)[-1])
     return aten.logical_or(aten.ne.Tensor(values, shifted(values, 1)), aten.eq.Scalar(places, 0))
 

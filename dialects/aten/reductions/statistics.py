@@ -49,7 +49,7 @@ class NansumOp(AccumulationOp):
 
 
 def without_nan(x: SSAValue) -> SSAValue:
-    """0 in place of NaN."""
+    """Returns 0 in place of NaN."""
     return aten.masked_fill.Scalar(x, aten.isnan(x), 0) if dtype_of(element_of(x)).category == 2 else x
 
 

@@ -32,7 +32,7 @@ class UniqueOp(SchemaOp):
 
     @staticmethod
     def types(x: Tensor, dim: int | None, inverse: bool, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """The types of the results. Raises ValueError."""
+        """Returns the types of the results. Raises ValueError."""
         shape = shape_of(x)
         if dim is not None and not shape:
             raise IndexError(f"a tensor without dimensions has no dimension {dim}")
@@ -47,7 +47,7 @@ class UniqueOp(SchemaOp):
 
     @staticmethod
     def ofrun_starts(order: Array, starts: Array, inverse: bool, counts: bool) -> Arrays:
-        """The places of the first of equals, and the other results, from an order, and from where others than before begin in it."""
+        """Returns the places of the first of equals, and the other results, from an order and from where new values begin in it."""
         group = np.zeros(len(order), np.int64)
         group[order] = np.cumsum(starts) - 1
         begins = np.flatnonzero(starts)
@@ -56,7 +56,7 @@ class UniqueOp(SchemaOp):
 
 
 def _slices(x: Array, dim: int | None) -> Array:
-    """The slices along a dimension, or the elements, as rows."""
+    """Returns the slices along a dimension, or the elements, as rows."""
     return x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0).reshape(x.shape[dim], x.size // max(x.shape[dim], 1))
 
 

@@ -39,12 +39,12 @@ from flambeau.support.lazy import Array, np
 
 
 def is_absolute(shape: Sequence[int], axes: Sequence[int], order: float) -> bool:
-    """Whether a norm is that of single entries, which is their absolute value."""
+    """Returns whether a norm is that of single entries, which is their absolute value."""
     return order != 0 and all(provably_equal(shape[axis], 1) for axis in axes)
 
 
 def norm_type(x: Tensor, order: float | None, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Tensor:
-    """The type of a norm over `dims`."""
+    """Returns the type of a norm over `dims`."""
     if order is not None and (order < 0 or order == math.inf):
         ExtremeOp.infer(x, dims)
     found = tensor(chosen_element(dtype, element_of(x)), reduced_shape(shape_of(x), dims, keepdim))
@@ -55,7 +55,7 @@ def norm_type(x: Tensor, order: float | None, dims: Dims, keepdim: bool, dtype: 
 
 
 def vector_norm(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> Array:
-    """The norm of an order: (sum |x|**order) ** (1 / order); the number of non-zeros for 0, the extreme of |x| for infinities."""
+    """Returns the norm of an order: (sum |x|**order) ** (1 / order); the number of non-zeros for 0, the extreme of |x| for infinities."""
     x = cast_to(x, chosen_element(dtype, element_of_array(x)))
     size = np.abs(widened(x))
     axes = reduced_dims(dims, x.ndim)
@@ -113,7 +113,7 @@ class LinalgVectorNormOp(SchemaOp):
 
 
 def matrix_norm_axes(order: Any, dims: Dims, rank: int) -> tuple[int, int] | None:
-    """The axis to add along and the axis to choose an extreme along, for a norm of matrices; None when it is a norm of vectors.
+    """Returns the axis to add along and the axis to choose an extreme along, for a norm of matrices; None when it is a norm of vectors.
 
     Raises:
         ValueError: the norm needs singular values, or the order is unknown.

@@ -19,18 +19,18 @@ _FIRST, _SECOND = math.pi / 4, 3 * math.pi / 4
 
 
 def _scaled_i0(size: Any) -> Any:
-    """exp(-x) I0(x) for x >= 0."""
+    """Returns exp(-size) I0(size) for size >= 0."""
     return np.where(size <= 8.0, chebyshev(size * 0.5 - 2.0, known.I0_NEAR), chebyshev(32.0 / size - 2.0, known.I0_FAR) / np.sqrt(size))
 
 
 def _scaled_i1(size: Any) -> Any:
-    """exp(-x) I1(x) for x >= 0."""
+    """Returns exp(-size) I1(size) for size >= 0."""
     far = chebyshev(32.0 / size - 2.0, known.I1_FAR) / np.sqrt(size)
     return np.where(size <= 8.0, chebyshev(size * 0.5 - 2.0, known.I1_NEAR) * size, far)
 
 
 def _grown(size: Any, scaled: Any) -> Any:
-    """A scaled function without its scale; NaN at infinity."""
+    """Returns a scaled function without its scale; NaN at infinity."""
     return np.exp(size) * scaled + np.where(np.isinf(size), math.nan, 0.0)
 
 
@@ -44,21 +44,21 @@ def _i1(x: Any) -> Any:
 
 
 def _scaled_k0(x: Any) -> Any:
-    """exp(x) K0(x)."""
+    """Returns exp(x) K0(x)."""
     near = chebyshev(x * x - 2.0, known.K0_NEAR) - np.log(x * 0.5) * _i0(x)
     far = chebyshev(8.0 / x - 2.0, known.K0_FAR) / np.sqrt(x)
     return np.where(x == 0.0, math.inf, np.where(x <= 2.0, near * np.exp(x), far))
 
 
 def _scaled_k1(x: Any) -> Any:
-    """exp(x) K1(x)."""
+    """Returns exp(x) K1(x)."""
     near = np.log(x * 0.5) * _i1(x) + chebyshev(x * x - 2.0, known.K1_NEAR) / x
     far = chebyshev(8.0 / x - 2.0, known.K1_FAR) / np.sqrt(x)
     return np.where(x == 0.0, math.inf, np.where(x <= 2.0, near * np.exp(x), far))
 
 
 def _wave(x: Any, phase: float, tables: Sequence[Sequence[float]], shift: float) -> Any:
-    """A function for x > 5, as a wave that fades; `shift` is 0 for J and a quarter of a turn for Y."""
+    """Returns a function for x > 5, as a wave that fades; `shift` is 0 for J and a quarter of a turn for Y."""
     inverse = 5.0 / x
     square = inverse * inverse
     pp, pq, qp, qq = (polynomial(square, table) for table in tables)
@@ -100,7 +100,7 @@ def _y1(x: Any) -> Any:
 
 
 def _power_series(first: int, count: int = 11) -> list[float]:
-    """The coefficients 1 / ((first · (first + 1)) ((first + 3) · (first + 4)) …), the last one first."""
+    """Returns the coefficients 1 / ((first · (first + 1)) ((first + 3) · (first + 4)) …), the last one first."""
     found = [1.0]
     for place in range(first, first + 3 * count, 3):
         found.append(found[-1] / (place * (place + 1)))

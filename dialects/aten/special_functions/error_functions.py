@@ -12,20 +12,20 @@ from flambeau.dialects.schema.namespace import aten
 
 
 def _near(x: Any) -> Any:
-    """The error function for |x| <= 1."""
+    """Returns the error function for |x| <= 1."""
     square = x * x
     return x * (polynomial(square, known.ERF_NEAR_P) / polynomial(square, known.ERF_NEAR_Q))
 
 
 def _scaled_complement(x: Any) -> Any:
-    """exp(x * x) erfc(x) for x >= 1."""
+    """Returns exp(x * x) erfc(x) for x >= 1."""
     limited = np.where(x > 50.0, 50.0, x)
     middle = polynomial(limited, known.ERFC_MID_P) / polynomial(limited, known.ERFC_MID_Q)
     return np.where(limited < 8.0, middle, polynomial(limited, known.ERFC_FAR_P) / polynomial(limited, known.ERFC_FAR_Q))
 
 
 def complement(x: Any) -> Any:
-    """1 - erf(x)."""
+    """Returns 1 - erf(x)."""
     size = abs(x)
     limited = np.where(size > 50.0, 50.0, size)
     far = np.exp(-(limited * limited)) * _scaled_complement(limited)
@@ -33,7 +33,7 @@ def complement(x: Any) -> Any:
 
 
 def scaled_complement(x: Any) -> Any:
-    """exp(x * x) erfc(x)."""
+    """Returns exp(x * x) erfc(x)."""
     size = abs(x)
     squared = np.exp(x * x)
     distance = size * size

@@ -38,7 +38,7 @@ _ZETA = (
 
 
 def log_gamma(x: Any) -> Any:
-    """The logarithm of |Γ(x)|."""
+    """Returns the logarithm of |Γ(x)|."""
     positive = np.where(x < 0.5, 1.0 - x, x)
     is_small = positive < 7.0
     large = np.where(is_small, positive + 7.0, positive)
@@ -54,7 +54,7 @@ def log_gamma(x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of log Γ(x)."""
+    """Returns the derivative of log Γ(x)."""
     is_negative = x < 0.0
     positive = np.where(is_negative, 1.0 - x, x)
     is_small = positive < 7.0
@@ -71,7 +71,7 @@ def digamma(x: Any) -> Any:
 
 
 def _zeta_of_positive(x: Any, q: Any) -> Any:
-    """Σ (q + i)^-x for x > 1 and q > 0: ten terms, and Euler's and Maclaurin's sum of the others."""
+    """Returns Σ (q + i)^-x for x > 1 and q > 0: ten terms, and Euler's and Maclaurin's sum of the others."""
     total = np.power(q, -x)
     for step in range(1, 9):
         total = total + np.power(q + float(step), -x)
@@ -147,7 +147,7 @@ class PolygammaOp(SchemaOp):
 
     @staticmethod
     def formula(n: int, x: Any, angle: Any = None) -> Any:
-        """The derivative, in numpy's functions; `angle` is π x as the element type holds it, for n = 1."""
+        """Returns the derivative, in numpy's functions; `angle` is π x as the element type holds it, for n = 1."""
         if n == 0:
             return digamma(x)
         if n == 1:

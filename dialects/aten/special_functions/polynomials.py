@@ -37,13 +37,13 @@ POLYNOMIALS = {
 
 
 def _first(family: str, x: Any) -> Any:
-    """The polynomial of degree 1."""
+    """Returns the polynomial of degree 1."""
     kind = family[-1]
     return {"t": x, "u": x + x, "v": x + x - 1, "w": x + x + 1, "h": x + x, "e": x, "l": 1 - x, "p": x}[kind]
 
 
 def _next(family: str, k: int, x: Any, current: Any, last: Any) -> Any:
-    """The polynomial of degree k + 1, from those of degree k and k - 1."""
+    """Returns the polynomial of degree k + 1, from those of degree k and k - 1."""
     if "chebyshev" in family:
         return (x + x) * current - last
     if family.endswith("h"):
@@ -74,7 +74,7 @@ def _edge(family: str, x: Any, degree: Any) -> Any:
 
 
 def polynomial_of_degree(family: str, x: Any, n: Any) -> Array:
-    """The polynomials of a family at `x`; `n` is truncated, and negative degrees give 0."""
+    """Returns the polynomials of a family at `x`; `n` is truncated, and negative degrees give 0."""
     kind = x.dtype
     with np.errstate(all="ignore"):
         x, n = (np.array(part) for part in np.broadcast_arrays(x, n))

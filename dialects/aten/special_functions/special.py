@@ -126,7 +126,7 @@ class LdexpTensorOp(FloatBinaryOp):
 
     @staticmethod
     def factor_element(a: ElementType, b: ElementType) -> ElementType:
-        """The type of the power of two: that of a float, also for integers in the other operand. Raises TypeError for bools there."""
+        """Returns the type of the power of two: a float's own, also beside integers. Raises TypeError beside bools."""
         if dtype_of(b).category == 0 and dtype_of(a).category == 2:
             raise TypeError("ldexp of floats takes numbers as exponents, got bool")
         return a if dtype_of(b).category < 2 and dtype_of(a).category == 2 else float_element(b)

@@ -60,7 +60,7 @@ class Builder(Protocol):
 
 
 def needs_retracing(module: fx.GraphModule) -> bool:
-    """Whether the graph has what only PyTorch's retracing resolves.
+    """Returns whether the graph has what only PyTorch's retracing resolves.
 
     That is an enabled autocast, `vmap`, a write inside of a subgraph, or a weight that is read as the plain tensors that it wraps.
     """
@@ -108,15 +108,15 @@ class _Importer:
         return op.results[0]
 
     def number(self, value: int) -> SSAValue:
-        """A number or an extent as an `index`."""
+        """Returns a number or an extent as an `index`."""
         return self.emit(ValueOp(value, IndexType()) if not is_known(value) else arith.ConstantOp(IntegerAttr(value, IndexType())))
 
     def sizes(self, shape: Sequence[int]) -> list[SSAValue | int]:
-        """Sizes of a slice: extents as values."""
+        """Returns sizes of a slice: extents as values."""
         return [size if is_known(size) else self.number(size) for size in shape]
 
     def values(self, given: Sequence[Any], types: Sequence[Attribute]) -> list[SSAValue]:
-        """Tensors and integers as values of these types, row-major where they have another dim order. Raises UnsupportedError."""
+        """Returns tensors and integers as values of these types, row-major where they have another dim order. Raises UnsupportedError."""
         if len(given) != len(types):
             raise UnsupportedError(f"a subgraph gives {len(given)} values where {len(types)} are expected")
         return [self._value(item, kind) for item, kind in zip(given, types, strict=True)]
@@ -135,7 +135,7 @@ class _Importer:
         return self.emit(clone(value, result_types=[kind]))
 
     def condition(self, predicate: Any) -> SSAValue:
-        """The only element of a tensor of bools, or a truth value."""
+        """Returns the only element of a tensor of bools, or a truth value."""
         arithmetic = Arithmetic(self.insert)
         if isinstance(predicate, DataNumber | bool):
             return arithmetic.value(predicate, i1)
@@ -153,13 +153,13 @@ class _Importer:
         return import_value(value, known, self.builder.symbols, self.insert)
 
     def given(self) -> list[Any]:
-        """The results of the operator that was added last, as its users take them."""
+        """Returns the results of the operator that was added last, as its users take them."""
         last = self.builder.block.last_op
         assert last is not None
         return list(map(self._held, last.results, self.results))
 
     def branch(self, module: fx.GraphModule, operands: Sequence[Any]) -> tuple[Block, list[Any]]:
-        """The block of a branch, and what it gives."""
+        """Returns the block of a branch, and what it gives."""
         block = Block()
         with self.builder.emitting_to(block):
             return block, self.builder.inline(module, operands)
@@ -174,7 +174,7 @@ class _Importer:
         self.insert(scf.YieldOp(*self.values(values, self.types)))
 
     def cond(self, predicate: Any, on_true: fx.GraphModule, on_false: fx.GraphModule, operands: Sequence[Any]) -> Operation:
-        """`torch.cond`."""
+        """Returns `torch.cond`."""
         condition = self.condition(predicate)
         branches = [self.branch(module, operands) for module in (on_true, on_false)]
         given = zip(*(values for _, values in branches), strict=True)
@@ -183,7 +183,7 @@ class _Importer:
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
     def _common(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """The type of a value that is one of several: a size of all of them is its size."""
+        """Returns the type of a value that is one of several: a size of all of them is its size."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
@@ -193,7 +193,7 @@ class _Importer:
         return self.builder.symbols.renewed(cast(Tensor, kind))
 
     def while_loop(self, test: fx.GraphModule, body: fx.GraphModule, carried: Sequence[Any], extra: Sequence[Any]) -> Operation:
-        """`while_loop`."""
+        """Returns `while_loop`."""
         start = self.values(carried, self.types)
         before, after = Block(arg_types=self.types), Block(arg_types=self.types)
         with self.builder.emitting_to(before):
@@ -204,7 +204,7 @@ class _Importer:
         return scf.WhileOp(start, self.types, [before], [after])
 
     def scan(self, body: fx.GraphModule, start: Sequence[Any], sequences: Sequence[Any], extra: Sequence[Any]) -> Operation:
-        """`scan` over the outermost dimension of the sequences; with nothing carried, `map`."""
+        """Returns `scan` over the outermost dimension of the sequences; with nothing carried, `map`."""
         rows = [item for item in sequences if _is_value(item)]
         if len(rows) != len(sequences):
             raise UnsupportedError("one of its sequences is not a tensor")

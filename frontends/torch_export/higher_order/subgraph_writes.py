@@ -28,14 +28,14 @@ _OPERANDS: dict[Any, Callable[[Sequence[Any]], Sequence[Any]]] = {
 
 
 def have_subgraph_writes(module: fx.GraphModule) -> bool:
-    """Whether an operator inside of a subgraph writes to an argument."""
+    """Returns whether an operator inside of a subgraph writes to an argument."""
     subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
     targets = [cast(object, node.target) for subgraph in subgraphs for node in subgraph.graph.nodes]
     return any(isinstance(target, OpOverload) and mutated_arguments(cast(Overload, target)) for target in targets)
 
 
 def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
-    """The program in which calls write to operands of their subgraphs afterwards, where that is the same, and share no operands."""
+    """Returns the program in which calls write to operands of their subgraphs afterwards, where that is the same, and share no operands."""
     if not any(isinstance(node.target, HigherOrderOperator) for node in program.graph.nodes):
         return program
     return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)
@@ -109,7 +109,7 @@ def _aliases(program: FlatProgram) -> Aliases:
 
 
 def _written(module: fx.GraphModule) -> set[int]:
-    """The numbers of the placeholders in whose memory a graph writes."""
+    """Returns the numbers of the placeholders in whose memory a graph writes."""
     program = flatten(module)
     targets = [argument(step, index) for step in program.steps if step.overload is not None for index in mutated_arguments(step.overload)]
     if not targets:
@@ -120,7 +120,7 @@ def _written(module: fx.GraphModule) -> set[int]:
 
 
 def _can_follow(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int], program: FlatProgram) -> bool:
-    """Whether writes to operands can follow a call: its subgraphs see the written memory as one operand only."""
+    """Returns whether writes to operands can follow a call: its subgraphs see the written memory as one operand only."""
     aliases = _aliases(program)
     if node.target not in _OPERANDS:
         operands: Sequence[Any] = [item for item in node.all_input_nodes if item.op != "get_attr"]
@@ -136,7 +136,7 @@ def _carried(loop: fx.Node) -> int:
 
 
 def _is_shared(aliases: Aliases, operands: Sequence[Any], index: int) -> bool:
-    """Whether another operand may lie in the memory of this one, or where this one lies is not known."""
+    """Returns whether another operand may lie in the memory of this one, or where this one lies is not known."""
     own = operands[index]
     if not isinstance(own, fx.Node) or own not in aliases.variables:
         return True

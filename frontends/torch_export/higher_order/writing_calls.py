@@ -30,12 +30,12 @@ from flambeau.frontends.torch_export.values import dense_order, tensor_type_of
 
 
 def is_writing_call(step: Step) -> bool:
-    """Whether a step calls an operator that writes to its arguments, as one that gives their new values."""
+    """Returns whether a step calls an operator that writes to its arguments, as one that gives their new values."""
     return step.node.target in (auto_functionalized, auto_functionalized_v2)
 
 
 def _writing_row(overload: Any) -> type[SchemaOp]:
-    """The row of an operator that writes to its arguments. Raises UnsupportedError."""
+    """Returns the row of an operator that writes to its arguments. Raises UnsupportedError."""
     if not isinstance(overload, OpOverload):
         raise UnsupportedError("it is a higher-order operator that writes to what it captures; return the new values instead")
     found = cast(Overload, overload)
@@ -98,7 +98,7 @@ class WritingCall:
         return list(op.results)
 
     def _returned(self, cls: type[SchemaOp], results: Sequence[SSAValue]) -> list[Any]:
-        """What the operator itself gives: None where that is nothing, the new value where it gives back what it writes."""
+        """Returns what the operator itself gives: None where that is nothing, the new value where it gives back what it writes."""
         if schema_of(cast(Overload, self.step.args[0])).returns and len(cls.schema.returns) == len(cls.schema.written):
             return list(results)
         return list(results[: len(cls.schema.returns) - len(cls.schema.written)]) or [None]
@@ -126,7 +126,7 @@ class WritingCall:
                 return base
 
     def _put(self, view: Any, base: SSAValue, value: SSAValue) -> SSAValue:
-        """A tensor with the new value of a view."""
+        """Returns a tensor with the new value of a view."""
         match view:
             case SliceViewInfo():
                 return self._emit("aten.slice_scatter", base, value, view.dim, view.start, view.end, 1)
@@ -150,7 +150,7 @@ class WritingCall:
         return base if list(order) == sorted(order) else self._emit("aten.permute", base, order)
 
     def _order(self, view: AsStridedViewInfo) -> tuple[int, ...]:
-        """The dimensions of a view's tensor from the outermost to the innermost in memory."""
+        """Returns the dimensions of a view's tensor from the outermost to the innermost in memory."""
         base = self._base(view)
         order = dense_order(base) if base.storage_offset() == 0 else None
         if order is None:
@@ -173,7 +173,7 @@ def _numbers(view: AsStridedViewInfo) -> tuple[tuple[int, ...], tuple[int, ...],
 
 
 def _are_apart(base: torch.Tensor, a: Any, b: Any) -> bool:
-    """Whether two views of a tensor have no element in common, as far as numbers that are known tell."""
+    """Returns whether two views of a tensor have no element in common, as far as numbers that are known tell."""
     try:
         if isinstance(a, SliceViewInfo) and isinstance(b, SliceViewInfo) and a.dim == b.dim and a.start >= 0 and b.start >= 0:
             return bool(a.end <= b.start or b.end <= a.start)

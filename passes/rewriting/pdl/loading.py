@@ -19,7 +19,7 @@ from flambeau.passes.rewriting.pdl.state import PdlError, State, Test
 
 
 def load_patterns(path: str | Path, context: Context) -> list[Pattern]:
-    """The patterns of a file.
+    """Returns the patterns of a file.
 
     Raises:
         IRError: when the file does not parse or verify.
@@ -38,7 +38,7 @@ def load_patterns(path: str | Path, context: Context) -> list[Pattern]:
 
 
 def patterns_in(module: Operation, context: Context) -> list[Pattern]:
-    """The patterns of a module, named by their symbols. Raises PdlError at the operation that cannot be applied."""
+    """Returns the patterns of a module, named by their symbols. Raises PdlError at the operation that cannot be applied."""
     return [compile_pattern(op, context, number) for number, op in enumerate(_pattern_ops(module))]
 
 
@@ -49,7 +49,7 @@ def _pattern_ops(module: Operation) -> Iterator[pdl.PatternOp]:
 
 
 def compile_pattern(pattern: pdl.PatternOp, context: Context, number: int = 0) -> Pattern:
-    """One pattern. Raises PdlError."""
+    """Returns one pattern. Raises PdlError."""
     rewrite = pattern.body.block.last_op
     if not isinstance(rewrite, pdl.RewriteOp):
         raise PdlError(pattern, "a pattern ends with pdl.rewrite")
@@ -77,7 +77,7 @@ def compile_pattern(pattern: pdl.PatternOp, context: Context, number: int = 0) -
 
 
 def _find_root(pattern: pdl.PatternOp) -> SSAValue:
-    """The operation that no other operation of the pattern reads."""
+    """Returns the operation that no other operation of the pattern reads."""
     operations = [op for op in pattern.body.block.ops if isinstance(op, pdl.OperationOp)]
     roots = [op for op in operations if not any(isinstance(use.operation, pdl.ResultOp | pdl.ResultsOp) for use in op.op.uses)]
     if len(roots) != 1:

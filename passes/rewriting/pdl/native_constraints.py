@@ -26,23 +26,23 @@ def pdl_constraint(name: str) -> Callable[[Constraint], Constraint]:
 
 
 def find_constraint(name: str) -> Constraint | None:
-    """The constraint of this name."""
+    """Returns the constraint of this name."""
     return _CONSTRAINTS.get(name)
 
 
 def constraint_names() -> tuple[str, ...]:
-    """The names of all constraints."""
+    """Returns the names of all constraints."""
     return tuple(sorted(_CONSTRAINTS))
 
 
 @pdl_constraint("has_one_use")
 def has_one_use(item: Matched) -> bool:
-    """Whether a value, or the results of an operation together, are read at one place only."""
+    """Returns whether a value, or the results of an operation together, are read at one place only."""
     values = item.results if isinstance(item, Operation) else [value for value in [item] if isinstance(value, SSAValue)]
     return sum(1 for value in values for _ in value.uses) == 1
 
 
 @pdl_constraint("same")
 def same(first: Matched, second: Matched) -> bool:
-    """Whether two things are the same value or operation, or equal attributes or types."""
+    """Returns whether two things are the same value or operation, or equal attributes or types."""
     return first is second or (not isinstance(first, Operation | SSAValue) and first == second)

@@ -22,7 +22,7 @@ _SEGMENTS = "operandSegmentSizes"
 
 
 def compile_rewrite(rewrite: pdl.RewriteOp, context: Context) -> list[Step]:
-    """The steps of a `pdl.rewrite`, in order. Raises PdlError for what has no meaning here."""
+    """Returns the steps of a `pdl.rewrite`, in order. Raises PdlError for what has no meaning here."""
     if rewrite.name_ is not None or rewrite.body.first_block is None:
         raise PdlError(rewrite, "a rewrite is written out in its region: rewrites in native code are not known here")
     return [_step(op, context) for op in rewrite.body.block.ops]

@@ -27,14 +27,14 @@ class PdlError(OperationError):
 
 
 def owner(value: SSAValue) -> Operation:
-    """The `pdl` operation that defines a value. Raises ValueError for a block argument."""
+    """Returns the `pdl` operation that defines a value. Raises ValueError for a block argument."""
     if not isinstance(value.owner, Operation):
         raise ValueError("values of a pattern are defined by operations")
     return value.owner
 
 
 def operation_kind(op: pdl.OperationOp, context: Context) -> type[Operation] | None:
-    """The class that a `pdl.operation` names; None when it names none. Raises PdlError where there is no such operation or attribute."""
+    """Returns the class that a `pdl.operation` names, or None. Raises PdlError where there is no such operation or attribute."""
     if op.opName is None:
         return None
     kind = context.get_optional_op(op.opName.data)

@@ -69,7 +69,7 @@ def _handles(op: SchemaOp) -> tuple[int, ...]:
 
 
 def operators_in(op: Operation) -> Counter[str]:
-    """The number of operations of each operator inside of an operation."""
+    """Returns the number of operations of each operator inside of an operation."""
     return Counter(item.name for item in op.walk() if isinstance(item, SchemaOp))
 
 

@@ -152,7 +152,7 @@ class ExecutorchProgramManager(ExplainsMembers):
         return self._maps.instruction_id_to_num_outs_map
 
     def get_etrecord(self) -> ETRecord:
-        """The record of how the program was compiled. Raises ValueError where `to_edge` was not told to keep one."""
+        """Returns the record of how the program was compiled. Raises ValueError where `to_edge` was not told to keep one."""
         if self.edge is None or self.edge.recorded is None:
             raise ValueError("there is no ETRecord: say to_edge(..., generate_etrecord=True)")
         return ETRecord(self.edge.recorded, self._maps)
@@ -214,7 +214,7 @@ class EdgeProgramManager(ExplainsMembers):
 
     @explains_arguments
     def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:
-        """A manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
+        """Returns a manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
@@ -227,7 +227,7 @@ class EdgeProgramManager(ExplainsMembers):
         no_delegate: str | Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
-        """A manager of the program in which what a backend takes is delegated to it.
+        """Returns a manager of the program in which what a backend takes is delegated to it.
 
         Args:
             partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
@@ -241,11 +241,11 @@ class EdgeProgramManager(ExplainsMembers):
         return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
 
     def survey(self, backend: str) -> Survey:
-        """What `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
+        """Returns what `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
         return survey(self.module, backend)
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
-        """The finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
+        """Returns the finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
         options = self.options if config is None else _planned(config, self.options)
@@ -302,7 +302,7 @@ def _to_edge(
     backends: tuple[str, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
-    """A program at the edge level, in which the operators that backends want whole are so."""
+    """Returns a program at the edge level, in which the operators that backends want whole are so."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -340,7 +340,7 @@ def to_edge_transform_and_lower(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """`to_edge`, then `transform`, then `to_backend`.
+    """Returns `to_edge`, then `transform`, then `to_backend`.
 
     Args:
         programs: as for `to_edge`.
@@ -374,7 +374,7 @@ def _delegated(
 
 
 def _partitioner(given: object) -> Partitioner:
-    """The backend that a user names. Raises TypeError, BackendError for what names none."""
+    """Returns the backend that a user names. Raises TypeError, BackendError for what names none."""
     found = Partitioner(given) if isinstance(given, str) else given
     if not isinstance(found, Partitioner):
         listed = f"there are {', '.join(backend_names())}"
@@ -387,7 +387,7 @@ def _partitioner(given: object) -> Partitioner:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """What stays, as a user names it: a text or several. Raises TypeError."""
+    """Returns what stays, as a user names it: a text or several. Raises TypeError."""
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")
@@ -415,7 +415,7 @@ def generate_etrecord(
 
 @explains_arguments
 def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
-    """How many operators of a program were handed to backends, and how many were not; printable."""
+    """Returns how many operators of a program were handed to backends, and how many were not; printable."""
     if not isinstance(cast(object, program), EdgeProgramManager):
         raise TypeError(f"get_delegation_info takes what to_backend gives, a flambeau.EdgeProgramManager, not {_full_name(program)}")
     return count_delegated(program.module, program.context, program.delegated)
@@ -440,7 +440,7 @@ def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
 
 
 def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> PipelineOptions:
-    """The options with the planner of a configuration. Raises TypeError, ValueError for what is none."""
+    """Returns the options with the planner of a configuration. Raises TypeError, ValueError for what is none."""
     given = config.memory_planning_pass
     planning = given if isinstance(given, MemoryPlanningPass) else MemoryPlanningPass(given)
     planner = planning.memory_planning_algo
@@ -456,7 +456,7 @@ def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> Pipel
 
 
 def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | None:
-    """What collects external constants. Raises TypeError for what neither says whether there are any nor names their files."""
+    """Returns what collects external constants. Raises TypeError for what neither says whether there are any nor names their files."""
     given: object = False if config is None else config.external_constants
     if isinstance(given, bool):
         return ExternalConstants(all_external) if given else None
@@ -466,7 +466,7 @@ def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | Non
 
 
 def _operator_name(operator: Any) -> str:
-    """`hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError when there is no such operator."""
+    """Returns `hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError when there is no such operator."""
     text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
     name = text.removeprefix("aten::").removeprefix("aten.")
     check_operator(name)

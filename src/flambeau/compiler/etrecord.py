@@ -68,7 +68,7 @@ def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tupl
 
 
 def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
-    """The handles of each instruction: of the calls that it computes, that of its result last.
+    """Returns the handles of each instruction: of the calls that it computes, that of its result last.
 
     The last instruction of a call may give what no call gives, such as a result in another layout. Then it has the handles of what reads
     it too.
@@ -101,7 +101,7 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
 
 
 def _named(op: InstructionOp, views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
-    """The handles of the values that an instruction gives. The result of a decomposed call may be a view of what was computed last."""
+    """Returns the handles of an instruction's values. The result of a decomposed call may be a view of the last computed value."""
     writes = reads_and_writes(op)[1]
     own = [handle for value in writes if (handle := handle_of(value)) is not None]
     viewed = [handle for value in writes for view in views.get(value, ()) if (handle := handle_of(view)) in calls and handle is not None]

@@ -36,7 +36,7 @@ class InstructionCost:
 
 
 def instruction_costs(module: ModuleOp, context: FlambeauContext, method: MethodOp) -> list[InstructionCost]:
-    """The cost of each instruction of a method."""
+    """Returns the cost of each instruction of a method."""
     delegates: dict[str, int | None] = {}
     named_data = named_data_of(module, context)
     for op in module.body.block.ops:
@@ -66,7 +66,7 @@ def _cost(op: Operation, delegates: Mapping[str, int | None]) -> InstructionCost
 
 
 def _computation(call: CallOp, kernel: RowKernel) -> KernelCall:
-    """What the call of the kernel that a row describes computes."""
+    """Returns what the call of the kernel that a row describes computes."""
     inputs = [argument.name for argument in kernel.out.arguments if argument not in kernel.out.outs]
     arguments = {
         name: slot if isinstance(slot.type, TensorType) else _literal(slot.owner) for name, slot in zip(inputs, call.ins, strict=False)

@@ -37,7 +37,7 @@ class MemoryReport:
         return sum(self.arenas) + self.method + (self.scratch or 0) + (self.delegates or 0)
 
     def describe(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         arena = sum(self.arenas)
         share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
         scratch = "an unknown amount" if self.scratch is None else str(self.scratch)
@@ -46,12 +46,12 @@ class MemoryReport:
 
 
 def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
-    """The `exec` methods of a module by name."""
+    """Returns the `exec` methods of a module by name."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, MethodOp)}
 
 
 def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, MemoryReport]:
-    """The memory of each method of a planned module; empty before planning, and with partitions. Raises EmitError, BlobError."""
+    """Returns the memory of each method of a planned module; empty before planning, and with partitions. Raises EmitError, BlobError."""
     methods = methods_of(module)
     has_partitions = any(isinstance(op, PartitionOp) for op in module.body.block.ops)
     if not methods or has_partitions or any(method.arena_sizes is None for method in methods.values()):

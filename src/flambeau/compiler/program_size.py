@@ -54,7 +54,7 @@ class _Owner:
 
 
 def program_sizes(data: bytes, by: SizeBy = "part") -> list[SizeRow]:
-    """The bytes of a `.pte`, which the rows sum up to, the largest first. Raises PteError."""
+    """Returns the bytes of a `.pte`, which the rows sum up to, the largest first. Raises PteError."""
     program = pte.read_program(data)
     rows = _parts(program) if by == "part" else _owned(program, by)
     known = sum(row.bytes for row in rows)
@@ -63,7 +63,7 @@ def program_sizes(data: bytes, by: SizeBy = "part") -> list[SizeRow]:
 
 
 def _parts(program: pte.Program) -> list[SizeRow]:
-    """The parts of a file, but for its tables."""
+    """Returns the parts of a file, but for its tables."""
     states = [state for states in program.mutable_data for state in states if state]
     constants = [constant for constant in program.constants if constant]
     payloads = list(_distinct(delegate.processed for plan in program.execution_plan for delegate in plan.delegates))
@@ -127,7 +127,7 @@ def _owner(plan: pte.ExecutionPlan, step: pte.Instruction, frames: Sequence[pte.
 
 
 def _arguments(plan: pte.ExecutionPlan, step: pte.Instruction) -> Iterator[int]:
-    """The values that an instruction refers to, those in lists too."""
+    """Yields the values that an instruction refers to, those in lists too."""
     match step:
         case pte.KernelCall() | pte.DelegateCall():
             given: Sequence[int] = step.args
@@ -143,12 +143,12 @@ def _arguments(plan: pte.ExecutionPlan, step: pte.Instruction) -> Iterator[int]:
 
 
 def _is_external(tensor: pte.Tensor) -> bool:
-    """Whether its bytes lie in another file."""
+    """Returns whether its bytes lie in another file."""
     return tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location is pte.TensorDataLocation.EXTERNAL
 
 
 def _named_data_of_payloads(program: pte.Program) -> Mapping[bytes, Sequence[str]]:
-    """The keys that each payload reads, as far as backends say it."""
+    """Returns the keys that each payload reads, as far as backends say it."""
     context = FlambeauContext()
     try:
         module = from_program(program, context)
@@ -178,6 +178,6 @@ def _stripped(program: pte.Program) -> pte.Program:
 
 
 def _tables(program: pte.Program) -> int:
-    """The bytes of a program without its data."""
+    """Returns the bytes of a program without its data."""
     parts = pte.write_program(program)
     return len(parts[0]) + (len(parts[1]) if len(parts) > 1 else 0)

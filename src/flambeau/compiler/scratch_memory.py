@@ -64,7 +64,7 @@ def _is_measured(method: MethodOp) -> bool:
 
 
 def _without_weights(module: ModuleOp, context: FlambeauContext) -> mmap.mmap:
-    """The program as a file in memory with holes where its constants are: pages that nothing writes take no memory."""
+    """Returns the program as a file in memory with holes where its constants are: pages that nothing writes take no memory."""
     program = to_program(module, context, strip_debug=True)
     constants = set(map(id, program.constants))
     parts = pte.write_program(program)

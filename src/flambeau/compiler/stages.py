@@ -19,7 +19,7 @@ class StageError(ValueError):
 
 
 def stage_of(module: ModuleOp) -> str:
-    """The stage that a module is at, from what is in it. Raises StageError for a mixture."""
+    """Returns the stage that a module is at, from what is in it. Raises StageError for a mixture."""
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if methods and functions:
@@ -36,5 +36,5 @@ def stage_of(module: ModuleOp) -> str:
 
 
 def count_operations(module: ModuleOp) -> int:
-    """The operations within functions or methods."""
+    """Returns the operations within functions or methods."""
     return sum(1 for item in module.body.block.ops if isinstance(item, FuncOp | MethodOp) for op in item.walk() if op is not item)

@@ -47,7 +47,7 @@ def flambeau_backend(
 
 
 def _target(options: Any) -> str:
-    """What the options of `torch.compile` choose. Raises ValueError."""
+    """Returns what the options of `torch.compile` choose. Raises ValueError."""
     if not isinstance(options, Mapping):
         raise ValueError(f"the backend flambeau takes options in a dict, not {options!r}")
     given = cast("Mapping[Any, Any]", options)
@@ -95,7 +95,7 @@ class _Compiled:
         self.method = Runtime.get().load_program(compilation.emit()).load_method()
 
     def _takes(self, values: Sequence[Any]) -> bool:
-        """Whether the program takes these values, and computes with these parameters as they are now."""
+        """Returns whether the program takes these values, and computes with these parameters as they are now."""
         are_known = all(values[index] is item and item._version == version for index, item, version in self.parameters)
         fit = all(values[index].shape[dim] <= limit for (index, dim), limit in self.limits)
         return are_known and fit and all(_same(values[index], number) for index, number in self.fixed.items())
@@ -112,5 +112,5 @@ class _Compiled:
 
 
 def _same(value: Any, number: int | float) -> bool:
-    """Whether a value is the number that a program was compiled for: the zeros are two, and what is not a number is itself."""
+    """Returns whether a value is the number that a program was compiled for: the zeros are two, and what is not a number is itself."""
     return float(value).hex() == number.hex() if isinstance(number, float) else bool(value == number)

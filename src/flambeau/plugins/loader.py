@@ -83,7 +83,7 @@ _INSTALLED: list[Plugin] = []
 
 
 def loaded_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins that are loaded, in that order; installed ones come last."""
+    """Returns the plug-ins that are loaded, in that order; installed ones come last."""
     return (*_LOADED.values(), *_INSTALLED)
 
 
@@ -142,7 +142,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
 
 
 def _load_irdl(shown: Path, place: Path) -> Plugin:
-    """The dialects that a file declares in IRDL."""
+    """Returns the dialects that a file declares in IRDL."""
     import hashlib
 
     from flambeau.dialects.irdl.load import read_irdl
@@ -241,7 +241,7 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _package(folder: Path) -> str:
-    """The package that stands for a folder, so that files in it can import each other, and equal names elsewhere are others."""
+    """Returns the package that stands for a folder, so that files in it can import each other, and equal names elsewhere are others."""
     import hashlib
 
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
@@ -324,7 +324,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
 
 
 def _is_of(item: Any, package: str) -> bool:
-    """Whether a class or a function is of a package."""
+    """Returns whether a class or a function is of a package."""
     module = str(getattr(item, "__module__", ""))
     return module == package or module.startswith(f"{package}.")
 
@@ -373,7 +373,7 @@ def _explained(error: BaseException, shown: Path, file: Path, package: str) -> P
 
 
 def _assignment(name: str, file: Path) -> Position:
-    """The place at which a file defines a name."""
+    """Returns the place at which a file defines a name."""
     text = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^(?:class[ \t]+|def[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:

@@ -53,7 +53,7 @@ def check_pass(kind: type[ModulePass]) -> None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function may be called with so many arguments; yes if it does not tell."""
+    """Returns whether a function may be called with so many arguments; yes if it does not tell."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -111,7 +111,7 @@ _MUTABLE = re.compile(r"mutable default <class '(?:list|dict|set)'> for field (\
 
 
 def advice(error: BaseException, package: str, beside: Callable[[str], bool]) -> str:
-    """What to do about an exception that a plug-in raised while it was loaded; empty when there is nothing to say.
+    """Returns what to do about an exception that a plug-in raised while it was loaded; empty when there is nothing to say.
 
     Args:
         error: what it raised.

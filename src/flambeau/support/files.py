@@ -57,7 +57,7 @@ def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
 
 
 def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether both paths exist and name the same file."""
+    """Returns whether both paths exist and name the same file."""
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 

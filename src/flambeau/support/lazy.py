@@ -27,7 +27,7 @@ else:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """The function that is at `module:name`, imported when it is first called: a list of functions imports none of their parts."""
+    """Returns the function that is at `module:name`, imported when it is first called: a list of functions imports none of their parts."""
 
     def call(*arguments: Any) -> Any:
         module, _, name = place.partition(":")

@@ -29,7 +29,7 @@ class SafetensorsError(ValueError):
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
-    """The entries of a safetensors file, as views of the mapped file.
+    """Returns the entries of a safetensors file, as views of the mapped file.
 
     Raises:
         SafetensorsError: the file cannot be read or is not well formed.
@@ -52,7 +52,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
 
 
 def is_ours(path: str | os.PathLike[str]) -> bool:
-    """Whether a file was written by `write_safetensors`."""
+    """Returns whether a file was written by `write_safetensors`."""
     try:
         return _map(path)[2].get(_METADATA) == _OURS
     except SafetensorsError:
@@ -60,7 +60,7 @@ def is_ours(path: str | os.PathLike[str]) -> bool:
 
 
 def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, object]]:
-    """The bytes of a safetensors file, the length of its header, and the header. Raises SafetensorsError."""
+    """Returns the bytes of a safetensors file, the length of its header, and the header. Raises SafetensorsError."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -84,7 +84,7 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
 
 
 def _element_size(dtype: str) -> int:
-    """The bytes of an element: the names of the format say the bits, but for `BOOL`."""
+    """Returns the bytes of an element: the names of the format say the bits, but for `BOOL`."""
     bits = re.search(r"\d+", dtype)
     return 1 if bits is None else int(bits[0]) // 8
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name most similar to `name`; None when no similarity reaches `cutoff`, from 0 (anything) to 1 (equal)."""
+    """Returns the known name most similar to `name`; None when no similarity reaches `cutoff`, from 0 (anything) to 1 (equal)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """`; did you mean 'relu'?`, or an empty text."""
+    """Returns `; did you mean 'relu'?`, or an empty text."""
     near = nearest(name, known, cutoff)
     return "" if near is None else f"; did you mean {near!r}?"

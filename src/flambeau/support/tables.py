@@ -54,7 +54,7 @@ def declared_by(origin: str) -> Generator[list[Registration], None, None]:
 
 
 def origin() -> str:
-    """The plug-in or program to which registrations belong now."""
+    """Returns the plug-in or program to which registrations belong now."""
     return _ORIGIN.get()
 
 
@@ -86,13 +86,13 @@ def discover() -> bool:
 
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
-    """The end of a message about an unknown name: the known names if `listing`, the most similar one, and plug-ins that failed to load."""
+    """Returns the end of a message about an unknown name: known names if `listing`, the nearest one, and plug-ins that failed to load."""
     text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
     return f"{text}{discovery_failures()}"
 
 
 def discovery_failures() -> str:
-    """The end of a message about an unknown name that lists installed plug-ins that failed to load; empty when there are none."""
+    """Returns the end of a message about an unknown name that lists installed plug-ins that failed to load; empty when there are none."""
     return f"; {_failures}" if _failures else ""
 
 
@@ -132,17 +132,17 @@ class Table(Generic[T]):
         note_registration(f"{self._kind} {name!r}", lambda: self._items.pop(name, None) and None)
 
     def find(self, name: str) -> T | None:
-        """The thing that was added under a name, after loading installed plug-ins if needed; None when there is none."""
+        """Returns the thing that a plug-in added under a name, loading installed plug-ins if needed; None for others, as built-in ones."""
         if name not in self._items and not discover():
             return None
         found = self._items.get(name)
         return None if found is None else found[1]
 
     def items(self) -> dict[str, T]:
-        """The things added so far, by name."""
+        """Returns the things added so far, by name."""
         return {name: item for name, (_, item) in self._items.items()}
 
     def origin(self, name: str) -> str | None:
-        """The plug-in or program that added the thing of a name; None when there is none."""
+        """Returns the plug-in or program that added the thing of a name; None when there is none."""
         found = self._items.get(name)
         return None if found is None else found[0]

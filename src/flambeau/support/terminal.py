@@ -7,7 +7,7 @@ from typing import IO
 
 
 def wants_colour(stream: IO[str], *, always: bool = False) -> bool:
-    """Whether to colour text on `stream`: on a terminal with colours, if `always`, or if FORCE_COLOR or CLICOLOR_FORCE is set.
+    """Returns whether to colour text on `stream`: on a terminal with colours, if `always`, or if FORCE_COLOR or CLICOLOR_FORCE is set.
 
     NO_COLOR takes priority over all of them.
     """

@@ -12,13 +12,13 @@ from flambeau.support.position import Position
 
 
 def in_one_line(error: BaseException) -> str:
-    """An exception with its class: `NameError: name 'x' is not defined`."""
+    """Returns an exception with its class: `NameError: name 'x' is not defined`."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def raised_at(error: BaseException, accepts: Callable[[Path], bool]) -> Position | None:
-    """The innermost line of the traceback in a file that `accepts` accepts; None when there is none."""
+    """Returns the innermost line of the traceback in a file that `accepts` accepts; None when there is none."""
     import traceback
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if accepts(Path(frame.filename))]
@@ -58,7 +58,7 @@ def raised_outside(error: BaseException) -> Position | None:
 
 
 def locals_where_raised(error: BaseException, accepts: Callable[[Path], bool]) -> Mapping[str, object]:
-    """The local variables of the innermost frame in a file that `accepts` accepts."""
+    """Returns the local variables of the innermost frame in a file that `accepts` accepts."""
     import traceback
 
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if accepts(Path(frame.f_code.co_filename))]
@@ -66,6 +66,6 @@ def locals_where_raised(error: BaseException, accepts: Callable[[Path], bool]) -
 
 
 def shown_path(file: Path) -> str:
-    """A path for messages: relative if the file is below the current folder."""
+    """Returns a path for messages: relative if the file is below the current folder."""
     here = Path.cwd()
     return str(file.relative_to(here)) if here in file.parents else str(file)

@@ -63,7 +63,7 @@ class DebugCounterGroup(OptionGroup):
             parser.error(str(error))
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The counter."""
+        """Returns the counter."""
         return () if self._counter is None else (self._counter,)
 
     def finish(self, arguments: argparse.Namespace) -> None:
@@ -115,7 +115,7 @@ class ActionsGroup(OptionGroup):
         return self._phase(name)
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The instrumentation that writes the log."""
+        """Returns the instrumentation that writes the log."""
         return self._watchers
 
     def finish(self, arguments: argparse.Namespace) -> None:

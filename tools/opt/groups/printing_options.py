@@ -83,7 +83,7 @@ class PrintingGroup(OptionGroup):
                 parser.error(f"--dump-dir: {arguments.input} is a stage in this folder, which would be written anew: name another folder")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The instrumentations that print or write IR."""
+        """Returns the instrumentations that print or write IR."""
         arguments = chunk.arguments
         items: list[Instrumentation] = []
         if arguments.dump_dir is not None:
@@ -117,7 +117,7 @@ class PrintingGroup(OptionGroup):
 
 
 def printing_options(arguments: argparse.Namespace) -> PrintingOptions:
-    """The settings for printing the result."""
+    """Returns the settings for printing the result."""
     return PrintingOptions(
         generic=arguments.print_op_generic,
         locations=arguments.print_debuginfo,
@@ -150,7 +150,7 @@ def _count(text: str) -> int:
 
 
 def _selection(chunk: Chunk, word: str, every: bool) -> Selection:
-    """The passes that an option names, which must be in the pipeline."""
+    """Returns the passes that an option names, which must be in the pipeline."""
     if every:
         return "all"
     given: list[str] = getattr(chunk.arguments, f"print_ir_{word}") or []

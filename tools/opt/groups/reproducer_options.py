@@ -208,7 +208,7 @@ def _settings(arguments: argparse.Namespace) -> Reproducer:
 
 
 def _place(arguments: argparse.Namespace, name: str, number: int) -> Path:
-    """One file for each part of a split input: `crash.mlir`, `crash-1.mlir` and so on. Raises ValueError when something would be lost."""
+    """Returns the file for a part of a split input: `crash.mlir`, `crash-1.mlir`, … Raises ValueError instead of overwriting another."""
     path = Path(name)
     path = path.with_stem(f"{path.stem}-{number}") if number else path
     if arguments.input != "-":

@@ -53,12 +53,12 @@ class SemanticsGroup(OptionGroup):
             parser.error(f"--check-semantics: {error}")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The check."""
+        """Returns the check."""
         return semantics_checks(chunk.arguments)
 
 
 def semantics_checks(arguments: argparse.Namespace) -> Sequence[Instrumentation]:
-    """The check that the options ask for. Raises ValueError or OSError when there are no such inputs."""
+    """Returns the check that the options ask for. Raises ValueError or OSError when there are no such inputs."""
     if arguments.check_semantics is None:
         return ()
     from flambeau.tools.semantics.check_semantics import CheckSemantics

@@ -47,7 +47,7 @@ class StatisticsGroup(OptionGroup):
             self._statistics = PassStatistics()
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The statistics."""
+        """Returns the statistics."""
         return () if self._statistics is None else (self._statistics,)
 
     def finish(self, arguments: argparse.Namespace) -> None:

@@ -52,7 +52,7 @@ class TimingGroup(OptionGroup):
         return nullcontext() if self._timer is None or name == "passes" else self._timer.phase(name)
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """The timer."""
+        """Returns the timer."""
         return () if self._timer is None else (self._timer,)
 
     def finish(self, arguments: argparse.Namespace) -> None:

@@ -25,7 +25,7 @@ from flambeau.tools.reduction.reducers.reduce_weights import WeightsReducer
 
 
 def all_reducers(blobs: BlobStore) -> list[Reducer[Any]]:
-    """Every reducer, for modules whose weights are in `blobs`."""
+    """Returns every reducer, for modules whose weights are in `blobs`."""
     return [
         SymbolsReducer(),
         BodiesReducer(),

@@ -43,7 +43,7 @@ class AttributesReducer(Reducer[Place]):
     name = "attributes"
 
     def targets(self, module: ModuleOp) -> Sequence[Place]:
-        """Every attribute that is not required by definition."""
+        """Returns every attribute that is not required by definition."""
         found: list[Place] = []
         for op, key, _ in _entries(module):
             if key in op.attributes or not _is_required(op, key):
@@ -73,7 +73,7 @@ class ValuesReducer(Reducer[Place]):
         self._simpler = simpler
 
     def targets(self, module: ModuleOp) -> Sequence[Place]:
-        """Every attribute that has a simpler value of the kind."""
+        """Returns every attribute that has a simpler value of the kind."""
         return [(op, key) for op, key, value in _entries(module) if key not in _LISTS and self._simpler(value) is not None]
 
     def apply(self, module: ModuleOp, targets: Sequence[Place]) -> None:

@@ -35,7 +35,7 @@ class ZerosReducer(Reducer[Operation]):
         self._blobs = blobs
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Those whose results can all be zero, and that are more than a step away from constants and arguments."""
+        """Returns those whose results can all be zero, and that are more than a step away from constants and arguments."""
         return [
             op
             for op in module.walk()

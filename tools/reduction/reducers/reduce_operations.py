@@ -30,7 +30,7 @@ class CutOperationsReducer(Reducer[Operation]):
     name = "operations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """The operations inside of functions that nothing calls."""
+        """Returns the operations inside of functions that nothing calls."""
         return [op for function in free_functions(module) for op in _body_ops(function)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
@@ -79,7 +79,7 @@ class DeadCodeReducer(Reducer[Operation]):
     name = "unused operations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Those that are unused once the unused ones after them are gone."""
+        """Returns those that are unused once the unused ones after them are gone."""
         dead: dict[Operation, None] = {}
         for op in module.walk(reverse=True):
             if op is module or is_terminator(op) or op.has_trait(SymbolOpInterface):
@@ -113,7 +113,7 @@ class BypassReducer(Reducer[Operation]):
     name = "bypasses"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Those with such values."""
+        """Returns those with such values."""
         return [op for op in module.walk() if op.results and all(value_of_type(op, kind) is not None for kind in op.result_types)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
@@ -131,7 +131,7 @@ class ResultsReducer(Reducer[tuple[FuncOp, int]]):
     name = "results"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[FuncOp, int]]:
-        """Every result of the functions that nothing calls."""
+        """Returns every result of the functions that nothing calls."""
         return [
             (function, index)
             for function in free_functions(module)
@@ -153,7 +153,7 @@ class ArgumentsReducer(Reducer[tuple[FuncOp, int]]):
     name = "arguments"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[FuncOp, int]]:
-        """Every argument of the functions that nothing calls, that is unused or of which an earlier one can take the place."""
+        """Returns every argument of the functions that nothing calls, that is unused or of which an earlier one can take the place."""
         found: list[tuple[FuncOp, int]] = []
         for function in free_functions(module):
             seen: set[object] = set()
@@ -186,7 +186,7 @@ class OperandsReducer(Reducer[tuple[Operation, int]]):
     name = "operands"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """Every operand of a list, or that may be absent, but those of `func.return`, which are results."""
+        """Returns every operand of a list, or that may be absent, but those of `func.return`, which are results."""
         return [(op, index) for op in module.walk() if not isinstance(op, ReturnOp) for index in spare_operands(op)]
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[Operation, int]]) -> None:

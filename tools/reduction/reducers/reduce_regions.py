@@ -21,7 +21,7 @@ class InlineRegionsReducer(Reducer[tuple[Operation, int]]):
     name = "regions"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """The regions of one block, but those of functions and modules."""
+        """Returns the regions of one block, but those of functions and modules."""
         return [
             (op, index)
             for op in module.walk()
@@ -85,7 +85,7 @@ class BranchesReducer(Reducer[tuple[Operation, int]]):
     name = "branches"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """Both ways of each conditional branch, and each branch to a block that nothing else leads to."""
+        """Returns both ways of each conditional branch, and each branch to a block that nothing else leads to."""
         found: list[tuple[Operation, int]] = []
         for op in module.walk():
             if isinstance(op, ConditionalBranchOp):

@@ -16,17 +16,17 @@ from flambeau.tools.reduction.retype import Retyping, Step, shaped_types, with_s
 
 
 def to_one(extent: int) -> int:
-    """1."""
+    """Returns 1."""
     return min(extent, 1)
 
 
 def to_two(extent: int) -> int:
-    """2."""
+    """Returns 2."""
     return min(extent, 2)
 
 
 def to_half(extent: int) -> int:
-    """Half of it."""
+    """Returns half of it."""
     return extent // 2 if extent > 1 else extent
 
 
@@ -36,7 +36,7 @@ def less(part: int) -> Step:
 
 
 def less_one(extent: int) -> int:
-    """One less."""
+    """Returns one less."""
     return extent - 1 if extent > 1 else extent
 
 
@@ -64,7 +64,7 @@ class SizesReducer(Reducer[int]):
         self._step = step
 
     def targets(self, module: ModuleOp) -> Sequence[int]:
-        """The extents that can be smaller, the largest first."""
+        """Returns the extents that can be smaller, the largest first."""
         found = {extent for kind in shaped_types(module) for extent in _extents(kind)}
         return sorted((extent for extent in found if 0 <= self._step(extent) < extent), reverse=True)
 
@@ -86,7 +86,7 @@ class DimensionsReducer(Reducer[Dimension]):
         self._step = step
 
     def targets(self, module: ModuleOp) -> Sequence[Dimension]:
-        """The dimensions of tensors that functions take, and of globals."""
+        """Returns the dimensions of tensors that functions take, and of globals."""
         found: list[Dimension] = []
         sources: list[GlobalOp | BlockArgument] = [op for op in module.body.block.ops if isinstance(op, GlobalOp)]
         for function in free_functions(module):

@@ -15,7 +15,7 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 def _references(module: ModuleOp) -> dict[Operation, set[str]]:
-    """The symbols that each operation at the top of the module refers to, itself aside."""
+    """Returns the symbols that each operation at the top of the module refers to, itself aside."""
     found: dict[Operation, set[str]] = {}
     for op in module.body.block.ops:
         names = {name for inner in op.walk() for name in references_in(inner)}
@@ -29,7 +29,7 @@ class SymbolsReducer(Reducer[Operation]):
     name = "symbols"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """The operations directly inside of the module that no other refers to."""
+        """Returns the operations directly inside of the module that no other refers to."""
         references = _references(module)
         named = set[str]().union(*references.values())
         return [op for op in references if symbol_name(op) not in named]
@@ -53,7 +53,7 @@ class BodiesReducer(Reducer[FuncOp]):
     name = "bodies"
 
     def targets(self, module: ModuleOp) -> Sequence[FuncOp]:
-        """The functions with a body."""
+        """Returns the functions with a body."""
         return [op for op in module.walk() if isinstance(op, FuncOp) and op.body.blocks]
 
     def apply(self, module: ModuleOp, targets: Sequence[FuncOp]) -> None:

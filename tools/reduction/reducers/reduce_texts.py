@@ -16,7 +16,7 @@ class LocationsReducer(Reducer[Operation]):
     name = "locations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """The operations that have one, or whose blocks' arguments do."""
+        """Returns the operations that have one, or whose blocks' arguments do."""
         return [op for op in module.walk() if op.location != UNKNOWN_LOC or any(arg.location != UNKNOWN_LOC for arg in _arguments(op))]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
@@ -39,7 +39,7 @@ class NamesReducer(Reducer[SSAValue]):
     name = "names"
 
     def targets(self, module: ModuleOp) -> Sequence[SSAValue]:
-        """The values with a name."""
+        """Returns the values with a name."""
         values: Iterator[SSAValue] = (value for op in module.walk() for value in (*op.results, *_arguments(op)))
         return [value for value in values if value.name_hint is not None]
 

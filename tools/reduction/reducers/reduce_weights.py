@@ -25,7 +25,7 @@ class WeightsReducer(Reducer[GlobalOp]):
         self._value = value
 
     def targets(self, module: ModuleOp) -> Sequence[GlobalOp]:
-        """The globals with other elements."""
+        """Returns the globals with other elements."""
         return [op for op in module.walk() if isinstance(op, GlobalOp) and self._differs(op)]
 
     def _differs(self, op: GlobalOp) -> bool:
