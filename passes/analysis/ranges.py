@@ -92,6 +92,8 @@ class RangeAnalysis(ForwardAnalysis[Range]):
             return [_range_of_array(array)]
         if any(item.is_empty for item in operands):
             return [EMPTY] * len(op.results)
+        if isinstance(op, SchemaOp) and op.bounds is not None:
+            return [_rounded(Range(*op.bounds), op.result.type)]
         if isinstance(op, SchemaOp) and len(op.results) == 1 and (rule := _moved if op.moves else _RULES.get(op.schema.base)):
             return [_rounded(rule(op, operands), op.result.type)]
         return [range_of_type(result.type) for result in op.results]
@@ -197,15 +199,8 @@ def _sign_kept(op: SchemaOp, operands: Sequence[Range]) -> Range:
     return Range(0 if x.low >= 0 else -inf, 0 if x.high <= 0 else inf)
 
 
-def _between(low: float, high: float) -> Rule:
-    return lambda op, operands: Range(low, high)
-
-
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("relu", "hardtanh", "clamp"), _clamp),
-    **dict.fromkeys(("sigmoid", "_softmax", "softmax", "hardsigmoid"), _between(0, 1)),
-    **dict.fromkeys(("tanh", "sin", "cos"), _between(-1, 1)),
-    **dict.fromkeys(("exp", "sqrt", "rsqrt"), _between(0, inf)),
     **dict.fromkeys(("sum", "mean"), _sign_kept),
     "abs": _abs,
     "add": _add,

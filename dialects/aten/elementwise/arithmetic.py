@@ -480,3 +480,21 @@ class Atan2Op(FloatBinaryOp):
     def numpy(a: Array, b: Array, /) -> Array:
         a, b = float_operands(a, b)
         return np.arctan2(widened(a), widened(b)).astype(a.dtype)
+
+
+def scaled_first(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
+    """Returns a + alpha b with alpha b as a product of its own."""
+    element = promote_values(a, b)
+    return aten.add.Tensor(a, aten.mul.Scalar(to_element(b, element), in_element(alpha, element)))
+
+
+def remainder_by_fmod(a: SSAValue, b: SSAValue | float) -> SSAValue:
+    """Returns the rest with the sign of the dividend, and the divisor added where the signs differ."""
+    if isinstance(b, SSAValue):
+        a, b = (to_element(side, promote_values(a, b)) for side in (a, b))
+        rest = aten.fmod.Tensor(a, b)
+        differs = aten.logical_and(aten.ne.Scalar(rest, 0), aten.ne.Tensor(aten.lt.Scalar(rest, 0), aten.lt.Scalar(b, 0)))
+        return aten.where.self(differs, aten.add.Tensor(rest, b), rest)
+    rest = aten.fmod.Scalar(a, b)
+    differs = aten.gt.Scalar(rest, 0) if b < 0 else aten.lt.Scalar(rest, 0)
+    return aten.where.self(differs, aten.add.Scalar(rest, b), rest)

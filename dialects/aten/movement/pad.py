@@ -229,3 +229,11 @@ class PadOp(SchemaOp):
             if before or after:
                 x = aten.cat([*before, x, *after], axis)
         return x
+
+
+def sliced_and_padded(x: SSAValue, pad: tuple[int, ...], value: float) -> SSAValue:
+    """Returns `constant_pad_nd` without negative numbers: slices first, then pads."""
+    for index in range(0, len(pad), 2):
+        dim = len(shape_of(x)) - 1 - index // 2
+        x = without_margins(x, dim, *pad[index : index + 2])
+    return aten.constant_pad_nd(x, tuple(maximum(number, 0) for number in pad), value)

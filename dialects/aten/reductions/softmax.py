@@ -54,6 +54,8 @@ class NormalizingOp(SchemaOp):
 class SoftmaxOp(NormalizingOp):
     """exp(x) over its sum along `dim`."""
 
+    bounds = (0, 1)
+
     @staticmethod
     def numpy(x: Array, /, dim: int, half_to_float: bool) -> Array:
         return normalized(widened(x) if half_to_float else x, dim)
@@ -79,6 +81,8 @@ class CastNormalizingOp(SchemaOp):
 @aten("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 class SoftmaxIntOp(CastNormalizingOp):
     """exp(x) over its sum along `dim`, of x in the type `dtype`."""
+
+    bounds = (0, 1)
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
@@ -147,3 +151,11 @@ class LogsumexpOp(SchemaOp):
         largest = aten.masked_fill.Scalar(largest, aten.isinf(largest), 0)
         total = aten.add.Tensor(aten.log(aten.sum.dim_IntList(aten.exp(aten.sub.Tensor(x, largest)), axes, True)), largest)
         return total if keepdim or not axes else aten.squeeze.dims(total, axes)
+
+
+def log_softmax_in_steps(x: SSAValue, dim: int, half_to_float: bool) -> SSAValue:
+    """Returns `_log_softmax` as a difference, an exponential, a sum and a logarithm."""
+    if is_empty(shape_of(x)):
+        return x
+    shifted = aten.sub.Tensor(x, aten.amax(x, (dim,), True))
+    return aten.sub.Tensor(shifted, aten.log(aten.sum.dim_IntList(aten.exp(shifted), (dim,), True)))
