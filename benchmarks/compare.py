@@ -111,7 +111,7 @@ def load(runtime: str, folder: Path) -> Callable[[], Any]:
 
 
 def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds of each runtime, in interleaved rounds, and the distance of its output from PyTorch's."""
+    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance of its output from PyTorch's."""
     import numpy as np
 
     expected = np.load(folder / "expected.npy")
@@ -137,7 +137,7 @@ def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
-    """Returns peak resident kilobytes of this process before it loads the program and after it ran the program."""
+    """Returns the peak resident kilobytes of this process before it loads the program and after it ran the program."""
     # The first figure includes the runtime and numpy, which torch imports and Flambeau loads at its first use.
     for library in ("numpy", "flambeau.runtime.binding") if runtime.startswith("flambeau") else ("numpy", "torch", "executorch.runtime"):
         importlib.import_module(library)
@@ -150,7 +150,7 @@ def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
 
 
 def peak_resident() -> int:
-    """Returns peak resident kilobytes of this process. A process inherits `ru_maxrss` from its parent, so that does not help."""
+    """Returns the peak resident kilobytes of this process. `ru_maxrss` is of no use, because a process inherits it from its parent."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
@@ -158,7 +158,7 @@ def peak_resident() -> int:
 
 
 def arenas(folder: Path) -> dict[str, int]:
-    """Returns bytes of planned memory in each program."""
+    """Returns the bytes of planned memory in each program."""
     from flambeau.runtime.pte import read_program
 
     programs = {runtime: read_program((folder / f"{runtime}.pte").read_bytes()) for runtime in RUNTIMES}

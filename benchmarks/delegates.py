@@ -1,4 +1,4 @@
-"""Compares what a backend makes of a model with what its library's own compiler makes of it, in turns, in one process.
+"""Compares a backend's program for a model with that of its library's own compiler, in turns, in one process.
 
     python benchmarks/delegates.py mobilenet_v2 minilm
     python benchmarks/delegates.py --backend openvino
@@ -37,7 +37,7 @@ ROWS = (
 
 
 def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """Returns a model and its inputs: of the end-to-end tests, or of those of the backends."""
+    """Returns a model and its inputs, from the end-to-end tests or those of the backends."""
     sys.path.insert(0, str(ROOT / "test"))
     from models import MODELS
 
@@ -48,7 +48,7 @@ def find_model(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 def compile_ours(program: Any, *backends: str, target: str = "executorch") -> bytes:
-    """Returns the program that Flambeau makes of an export."""
+    """Returns Flambeau's program for an export."""
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.frontends.torch_export import import_program
@@ -59,7 +59,7 @@ def compile_ours(program: Any, *backends: str, target: str = "executorch") -> by
 
 
 def compile_executorch(program: Any) -> bytes:
-    """Returns the program that ExecuTorch makes of an export."""
+    """Returns ExecuTorch's program for an export."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
 
@@ -67,7 +67,7 @@ def compile_executorch(program: Any) -> bytes:
 
 
 def compile_openvino(program: Any) -> Any:
-    """Returns the model that OpenVINO makes of an export."""
+    """Returns OpenVINO's model for an export."""
     from flambeau.backends.openvino.compiled import import_openvino
 
     openvino = import_openvino()
@@ -147,7 +147,7 @@ def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
 
 
 def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list[float]]:
-    """Milliseconds of so many calls of each, in rounds whose order turns."""
+    """Returns the milliseconds of `calls` calls of each function, in rounds whose order alternates."""
     times: dict[str, list[float]] = {maker: [] for maker in calls}
     for pair in range(pairs):
         for maker in calls if pair % 2 else reversed(calls):
@@ -158,7 +158,7 @@ def alternate(calls: dict[str, Callable[[], Any]], pairs: int) -> dict[str, list
 
 
 def child(script: str, *arguments: str) -> dict[str, Any]:
-    """Returns what a script prints of a model that it measures in a new process."""
+    """Returns the output of a script that measures a model in a new process."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
     run = subprocess.run([sys.executable, script, *arguments, "--child"], capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:

@@ -34,7 +34,7 @@ PLACES = (8, 200, 500)
 
 
 def runtimes() -> list[str]:
-    """Returns what is compared: our programs for both targets, the second in ExecuTorch too, and the peers' own."""
+    """Returns the compared programs: Flambeau's for both targets, the second in ExecuTorch too, and the peers' own."""
     onnx = all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnxscript"))
     return ["flambeau", "flambeau_executorch", "same_in_executorch", "xnnpack", *(["onnxruntime"] if onnx else [])]
 
@@ -132,7 +132,7 @@ def load(runtime: str, folder: Path) -> Callable[[str, Any, Any], Any]:
 
 
 def measure(folder: Path, rounds: int) -> dict[str, Any]:
-    """Milliseconds of each runtime, in interleaved rounds, and the distance of its logits after the prompt from the first one's."""
+    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance of its logits after the prompt from the first's."""
     import numpy as np
 
     tokens = np.random.default_rng(0).integers(3, 8000, (1, PROMPT))

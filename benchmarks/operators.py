@@ -68,7 +68,7 @@ class _Function(nn.Module):
 
 
 def measure(function: Callable[..., Any], inputs: tuple[Tensor, ...], seconds: float) -> tuple[float, float]:
-    """Returns the median microseconds of a run in Flambeau's runtime and in ExecuTorch's, of one program, in turns for so many seconds."""
+    """Returns the median microseconds of a run of one program in Flambeau's runtime and in ExecuTorch's, in turns for `seconds`."""
     program = to_edge(torch.export.export(_Function(function), inputs)).to_executorch().buffer
     ours = Runtime.get().load_program(program).load_method("forward")
     stock = cast(Any, executorch.runtime).Runtime.get().load_program(program).load_method("forward")

@@ -44,7 +44,7 @@ pdl.pattern @double : benefit(1) {
 
 @dataclass
 class Function:
-    """Builds the text of a function and of the weights that it loads."""
+    """A builder of the text of a function and of its weights."""
 
     context: FlambeauContext
     level: str
@@ -99,7 +99,7 @@ Step = Callable[[Function, Value], Value]
 
 
 def chain(function: Function, step: Step, size: int) -> list[Value]:
-    """Returns each step reads the result of the previous one."""
+    """Adds steps that each read the result of the previous one."""
     value = ("%x", function.kind)
     while len(function.lines) < size:
         value = step(function, value)
@@ -107,7 +107,7 @@ def chain(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def fan_out(function: Function, step: Step, size: int) -> list[Value]:
-    """Returns each step reads the same value; a sum reads all results."""
+    """Adds steps that all read the same value, and a sum of their results."""
     total = start = function.op("sigmoid", [("%x", function.kind)], function.kind)
     while len(function.lines) < size:
         total = function.op("add.Tensor", [total, step(function, start)], function.kind)
@@ -115,7 +115,7 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Returns each step reads a much earlier result. The last operation reads all results, so nearly all values live to the end."""
+    """Adds steps that read a much earlier result. The last operation reads all results, so nearly all values live to the end."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
@@ -126,7 +126,7 @@ SHAPES = {"chain": chain, "fan-out": fan_out, "results": many_results}
 
 
 def plain(f: Function, x: Value) -> Value:
-    """Returns operators of many kinds."""
+    """Adds operators of many kinds."""
     a = f.op("relu", [x], T)
     b = f.op("add.Tensor", [a, x], T)
     c = f.op("max.dim", [b], "tensor<2xf32>", "tensor<2xi64>", dim="1")
@@ -134,21 +134,21 @@ def plain(f: Function, x: Value) -> Value:
 
 
 def counted(f: Function, x: Value) -> Value:
-    """Returns sizes that data decides, each bounded by the one before."""
+    """Adds data-dependent sizes, each bounded by the previous one."""
     first, second = (f"tensor<?x2xi64, #edge.layout<sizes = [u{f.values + index} in [0, ?], 2]>>" for index in range(2))
     places = f.op("nonzero", [f.op("nonzero", [x], first)], second)
     return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
 
 
 def computed_size(f: Function, x: Value) -> Value:
-    """Returns a tensor of a size that the run computes, another one in each step."""
+    """Adds a tensor of a size computed at run time, a different one in each step."""
     size = f"s0 * {len(f.lines) + 2} + 1"
     f.op("full", [], f"tensor<?xf32, #edge.layout<sizes = [{size}]>>", size=f"[{size}]", fill_value="1.0")
     return f.op("relu", [x], DYNAMIC)
 
 
 def branching(f: Function, x: Value) -> Value:
-    """Returns a branch in a branch."""
+    """Adds a branch in a branch."""
     condition, _ = f.op("any", [x], "tensor<i1>")
     holds, first, second, third, inner, result = (f"%v{f.values + index}" for index in range(6))
     f.values += 6
@@ -172,7 +172,7 @@ def branching(f: Function, x: Value) -> Value:
 
 
 def plain_edge(f: Function, x: Value) -> Value:
-    """Returns operators of many kinds, views and a concatenation."""
+    """Adds operators of many kinds, views and a concatenation."""
     a = f.op("relu", [x], T)
     b = f.op("view_copy", [a], "tensor<8xf32>", size="[8]")
     c = f.op("neg", [b], "tensor<8xf32>")
@@ -183,17 +183,17 @@ def plain_edge(f: Function, x: Value) -> Value:
 
 
 def weighted(f: Function, x: Value) -> Value:
-    """Reads a new weight."""
+    """Adds a read of a new weight."""
     return f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)
 
 
 def shared(f: Function, x: Value) -> Value:
-    """Reads the weight that all steps share."""
+    """Adds a read of the weight that all steps share."""
     return f.op("mul.Tensor", [x, f.load(("@w0", T) if f.globals else f.weight(T, 8))], T)
 
 
 def identities(f: Function, x: Value) -> Value:
-    """Operations that return their operand, or undo the previous one."""
+    """Adds operations that return their operand, or undo the previous one."""
     a = f.op("permute", [x], "tensor<4x2xf32>", dims="[1, 0]")
     b = f.op("permute", [a], T, dims="[1, 0]")
     c = f.op("unsqueeze", [b], "tensor<1x2x4xf32>", dim="0")
@@ -203,30 +203,30 @@ def identities(f: Function, x: Value) -> Value:
 
 
 def repeated(f: Function, x: Value) -> Value:
-    """Returns equal operations."""
+    """Adds equal operations."""
     a, b = f.op("relu", [x], T), f.op("relu", [x], T)
     return f.op("sub.Tensor", [a, f.op("neg", [b], T)], T)
 
 
 def doubled(f: Function, x: Value) -> Value:
-    """Additions of a value to itself, and other additions."""
+    """Adds additions of a value to itself, and other additions."""
     return f.op("relu", [f.op("add.Tensor", [f.op("add.Tensor", [x, x], T), x], T)], T)
 
 
 def composite(f: Function, x: Value) -> Value:
-    """Returns operators outside Core ATen."""
+    """Adds operators outside Core ATen."""
     return f.op("hardswish", [f.op("silu", [x], T)], T)
 
 
 def complex_square(f: Function, x: Value) -> Value:
-    """Returns a product of complex numbers."""
+    """Adds a product of complex numbers."""
     kind = T.replace("f32", "complex<f32>")
     z = f.op("complex", [x, x], kind)
     return f.op("real", [f.op("mul.Tensor", [z, z], kind)], T)
 
 
 def promoting(f: Function, x: Value) -> Value:
-    """Operands of two types, scalars, views."""
+    """Adds operands of two types, scalars, views."""
     a = f.op("_to_copy", [x], "tensor<2x4xi64>", dtype="i64")
     b = f.op("add.Tensor", [x, a], T)
     c = f.op("mul.Scalar", [b], T, other="2")
@@ -234,24 +234,24 @@ def promoting(f: Function, x: Value) -> Value:
 
 
 def constant(f: Function, x: Value) -> Value:
-    """Returns a transformed weight."""
+    """Adds a transformed weight."""
     a = f.op("permute", [f.load(f.weight("tensor<4x2xf32>", 8))], T, dims="[1, 0]")
     return f.op("add.Tensor", [x, f.op("add.Scalar", [a], T, other="1.0")], T)
 
 
 def constant_of_one(f: Function, x: Value) -> Value:
-    """Returns the weight that all steps share, transformed in a different way in each."""
+    """Adds the weight that all steps share, transformed in a different way in each."""
     weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
     return f.op("add.Tensor", [x, f.op("add.Scalar", [weight], T, other=f"{len(f.lines)}.0")], T)
 
 
 def filled(f: Function, x: Value) -> Value:
-    """Returns a constant that does not come from a weight."""
+    """Adds a constant that does not come from a weight."""
     return f.op("add.Tensor", [x, f.op("full", [], T, size="[2, 4]", fill_value=f"{len(f.lines)}.0", dtype="f32")], T)
 
 
 def batch_norm(f: Function, x: Value) -> Value:
-    """Returns a convolution with its own weight, and a batch norm."""
+    """Adds a convolution with its own weight, and a batch norm."""
     a = f.op("convolution", [x, f.load(f.weight("tensor<2x2x1x1xf32>", 4)), None], IMAGE, **_pairs(CONVOLUTION))
     norms = [f.load(f.weight("tensor<2xf32>", 2)) for _ in range(4)]
     kinds = (IMAGE, "tensor<0xf32>", "tensor<0xf32>")
@@ -263,24 +263,24 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def layers(f: Function, x: Value) -> Value:
-    """Returns a linear layer with its own weight, and a norm."""
+    """Adds a linear layer with its own weight, and a norm."""
     a = f.op("linear", [x, f.load(f.weight("tensor<4x4xf32>", 16)), None], T)
     return f.op("layer_norm", [a, None, None], T, normalized_shape="[4]")
 
 
 def layers_of_one(f: Function, x: Value) -> Value:
-    """Returns linear layers that share their weight."""
+    """Adds linear layers that share their weight."""
     return f.op("linear", [x, f.load(("@w0", "tensor<4x4xf32>") if f.globals else f.weight("tensor<4x4xf32>", 16)), None], T)
 
 
 def convolutions(f: Function, x: Value) -> Value:
-    """Returns a convolution with its own weight, and an activation."""
+    """Adds a convolution with its own weight, and an activation."""
     weight = f.load(f.weight("tensor<2x2x1x1xf32>", 4))
     return f.op("relu", [f.op("convolution", [x, weight, None], IMAGE, **_pairs(CONVOLUTION))], IMAGE)
 
 
 def epilogues(f: Function, x: Value) -> Value:
-    """Returns a fused layer followed by an addition and an activation, and a norm after an addition."""
+    """Adds a fused layer followed by an addition and an activation, and a norm after an addition."""
     weight = f.load(("@w0", "tensor<1x4x16xf32>") if f.globals else f.weight("tensor<1x4x16xf32>", 64))
     a = f.op("fused.linear", [x, weight, None, None], T, out_features="4")
     b = f.op("relu", [f.op("add.Tensor", [a, x], T)], T)
@@ -288,7 +288,7 @@ def epilogues(f: Function, x: Value) -> Value:
 
 
 def rms_norms(f: Function, x: Value) -> Value:
-    """Returns a norm, written as elementary operators."""
+    """Adds a norm, written as elementary operators."""
     column = "tensor<2x1xf32>"
     a = f.op("mean.dim", [f.op("pow.Tensor_Scalar", [x], T, exponent="2.0")], column, dim="[-1]", keepdim="true")
     b = f.op("rsqrt", [f.op("add.Scalar", [a], column, other="1.0e-06")], column)
@@ -297,7 +297,7 @@ def rms_norms(f: Function, x: Value) -> Value:
 
 
 def quantized_layer(f: Function, x: Value) -> Value:
-    """Returns a linear layer of quantized numbers and an activation."""
+    """Adds a linear layer of quantized numbers and an activation."""
     kind, range_ = "tensor<2x4xi8>", {"zero_point": "3", "quant_min": "-128", "quant_max": "127", "dtype": "i8"}
     q, dq = "quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"
     weight = f.op(dq, [f.load(f.weight("tensor<4x4xi8>", 4))], "tensor<4x4xf32>", scale="0.5", **{**range_, "zero_point": "0"})
@@ -306,21 +306,21 @@ def quantized_layer(f: Function, x: Value) -> Value:
 
 
 def layouts(f: Function, x: Value) -> Value:
-    """Copies to the other layout and back, with elementwise operators between the copies."""
+    """Adds copies to the other layout and back, with elementwise operators between the copies."""
     a = f.op("_to_dim_order_copy", [x], IMAGE, dim_order="[0, 1, 2, 3]")
     b = f.op("add.Tensor", [f.op("relu", [a], IMAGE), a], IMAGE)
     return f.op("_to_dim_order_copy", [b], LAST, dim_order="[0, 2, 3, 1]")
 
 
 def handed_over(f: Function, x: Value) -> Value:
-    """Returns operators that a backend takes, between operators that it refuses."""
+    """Adds operators that a backend takes, between operators that it refuses."""
     a = f.op("relu", [f.op("add.Tensor", [x, x], T)], T)
     b = f.op("permute_copy", [f.op("permute_copy", [a], "tensor<4x2xf32>", dims="[1, 0]")], T, dims="[1, 0]")
     return f.op("mul.Tensor", [f.op("sigmoid", [a], T), b], T)
 
 
 def attentions(f: Function, x: Value) -> Value:
-    """Returns attention over heads of keys that are repeated."""
+    """Adds attention over heads of keys that are repeated."""
     wide = "tensor<1x4x4x4xf32>"
     repeated = [f.op("repeat_interleave.self_int", [x], wide, repeats="2", dim="1") for _ in range(2)]
     a = f.op("scaled_dot_product_attention", [repeated[0], *repeated, None], wide)
@@ -328,13 +328,13 @@ def attentions(f: Function, x: Value) -> Value:
 
 
 def clamped(f: Function, x: Value) -> Value:
-    """Clamps of values inside and outside of the bounds."""
+    """Adds clamps of values inside and outside of the bounds."""
     a = f.op("hardtanh", [f.op("sigmoid", [x], T)], T, min_val="0.0", max_val="6.0")
     return f.op("relu", [f.op("sub.Tensor", [f.op("relu", [a], T), x], T)], T)
 
 
 def dead(f: Function, x: Value) -> Value:
-    """Chains without uses."""
+    """Adds chains without uses."""
     a = f.op("neg", [f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)], T)
     f.op("sigmoid", [a], T)
     return f.op("relu", [x], T)
@@ -429,7 +429,7 @@ class Problem:
         return Pipeline.parse(self.name + self.case.options)
 
     def before(self) -> tuple[str, ...]:
-        """Returns the passes that run before it."""
+        """Returns the passes that run before the measured one."""
         return tuple(pass_text(step) for step in Pipeline.parse(self.case.before).passes()) if self.case.before else ()
 
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
@@ -441,5 +441,5 @@ class Problem:
 
 
 def problems(name: str) -> list[Problem]:
-    """Returns all families of modules for a pass: those in CASES, else those of `cse`, which any pass can read."""
+    """Returns all families of modules for a pass: those in CASES, else those of `cse`, which suit any pass."""
     return [Problem(name, case, step, shape) for case in CASES.get(name, CASES["cse"]) for step in case.steps for shape in SHAPES]

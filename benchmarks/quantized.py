@@ -41,14 +41,14 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Made:
-    """What calls a program, and the bytes of it."""
+    """A callable program, with its bytes."""
 
     call: Callable[[], Any]
     size: int
 
 
 def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
-    """Returns the export of a module, as users of ExecuTorch quantize it. The inputs themselves calibrate it."""
+    """Returns the export of a module, quantized as users of ExecuTorch do. The inputs themselves calibrate it."""
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -61,17 +61,17 @@ def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The inputs that calibrate, as ONNX Runtime asks for them."""
+    """The calibration inputs, with ONNX Runtime's interface."""
 
     given: Iterator[dict[str, Any]]
 
     def get_next(self) -> dict[str, Any] | None:
-        """Returns the next ones."""
+        """Returns the next inputs, or None."""
         return next(self.given, None)
 
 
 def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) -> Made:
-    """Returns what ONNX Runtime makes of a module in floats."""
+    """Returns ONNX Runtime's quantized program for a float module."""
     import torch
 
     library: Any = importlib.import_module("onnxruntime")
@@ -94,7 +94,7 @@ def _onnx(module: Any, inputs: tuple[Any, ...], is_dynamic: bool, folder: Path) 
 
 
 def make(name: str, folder: Path) -> tuple[dict[str, Made], Any]:
-    """Returns the programs of one model, by the keys of ROWS, and what PyTorch computes of the integers."""
+    """Returns the programs of one model, by the keys of ROWS, and PyTorch's result on the integers."""
     import torch
 
     import flambeau

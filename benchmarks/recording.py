@@ -1,4 +1,4 @@
-"""What it costs to record the events of a method: executions with and without, in turns.
+"""Measures the cost of recording the events of a method: executions with and without, in turns.
 
     python benchmarks/recording.py mobilenet_v2 lstm_classifier
 

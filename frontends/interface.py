@@ -23,11 +23,11 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+-]*://", re.IGNORECASE)
 
 
 class SourceError(ValueError):
-    """A source that is not there or is not a program. One line, for people."""
+    """A source that is missing or is not a program. The message is one line for the user."""
 
 
 def has_torch() -> bool:
-    """Returns whether PyTorch is installed, which most of Flambeau does without."""
+    """Returns whether PyTorch is installed; most of Flambeau works without it."""
     return importlib.util.find_spec("torch") is not None
 
 
@@ -98,7 +98,7 @@ def frontend(key: str) -> Callable[[Frontend], Frontend]:
 
 
 def find_frontend(source: str) -> Frontend | None:
-    """Returns the front end of a source, by scheme or longest suffix; or None. Raises SourceError if a file that one reads is absent."""
+    """Returns the front end of a source, or None. For a file, the longest suffix decides. Raises SourceError if the file is missing."""
     scheme = _SCHEME.match(source)
     if scheme is not None:
         found = _FRONTENDS.find(scheme[0])
@@ -113,7 +113,7 @@ def find_frontend(source: str) -> Frontend | None:
 
 
 def _checked(function: Frontend) -> Frontend:
-    """Returns a front end of a plug-in, of which nothing is known."""
+    """Wraps a plug-in's front end so that its result is checked to be a valid module. The wrapper raises SourceError."""
 
     def read(source: str, context: FlambeauContext) -> ModuleOp:
         module = cast(object, function(source, context))
@@ -135,5 +135,5 @@ def _by_suffix(source: str) -> Frontend | None:
 
 
 def readable() -> str:
-    """Returns the sources that `load_source` reads, for messages."""
+    """Returns the kinds of sources that `load_source` reads, for messages."""
     return f"a {', '.join(_OWN | _FRONTENDS.items())} file, package.module:name or file.py:name"

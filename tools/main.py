@@ -77,7 +77,7 @@ app.command("lsp")(lsp_command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Any failure is told on stderr."""
+    """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Failures are printed on stderr."""
     try:
         with standard_streams(), plugin_scope(), room_for_nesting():
             load_from_environment()
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def describe(error: Exception, *, colour: bool = False) -> str:
-    """Returns a failure as people read it: what, where in the text and in the model, and which files say more."""
+    """Returns a failure as text for the user: message, position in the text, location in the model, files that say more."""
     renderer = Renderer(colour, show_changes=isinstance(error, PassError))
     if isinstance(error, PipelineError) and error.text is not None:
         renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)

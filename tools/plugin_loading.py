@@ -1,4 +1,4 @@
-"""Plug-ins that a tool was told to load, with their warnings on stderr."""
+"""Loads the plug-ins named for a tool, with their warnings on stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flambeau.tools.rendering.diagnostics_rendering import Renderer
 
 
 def load_for_tool(path: str | os.PathLike[str]) -> None:
-    """As `load_plugin`, with its warnings on stderr. Raises PluginError."""
+    """Loads a plug-in as `load_plugin` does, with its warnings on stderr. Raises PluginError."""
     renderer = Renderer(wants_colour(sys.stderr))
     with listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",)):
         load_plugin(path)

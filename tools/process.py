@@ -22,7 +22,7 @@ for 700, and the stack of the machine holds far more."""
 
 
 def forget_stdout() -> None:
-    """Lets the interpreter's last flush go nowhere: whoever read our output has left."""
+    """Redirects the interpreter's last flush to nowhere, because the reader of stdout is gone."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -31,7 +31,7 @@ def forget_stdout() -> None:
 
 
 class _ClosedStream(TextIOBase):
-    """A standard stream that was closed before the tool began: an error once it is used."""
+    """A standard stream that was closed before the tool began; using it is an error."""
 
     def __init__(self, name: str):
         self._name = name
@@ -53,7 +53,7 @@ class _ClosedStream(TextIOBase):
 
 @contextmanager
 def standard_streams() -> Generator[None, None, None]:
-    """Within the block there are stdin, stdout and stderr, also where the tool was started without them; errors then go nowhere."""
+    """Provides stdin, stdout and stderr within the block, even if the tool was started without them; errors are then discarded."""
     before = sys.stdin, sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as null:
         sys.stdin = before[0] or _ClosedStream("<stdin>")
@@ -67,7 +67,7 @@ def standard_streams() -> Generator[None, None, None]:
 
 @contextmanager
 def room_for_nesting() -> Generator[None, None, None]:
-    """Within the block, calls may be nested this deep."""
+    """Sets the recursion limit within the block."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))
     try:

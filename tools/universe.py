@@ -27,7 +27,7 @@ PREFIX = "flambeau-"
 
 @dataclass
 class _WholeDialect(Dialect):
-    """A dialect of ours with the operators that rows and PyTorch's schemas declare: xDSL's context cannot ask for one by its name."""
+    """A dialect of Flambeau with all operators from rows and PyTorch's schemas, because xDSL's context cannot look up one by name."""
 
     @property
     def operations(self) -> Iterator[type[Operation]]:

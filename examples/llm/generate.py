@@ -48,7 +48,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def runner() -> Path:
-    """The program `flambeau-run-llm` of the C runtime that Python uses."""
+    """Returns the path of the program `flambeau-run-llm` of the C runtime that Python uses."""
     from flambeau.runtime.binding.library import find_library
 
     folders = [find_library().parent, Path(sysconfig.get_path("scripts"))]
@@ -56,7 +56,7 @@ def runner() -> Path:
 
 
 def run_c(program: Path, prompt: list[int], arguments: argparse.Namespace) -> list[int]:
-    """The tokens that the C program gives."""
+    """Returns the tokens that the C program generates."""
     options = ["--tokens", arguments.tokens, "--seed", arguments.seed, "--ignore-eos"]
     options += ["--temperature", arguments.temperature, "--top-p", arguments.top_p]
     options += ["--top-k", arguments.top_k] if arguments.top_k else []

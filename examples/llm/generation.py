@@ -13,16 +13,16 @@ _MASK = (1 << 64) - 1
 
 
 class Method(Protocol):
-    """A method of a program, of Flambeau's runtime or of ExecuTorch's."""
+    """A method of a program, in Flambeau's runtime or in ExecuTorch's."""
 
     def execute(self, inputs: Any, /) -> Any:
-        """The outputs."""
+        """Runs the method and returns the outputs."""
         ...
 
 
 @dataclass
 class Sampler:
-    """Chooses the next token from logits: the choices of `flambeau-run-llm`."""
+    """A sampler of the next token from logits, with the choices of `flambeau-run-llm`."""
 
     temperature: float = 0.0
     """0 takes the most likely token."""
@@ -33,7 +33,7 @@ class Sampler:
     seed: int = 0
 
     def next(self, logits: Any) -> int:
-        """The next token."""
+        """Returns the next token."""
         arrays: Any = np
         if not self.temperature > 0:
             return int(arrays.argmax(logits))
@@ -48,7 +48,7 @@ class Sampler:
         return int(order[min(place, len(sums) - 1)])
 
     def _draw(self) -> float:
-        """A number from 0 up to 1: splitmix64."""
+        """Returns a random number in [0, 1), by splitmix64."""
         self.seed = z = (self.seed + 0x9E3779B97F4A7C15) & _MASK
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
@@ -58,7 +58,7 @@ class Sampler:
 def generate(
     prefill: Method, decode: Method, prompt: Sequence[int], *, at_once: int, context: int, ends: Sequence[int] = (), sampler: Sampler
 ) -> Iterator[int]:
-    """The tokens that follow a prompt, one after the other, until one of `ends` or until the cache is full.
+    """Yields the tokens after a prompt, until one of `ends` or until the cache is full.
 
     `at_once` is how many tokens `prefill` takes: longer prompts go in parts.
     """

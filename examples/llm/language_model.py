@@ -15,7 +15,7 @@ FAMILIES = ("llama", "qwen3", "mistral")
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large a model is."""
+    """The sizes of a model."""
 
     layers: int = 8
     hidden: int = 512
@@ -31,7 +31,7 @@ class Sizes:
 
 
 def make_model(family: str, sizes: Sizes, window: int | None = None) -> Any:
-    """A model of transformers with random weights; with a window, a token sees only so many tokens, in every other layer of Qwen3."""
+    """Returns a model of transformers with random weights; with a window, a token sees that many tokens, in every other layer of Qwen3."""
     windows: dict[str, Any] = {"sliding_window": window}
     if family == "qwen3" and window is not None:
         windows |= {
@@ -77,7 +77,7 @@ class CachedModel(torch.nn.Module):
             self.register_buffer(f"values_{number}", layer.values)
 
     def forward(self, tokens: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """Adds the tokens to the cache."""
+        """Adds the tokens to the cache, and returns the logits after the last one."""
         for number, layer in enumerate(self._cache.layers):
             layer.keys, layer.values = getattr(self, f"keys_{number}"), getattr(self, f"values_{number}")
             layer.cumulative_length = position[0].clone()
@@ -85,7 +85,7 @@ class CachedModel(torch.nn.Module):
 
 
 def export_methods(model: Any, sizes: Sizes) -> dict[str, ExportedProgram]:
-    """The methods of a program, which share the weights and the cache."""
+    """Returns the methods of a program, which share the weights and the cache."""
     module = CachedModel(model, sizes.context)
     position = torch.tensor([0])
     lengths = {1: Dim("tokens", min=2, max=sizes.prompt)}
@@ -97,7 +97,7 @@ def export_methods(model: Any, sizes: Sizes) -> dict[str, ExportedProgram]:
 
 
 def constant_methods(sizes: Sizes, ends: list[int]) -> dict[str, object]:
-    """What ExecuTorch's runner asks a program, by the names that it uses."""
+    """Returns the values that ExecuTorch's runner reads from a program, by their names."""
     return {
         "get_max_seq_len": sizes.prompt,
         "get_max_context_len": sizes.context,
@@ -110,7 +110,7 @@ def constant_methods(sizes: Sizes, ends: list[int]) -> dict[str, object]:
 
 
 def greedy_tokens(model: Any, prompt: list[int], count: int) -> list[int]:
-    """The tokens that the model itself gives, with the cache that transformers makes."""
+    """Returns the tokens that the model itself generates, with the cache that transformers makes."""
     with torch.no_grad():
         result = model.generate(
             torch.tensor([prompt]), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0, eos_token_id=None

@@ -24,7 +24,7 @@ ADAPTERS = ("formal", "casual")
 
 
 class Foundation(nn.Module):
-    """Two layers."""
+    """A module of two layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,12 +32,12 @@ class Foundation(nn.Module):
         self.second = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The second layer of what the first one gives."""
+        """Applies the first layer, then the second."""
         return self.second(torch.relu(self.first(x)))
 
 
 class Adapted(Foundation):
-    """The foundation, with what an adapter adds to each layer. The names of the foundation's weights stay."""
+    """The foundation plus an adapter for each layer. The names of the foundation's weights stay."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Adapted(Foundation):
         self.lora_second = nn.Sequential(nn.Linear(WIDTH, RANK, bias=False), nn.Linear(RANK, WIDTH, bias=False))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The sum of a layer and its adapter, twice."""
+        """Applies each layer plus its adapter."""
         y = torch.relu(self.first(x) + self.lora_first(x))
         return self.second(y) + self.lora_second(y)
 

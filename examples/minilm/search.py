@@ -125,14 +125,14 @@ def compile_encoder(console: Console, target: str) -> tuple[list[StageRow], byte
 
 
 def c_engine(data: bytes) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function that runs the program on the C runtime."""
+    """Returns a function that runs the program on the C runtime."""
     from flambeau.runtime import Runtime
 
     return Runtime.get().load_program(data).load_method("forward").execute
 
 
 def distance(result: Any, expected: Any) -> float:
-    """The largest difference, in units of the largest expected value."""
+    """Returns the largest difference, in units of the largest expected value."""
     return float(np.abs(np.asarray(result) - expected).max() / np.abs(expected).max())
 
 

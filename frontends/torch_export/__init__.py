@@ -46,7 +46,7 @@ class CaptureError(ValueError):
 
 
 def load(path: str | Path) -> ExportedProgram:
-    """Returns the program in a `.pt2` file.
+    """Loads the program in a `.pt2` file.
 
     Raises:
         ValueError: there is no such file, or it does not hold an exported program.
@@ -66,7 +66,7 @@ def load(path: str | Path) -> ExportedProgram:
 
 
 def _register_operators(path: Path) -> None:
-    """Imports what registers the operators that a `.pt2` file names."""
+    """Imports the modules that register the operators named in a `.pt2` file."""
     with zipfile.ZipFile(path) as archive:
         graphs = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".json"))
     for namespace, module in _REGISTERED_BY.items():
@@ -119,7 +119,7 @@ class _Constant(torch.nn.Module):
 
 
 def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]:
-    """Programs that take nothing and return these values, by name. Raises CaptureError for what no program can return."""
+    """Returns programs without inputs that return the given values, by name. Raises CaptureError for a value that no program can return."""
     programs: dict[str, ExportedProgram] = {}
     for name, value in values.items():
         large: Any = next(filter(is_large, pytree.tree_leaves(value)), None)

@@ -1,4 +1,4 @@
-"""Imports what a program asks of the sizes of its inputs: by `torch._check`, and where the model decides by a size.
+"""Imports the conditions of a program on the sizes of its inputs: those of `torch._check`, and those under which the model branches.
 
 PyTorch keeps it as text, in a `.pt2` file too: `L['x'].size()[0] / L['y'].size()[0] <= 2.0`.
 """
@@ -62,13 +62,13 @@ _PART = re.compile(r"(.+)_(\d+)")
 
 
 def conditions_of(program: ExportedProgram) -> Sequence[str]:
-    """Returns the conditions of a program, in PyTorch's words; without those on the memory that an example input was a view of."""
+    """Returns the conditions of a program as PyTorch writes them, without those on the base memory of example inputs that are views."""
     found: Sequence[str] = getattr(program, "_guards_code", ())
     return [condition for condition in found if "._base." not in condition]
 
 
 def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Operation]:
-    """Returns what asserts a condition on sizes; nothing where the ranges prove it.
+    """Returns the operations that assert a condition on sizes; none if the ranges prove it.
 
     Args:
         condition: in PyTorch's words.
@@ -93,7 +93,7 @@ def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Opera
 
 
 def dynamic_sizes(program: ExportedProgram, symbols: Symbols) -> dict[str, int]:
-    """Returns the dynamic sizes and numbers among the inputs, by PyTorch's words for them."""
+    """Returns the dynamic sizes and numbers among the inputs, by the expressions that PyTorch writes for them."""
     found: dict[str, int] = {}
     kinds = [spec.kind for spec in program.graph_signature.input_specs]
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
@@ -107,7 +107,7 @@ def dynamic_sizes(program: ExportedProgram, symbols: Symbols) -> dict[str, int]:
 
 
 def _words(program: ExportedProgram, count: int) -> Sequence[Sequence[str]]:
-    """Returns what PyTorch calls each input in a condition: by its place, and as the model's `forward` names it."""
+    """Returns the expressions that PyTorch writes for each input: by its position, and by its name in the model's `forward`."""
     words = [[f"L['flat_args'][{place}]"] for place in range(count)]
     spec, signature = program.call_spec.in_spec, program.module_call_graph[0].signature
     if spec is None or signature is None or signature.forward_arg_names is None:
@@ -122,7 +122,7 @@ def _words(program: ExportedProgram, count: int) -> Sequence[Sequence[str]]:
 
 
 class _Named(ast.NodeTransformer):
-    """Puts the names of sizes in the place of PyTorch's words for them."""
+    """A transformer that replaces PyTorch's expressions for sizes by the names of the sizes."""
 
     def __init__(self, sizes: Mapping[str, int]):
         self.sizes = sizes
@@ -132,20 +132,20 @@ class _Named(ast.NodeTransformer):
         return node if size is None else ast.parse(str(size).replace(" mod ", " % ").replace(" floordiv ", " // "), mode="eval").body
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Without modules, and without what makes a float of a size."""
+        """Removes module prefixes and conversions of sizes to float."""
         name = _name(node)
         inner = [self.visit(argument) for argument in node.args]
         return inner[0] if name == "float" else ast.Call(ast.Name(name), inner, [])
 
 
 def _name(call: ast.Call) -> str:
-    """Returns the function that PyTorch's words call: `math.trunc`, `torch.sym_float`, `torch._sym_sqrt`, `round`."""
+    """Returns the function that a call in PyTorch's notation names: `math.trunc`, `torch.sym_float`, `torch._sym_sqrt`, `round`."""
     return ast.unparse(call.func).rpartition(".")[2].removeprefix("_").removeprefix("sym_")
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads a condition as a value: a size where it is one, else arithmetic of the program."""
+    """A reader of conditions: a condition becomes a size if possible, else arithmetic in the program."""
 
     sizes: Mapping[str, int]
     arithmetic: Arithmetic
@@ -191,7 +191,7 @@ class _Reader:
 
 
 def _kind(function: str, operands: Sequence[_Value]) -> Attribute:
-    """Returns the type of what a function gives."""
+    """Returns the result type of a function."""
     if function in _TRUTHS:
         return i1
     if function in _ROUNDING or (function in _KEEPING and not any(_is_float(operand) for operand in operands)):

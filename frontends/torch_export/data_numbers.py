@@ -1,4 +1,4 @@
-"""Imports numbers that only the run knows as values `f64`, `i64` and `i1`: `item()`, arithmetic on it and on sizes, truth values.
+"""Imports numbers known only at run time as values `f64`, `i64` and `i1`: `item()`, arithmetic on it and on sizes, truth values.
 
 Operators are given them as tensors without dimensions.
 """
@@ -59,7 +59,7 @@ _FILLS = {"full": "fill_value", "full_like": "fill_value", "new_full": "fill_val
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether a relation between two sizes holds."""
+    """A relation between two sizes, as a truth value."""
 
     left: int
     relation: Relation
@@ -76,7 +76,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that is computed from sizes or data, in a way that has no form as an extent."""
+    """A number computed from sizes or data that is not expressible as an extent."""
 
     value: SSAValue
     """An `f64`, `i64` or `i1`."""
@@ -89,17 +89,17 @@ DataNumber: TypeAlias = Item | Number | Comparison
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Emits arithmetic."""
+    """An emitter of arithmetic."""
 
     insert: Insert
 
     def emit(self, op: Operation) -> SSAValue:
-        """Adds an operation; gives its first result."""
+        """Adds an operation and returns its first result."""
         self.insert(op)
         return op.results[0]
 
     def value(self, number: int | float | DataNumber, kind: Attribute | None = None) -> SSAValue:
-        """Returns the value of a number, converted to a type where one is given."""
+        """Returns the value of a number, converted to `kind` if given."""
         found = self._value(number)
         return found if kind is None or found.type == kind else self._converted(found, kind)
 
@@ -127,7 +127,7 @@ class Arithmetic:
         return found if kind.element_type in (f64, i1) else self.emit(arith.ExtFOp(found, f64))
 
     def truth(self, source: SSAValue) -> SSAValue:
-        """Returns whether the only element of a tensor is something else than 0."""
+        """Returns whether the only element of a tensor is nonzero."""
         if element_of(source) == i1:
             return self.element(source)
         return self.element(self._call("aten.ne.Scalar", source, 0))
@@ -142,7 +142,7 @@ class Arithmetic:
         return value if kind != i1 else self.emit(arith.CmpiOp(value, self._value(0), "ne"))
 
     def as_tensor(self, number: DataNumber, element: Attribute | None = None) -> SSAValue:
-        """Returns the tensor without dimensions that holds a number; in a type of elements, where one is given."""
+        """Returns the 0-d tensor that holds a number, with the given element type if there is one."""
         if isinstance(number, Item):
             found = number.tensor
         else:
@@ -156,7 +156,7 @@ class Arithmetic:
         return self.emit(operator(*arguments, **options))
 
     def compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> Number | Comparison | None:
-        """Returns what a function of Python gives for numbers, as a value of a type; None for a function that has no form in the IR."""
+        """Emits a Python function of numbers, with a result of type `kind`. Returns None if the function has no form in the IR."""
         function = function.strip("_").removeprefix("sym_")
         if (compared := _compare(function, operands)) is not None:
             return compared
@@ -215,12 +215,12 @@ def is_size(value: Any) -> TypeGuard[int]:
 
 
 def is_of_sizes(value: Any) -> bool:
-    """Returns whether sizes alone decide a number."""
+    """Returns whether a number depends on sizes only."""
     return value.is_of_sizes if isinstance(value, Number) else not isinstance(value, Item)
 
 
 def _compare(function: str, operands: Sequence[Any]) -> Comparison | None:
-    """Returns what compares two sizes."""
+    """Returns the comparison of two sizes that a function computes, or None."""
     match operands:
         case (Comparison() as found,) if function == "not":
             relation, exchanged = _OPPOSITES[found.relation]
@@ -233,7 +233,7 @@ def _compare(function: str, operands: Sequence[Any]) -> Comparison | None:
 
 
 def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Tensor], insert: Insert) -> type[SchemaOp]:
-    """Returns the class to call in place of `cls`, with numbers that data decides as tensors. Raises UnsupportedError."""
+    """Returns the class to call in place of `cls`, and makes data-dependent numbers in `given` tensors. Raises UnsupportedError."""
     numbers = {name: value for name, value in given.items() if isinstance(value, DataNumber)}
     if not numbers:
         return cls
@@ -255,13 +255,13 @@ def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Ten
 
 
 def _joining(given: Sequence[Any], types: Sequence[Tensor]) -> Attribute | None:
-    """Returns the type in which a number joins the tensors beside it: theirs if they are floats, else that of results that are."""
+    """Returns the type in which a number joins the tensors beside it: theirs if they are floats, else that of float results, or None."""
     kinds = [*(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue)), *types]
     return next((element_of(kind) for kind in kinds if dtype_of(element_of(kind)).category > 1), None)
 
 
 def _sibling(cls: type[SchemaOp], names: Any) -> type[SchemaOp] | None:
-    """Returns the overload whose arguments are the same, but for some Scalars that are tensors there, these among them."""
+    """Returns the overload with the same arguments, except that some Scalars are tensors, among them `names`; None if there is none."""
 
     def fits(schema: Schema) -> bool:
         own = {argument.name: argument.type.plain for argument in cls.schema.arguments}

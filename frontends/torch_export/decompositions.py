@@ -1,4 +1,4 @@
-"""PyTorch's own decompositions, one call at a time: for operators that have no row."""
+"""Applies PyTorch's own decompositions to single calls of operators without a row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _threshold_gradient(grad: torch.Tensor, x: torch.Tensor, threshold: float) -
 
 
 def _grouped_product(x: torch.Tensor, weight: torch.Tensor, offsets: torch.Tensor | None = None, *others: object) -> torch.Tensor:
-    """Returns the rows of each group times the matrix of the group: all rows by each matrix, and of that the rows of its group."""
+    """Multiplies the rows of each group by the group's matrix: multiplies all rows by each matrix and selects the group's rows."""
     if offsets is None or x.dim() != 2 or weight.dim() != 3 or any(other is not None for other in others):
         raise TypeError(
             "groups of rows, without a bias or another type of result, are what has a form: call it for a matrix and a batch of them"
@@ -84,7 +84,7 @@ _PLACE = ("nn_module_stack", "stack_trace")
 
 
 def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
-    """Yields what PyTorch has that computes an operator in terms of others: none for one that it has a kernel of its own for."""
+    """Yields PyTorch's definitions of an operator by other operators; none if PyTorch has only a kernel."""
     if (form := _FORMS.get(overload.name())) is not None:
         yield form
         return
@@ -96,7 +96,7 @@ def _meanings(overload: Overload) -> Iterator[Callable[..., Any]]:
 
 
 def _plain(value: Any, known: Mapping[fx.Node, Any]) -> Any:
-    """Returns an argument with the values of its nodes, and with lists that may be changed, as decompositions do."""
+    """Returns an argument with the values of its nodes, and with mutable lists, because decompositions change them."""
     if isinstance(value, tuple | list):
         return [_plain(item, known) for item in cast("Sequence[Any]", value)]
     return known[value] if isinstance(value, fx.Node) else value
@@ -104,7 +104,7 @@ def _plain(value: Any, known: Mapping[fx.Node, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A call in terms of operators that have rows."""
+    """A call, expressed in operators that have rows."""
 
     program: FlatProgram
     variables: dict[fx.Node, Variable]
@@ -120,7 +120,7 @@ class Decomposition:
 
 
 def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False) -> Decomposition | None:
-    """Returns what PyTorch makes of a call whose operator has no row, or whose row is `refused`, down to operators that have one.
+    """Returns PyTorch's decomposition of a call, down to operators with rows, if its operator has no row or its row is `refused`.
 
     Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
     a row, and where PyTorch has no such decomposition or it does not apply here: `reasons` receives why.
@@ -130,7 +130,7 @@ def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False)
 
 
 def _without_row(step: Step, refused: bool = False) -> Overload | None:
-    """Returns what a call computes, out of place, when its operator has no row."""
+    """Returns the functional operator of a call if it has no row, or None."""
     if step.overload is None or step.is_number:
         return None
     cls = class_of(step.overload)
@@ -166,7 +166,7 @@ def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...], rea
 
 @contextmanager
 def _any_size(mode: Any) -> Generator[None]:
-    """Lets a trace fail that takes a size of the example for the only one, as a root of a size does."""
+    """Makes a trace in the block fail if it specialises to a size of the example, as taking the root of a size does."""
     if mode is None or mode.shape_env is None:
         yield
         return
@@ -179,7 +179,7 @@ def _any_size(mode: Any) -> Generator[None]:
 
 
 def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node], reasons: list[str]) -> Iterator[FlatProgram]:
-    """Yields the operator on the arguments of a call, as each of its decompositions computes it: as it is, and out of place."""
+    """Yields the traces of an operator on the arguments of a call: each decomposition as it is, and functionalized."""
     values = [node.meta["val"] for node in nodes]
     for meaning in _meanings(overload):
 

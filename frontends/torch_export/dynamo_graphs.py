@@ -1,4 +1,4 @@
-"""What `torch.compile` hands to a backend, as a module that can be exported; and results as tensors again."""
+"""Turns the graphs that `torch.compile` hands to a backend into modules to export, and their results back into tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRAINING = {"dropout": 2, "alpha_dropout": 2, "feature_alpha_dropout": 2, "drop
 
 
 class InferenceGraph(torch.nn.Module):
-    """A graph of Dynamo with the parameters, which Dynamo gives as inputs, in their places, and without sizes that its tensors tell.
+    """A Dynamo graph as a module: its parameters are registered, and sizes that its tensors determine are no inputs.
 
     Attributes:
         positions: where the inputs that are left stand among those of the graph.
@@ -75,7 +75,7 @@ class InferenceGraph(torch.nn.Module):
         self._views = _views_of_inputs(graph, placeholders)
 
     def with_views(self, results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """Returns `results`, with each view of an input made again on the memory of that input in `values`."""
+        """Returns the results, replacing views of inputs by views in the memory of the inputs."""
         found = list(results)
         for place, (index, view, base) in self._views.items():
 
@@ -94,7 +94,7 @@ class InferenceGraph(torch.nn.Module):
         return f"parameter_{index}" in self._parameters
 
     def limits(self, values: Sequence[Any]) -> list[int]:
-        """Returns the largest sizes that a program for these values takes, in the order of `dynamic`: known ones, else with some room."""
+        """Returns the largest sizes of a program compiled for these values, in the order of `dynamic`: the known bounds, else some room."""
         return [self._limit(place, values[place[0]].shape[place[1]]) for place in self.dynamic]
 
     def _limit(self, place: tuple[int, int], size: int) -> int:
@@ -102,7 +102,7 @@ class InferenceGraph(torch.nn.Module):
         return int(upper) if upper < _LARGEST else max(1 << (2 * size - 1).bit_length(), _SMALLEST_LIMIT)
 
     def dynamic_shapes(self, values: Sequence[Any]) -> tuple[tuple[Any, ...]]:
-        """Returns what `torch.export` takes for the inputs that are left, so that a program takes sizes up to the limits."""
+        """Returns the `dynamic_shapes` of `torch.export` for the remaining inputs, which admit sizes up to the limits."""
         found: dict[int, Any] = dict.fromkeys(self.numbers, Dim.DYNAMIC)
         hint: Any = Dim.AUTO
         for place, limit in zip(self.dynamic, self.limits(values), strict=True):
@@ -111,7 +111,7 @@ class InferenceGraph(torch.nn.Module):
         return (tuple(found.get(index) for index in self.positions),)
 
     def forward(self, *given: Any) -> Any:
-        """Returns what the graph gives."""
+        """Runs the graph and returns its outputs."""
         inputs: dict[int, Any] = self.floats | dict(zip(self.positions, given, strict=True))
         inputs |= {index: inputs[place[0]].shape[place[1]] for index, place in self._sizes.items()}
         values = [inputs[index] if index in inputs else getattr(self, f"parameter_{index}") for index in range(self.count)]
@@ -120,7 +120,7 @@ class InferenceGraph(torch.nn.Module):
 
 
 def _views_of_inputs(graph: fx.GraphModule, placeholders: Sequence[fx.Node]) -> dict[int, tuple[int, torch.Tensor, torch.Tensor]]:
-    """Returns the outputs that lie in the memory of an input: by their positions, that of the input, and both as PyTorch knows them."""
+    """Returns the outputs that are views of inputs: by output position, the input's position, and PyTorch's view and input."""
     inputs: dict[Any, tuple[int, torch.Tensor]] = {}
     for index, node in enumerate(placeholders):
         if isinstance(known := node.meta.get("example_value"), torch.Tensor):
@@ -141,7 +141,7 @@ class _Interpreter(fx.Interpreter):
     """Runs a graph whose floats are numbers, not tensors."""
 
     def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Returns the result of a method."""
+        """Returns the result of a method; that of `item()` on a float is the float."""
         return args[0] if target == "item" and isinstance(args[0], float) else super().call_method(target, args, kwargs)
 
 
@@ -156,7 +156,7 @@ def _refuse_training(graph: fx.GraphModule) -> None:
 
 
 def export_graph(graph: InferenceGraph, values: Sequence[Any], context: FlambeauContext) -> ModuleOp:
-    """Exports and imports a graph for the values of its inputs. Raises as `export_module`."""
+    """Exports and imports a graph for the values of its inputs. Raises as `export_module` does."""
     example = tuple(values[index] for index in graph.positions)
     # Dynamo, which waits for the backend or runs what it made, neither captures the export nor takes its guards.
     alone: Any = cast(Any, torch).compiler.disable(export_module)
@@ -165,7 +165,7 @@ def export_graph(graph: InferenceGraph, values: Sequence[Any], context: Flambeau
 
 
 def as_tensor(value: Any) -> Any:
-    """Returns an array as a tensor in the same memory; other values as they are."""
+    """Returns an array as a tensor in the same memory, and other values unchanged."""
     if not hasattr(value, "__array_interface__"):
         return value
     from_numpy: Any = getattr(torch, "from_numpy")  # noqa: B009 # PyTorch does not declare its type in full
@@ -175,5 +175,5 @@ def as_tensor(value: Any) -> Any:
 
 
 def backend_failure(error: Exception, frame: FrameType | None) -> Exception:
-    """Returns what PyTorch makes of an error of the backend, without the frames of PyTorch around `frame`."""
+    """Returns PyTorch's exception for an error of the backend, without the frames of PyTorch around `frame`."""
     return cast(Any, exc).BackendCompilerFailed(SimpleNamespace(__name__="flambeau"), error, frame)

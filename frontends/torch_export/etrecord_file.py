@@ -63,7 +63,7 @@ def write_etrecord(
 
 
 def _without_devices(program: ExportedProgram) -> ExportedProgram:
-    """Returns a program whose conversions name no device, which the Inspector of ExecuTorch 1.5.1 cannot show."""
+    """Returns a program whose conversions name no device, because the Inspector of ExecuTorch 1.5.1 cannot show devices."""
     convert = torch.ops.aten.to
     if not any(node.target is convert.device for node in program.graph.nodes):
         return program

@@ -29,7 +29,7 @@ _ENFORCED = re.compile(r"\[enforce fail at [^]]*\] .*?\. ")
 
 
 class EvaluationError(ValueError):
-    """A module that PyTorch cannot run, or inputs that do not fit it. One line, with the operation that cannot, if it is one."""
+    """An error of a module that PyTorch cannot run, or of inputs that do not fit it. One line, with the operation at fault if known."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -37,7 +37,7 @@ class EvaluationError(ValueError):
 
 
 def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
-    """Runs a method once on the tensors of its inputs and gives the tensors of its outputs. State starts at its initial value.
+    """Runs a method once on input tensors and returns its output tensors. State starts at its initial value.
 
     Raises:
         EvaluationError: there is no such method, the inputs do not fit, or an operation is not one of PyTorch's.
@@ -52,7 +52,7 @@ Observer = Callable[[Operation, Sequence[torch.Tensor]], None]
 def run_leaves(
     module: ModuleOp, context: FlambeauContext, inputs: Sequence[Any], method: str = "forward", observer: Observer | None = None
 ) -> list[Any]:
-    """As `run_aten`, on the leaves of the inputs (numpy arrays or tensors, and the constants among them), giving the leaves of the outputs.
+    """Runs a method as `run_aten` does, on leaves of the inputs (numpy arrays, tensors, constants); returns leaves of the outputs.
 
     Raises EvaluationError.
     """
@@ -85,13 +85,13 @@ class AtenProgram:
                 self.globals[op.sym_name.data] = _global_tensor(op, context)
 
     def method(self, name: str) -> FuncOp:
-        """Returns the method of a name. Raises EvaluationError."""
+        """Returns the method with a name. Raises EvaluationError."""
         if name not in self.methods:
             raise EvaluationError(f"the module has no method {name!r}; it has {', '.join(sorted(self.methods)) or 'none'}")
         return self.methods[name]
 
     def run(self, inputs: Sequence[torch.Tensor], method: str = "forward") -> list[torch.Tensor]:
-        """Returns one call, which gives what the method returns, and writes to the inputs that it writes. Raises EvaluationError."""
+        """Calls the method once: returns its results, and writes to the inputs that it mutates. Raises EvaluationError."""
         function = self.method(method)
         arguments = function.body.block.args
         if len(inputs) != len(arguments):
@@ -129,7 +129,7 @@ class AtenProgram:
 
 
 def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns the results that are returned; the others are the new values of inputs, which they are written to."""
+    """Returns the results that the method returns, without those that are written to inputs."""
     given = dict(zip((leaf.name for leaf in inputs_of(function) if leaf.is_tensor), inputs, strict=True))
     written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
     if not written:
@@ -143,7 +143,7 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
 
 
 def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:
-    """Returns the result tensors of one operation for the tensors of its operands. Raises EvaluationError."""
+    """Returns the result tensors of one operation for its operand tensors. Raises EvaluationError."""
     if op.schema.namespace == "quantized_decomposed":
         # Importing it registers the operators.
         importlib.import_module("torch.ao.quantization.fx._decomposed")

@@ -63,7 +63,7 @@ def schema_of(overload: Overload) -> torch.FunctionSchema:
 
 
 def qualified(overload: Overload) -> tuple[str, str]:
-    """Returns namespace and base name of an operator."""
+    """Returns the namespace and base name of an operator."""
     namespace, _, base = schema_of(overload).name.partition("::")
     return namespace, base
 
@@ -95,13 +95,13 @@ ASSERTIONS = (torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_asyn
 
 
 def is_check(overload: Overload) -> bool:
-    """Gives nothing and writes nothing: an assertion about its arguments."""
+    """Returns whether a step is an assertion about its arguments: it has no result and writes nothing."""
     schema = schema_of(overload)
     return not schema.returns and not schema.is_mutable
 
 
 def flatten(module: fx.GraphModule) -> FlatProgram:
-    """Returns the calls of a graph and of the mode regions within it, without those whose results nobody uses."""
+    """Returns the calls of a graph and of the mode regions within it, without those whose results are unused."""
     steps: list[Step] = []
     known: dict[fx.Node, Any] = {}
     placeholders = tuple(node for node in module.graph.nodes if node.op == "placeholder")
@@ -156,7 +156,7 @@ def _attribute(module: fx.GraphModule, path: str) -> Any:
 
 
 def _mode_region(node: fx.Node, args: Sequence[Any]) -> tuple[fx.GraphModule, Sequence[Any]] | None:
-    """Returns the body and operands of `torch.no_grad` and of `torch.autocast(enabled=False)`, which mean nothing in inference."""
+    """Returns the body and operands of `torch.no_grad` or `torch.autocast(enabled=False)`, which are irrelevant for inference."""
     higher = torch.ops.higher_order
     if node.target is higher.wrap_with_set_grad_enabled:
         return args[1], args[2:]

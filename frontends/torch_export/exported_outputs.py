@@ -1,4 +1,4 @@
-"""Imports the outputs of an exported program: what it returns, what it leaves in its state, and what it writes to its inputs."""
+"""Imports the outputs of an exported program: its results, the new values of its state, and the writes to its inputs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ STORED = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
 class Report(Protocol):
-    """Notes what cannot be imported."""
+    """A protocol for reporting constructs that cannot be imported."""
 
     def __call__(self, construct: str, reason: str, node: fx.Node | None = None) -> None:
-        """Notes one construct."""
+        """Reports one construct."""
         ...
 
 
 @dataclass
 class Outputs:
-    """The outputs of one method, while they are collected."""
+    """The outputs of one method while they are collected."""
 
     program: ExportedProgram
     flat: FlatProgram
@@ -57,7 +57,7 @@ class Outputs:
     """The new value of each input that the program writes, by its name."""
 
     def collect(self) -> None:
-        """Finds the leaves and the results of the method, and emits the stores."""
+        """Collects the leaves and the results of the method, and emits the stores."""
         spec = self.program.call_spec.out_spec
         users = [item for item in self.program.graph_signature.output_specs if item.kind is OutputKind.USER_OUTPUT]
         names = leaf_names(spec, "output") if spec is not None else []
@@ -99,7 +99,7 @@ class Outputs:
                 self.problem(f"output {name!r}", f"{described(value)} is not supported as an output")
 
     def _write_input(self, node: fx.Node, value: Any) -> None:
-        """Notes the new value of an input. Its name is that of the input's leaf."""
+        """Notes the new value of an input, under the name of the input's leaf."""
         spec = self.program.graph_signature.input_specs[self.flat.placeholders.index(node)]
         name = getattr(spec.arg, "name", node.name)
         argument = self.arguments.get(node)

@@ -41,7 +41,7 @@ _NAME = re.compile(r"(?!(?:in|min|max|mod|floordiv|true|false|[su]\d+)$)[A-Za-z_
 
 
 class Symbols:
-    """The symbols of one program, named as their `Dim`s where those are known, else as PyTorch does."""
+    """The symbols of one program, named as their `Dim`s if known, else as by PyTorch."""
 
     def __init__(self, program: ExportedProgram):
         constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
@@ -62,7 +62,7 @@ class Symbols:
                 self.extent(size)
 
     def extent(self, value: torch.SymInt | int) -> int:
-        """Returns a size as a number or an extent. Raises TypeError for an expression that has no form here."""
+        """Returns a size as a number or an extent. Raises TypeError for an expression without a form in the IR."""
         return value if isinstance(value, int) else self.of(cast(Any, value).node.expr)
 
     def shape(self, shape: torch.Size) -> tuple[int, ...]:
@@ -71,21 +71,21 @@ class Symbols:
 
     @contextmanager
     def inside(self) -> Generator[None]:
-        """Within a block that may not run: the symbols that have a value there do not have it after it."""
+        """Limits symbols defined in the block, which may not run, to the block."""
         before = dict(self._met)
         yield
         self._met = before
 
     def begin(self) -> None:
-        """Says that another step, or input, of the program begins."""
+        """Starts the next step or input of the program."""
         self._step += 1
 
     def _has_value(self, value: int) -> bool:
-        """Returns whether the symbols of a size all have values before the current step."""
+        """Returns whether all symbols of a size have values before the current step."""
         return all(self._met.get(symbol.name, self._step) < self._step for symbol in free_symbols(value))
 
     def integer(self, value: torch.SymInt | int, name: str) -> tuple[int, int]:
-        """Returns the symbol of an integer that data or the caller decides, and what PyTorch knows it to be from then on.
+        """Returns the symbol of an integer that data or the caller decides, and the extent that PyTorch equates it with from then on.
 
         The two differ where PyTorch knows the integer from a check, which need not come before it. Raises TypeError.
 
@@ -104,7 +104,7 @@ class Symbols:
         return own, own
 
     def own_sizes(self, op: SchemaOp, name: str) -> Sequence[AssertOp]:
-        """Gives the sizes of results that data decides symbols of their own, where PyTorch knows them from a check; what checks it."""
+        """Gives data-dependent sizes of results new symbols if PyTorch knows them from a check. Returns the assertions of that check."""
         found: list[AssertOp] = []
         for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
             shape = list(shape_of(result))
@@ -125,11 +125,11 @@ class Symbols:
         return extent(of_symbol(Symbol(found, low, high)))
 
     def renewed(self, kind: Tensor) -> Tensor:
-        """Returns a type with the sizes that its symbols are known to be."""
+        """Returns a type whose symbols are replaced by the sizes equated with them."""
         return tensor(element_of(kind), [self._renewed(size) for size in shape_of(kind)], kind.encoding)
 
     def equate(self, value: int, known: int) -> None:
-        """Notes that a symbol, which PyTorch made for a new size, is a known size. From now on, it is that everywhere."""
+        """Equates a symbol that PyTorch made for a new size with a known size, from now on everywhere."""
         symbol = symbol_of(value)
         if symbol is not None and not is_unknown(known):
             self._equal.setdefault(symbol.name, known)
@@ -152,7 +152,7 @@ class Symbols:
         return self._known[name]
 
     def _lows(self, key: sympy.Symbol) -> Iterator[int]:
-        """Yields the least values of a symbol that the ranges of derived dimensions admit: PyTorch lets the symbol begin with 2."""
+        """Yields the least values of a symbol that ranges of dimensions derived from it admit; PyTorch starts the symbol itself at 2."""
         for expression, found in self._derived.items():
             factor = expression.coeff(key)
             rest = expression - factor * key
@@ -160,7 +160,7 @@ class Symbols:
                 yield -((int(rest) - int(found.lower)) // int(factor))
 
     def of(self, expression: sympy.Expr) -> int:
-        """Returns an expression of PyTorch's as a number or an extent. Raises TypeError for one that has no form here."""
+        """Returns a PyTorch expression as a number or an extent. Raises TypeError for one without a form in the IR."""
         match expression:
             case sympy.Integer():
                 return int(expression)
@@ -201,7 +201,10 @@ class Symbols:
                 raise TypeError(f"the size {expression} is computed by {name}, which has no form here")
 
     def _quotient(self, expression: sympy.Expr) -> Quotient:
-        """Returns a floating-point number as a fraction. Raises ValueError if it depends on rounding, TypeError without a form."""
+        """Returns a number computed in floating point as a fraction.
+
+        Raises ValueError if it depends on rounding, TypeError if it has no form.
+        """
         name, parts = type(expression).__name__, cast("Sequence[sympy.Expr]", expression.args)
         match expression:
             case sympy.Float():
@@ -224,7 +227,7 @@ class Symbols:
 
 
 def _sizes_of_inputs(program: ExportedProgram) -> Iterator[torch.SymInt]:
-    """Yields the dynamic sizes of tensors that a program takes."""
+    """Yields the dynamic sizes of the input tensors."""
     for node in program.graph.nodes:
         if node.op == "placeholder":
             yield from (size for size in getattr(node.meta.get("val"), "shape", ()) if isinstance(size, torch.SymInt))
@@ -243,7 +246,7 @@ def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
 
 
 def _bound(value: Any) -> Bound:
-    """Returns a bound of PyTorch's, which has names for infinity and numbers that stand for it."""
+    """Converts a bound of PyTorch, which represents infinity by symbols and by large numbers."""
     if value in (_INT_OO, -_INT_OO) or abs(int(value)) >= _LARGEST:
         return INFINITE if value > 0 else -INFINITE
     return int(value)

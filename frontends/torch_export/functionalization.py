@@ -24,7 +24,7 @@ _functorch = cast(Any, torch)._C._functorch  # what is behind the tensors that `
 
 
 class Variable:
-    """A Python variable of the model, to which in-place operators give new values. Compared by identity."""
+    """A Python variable of the model, to which in-place operators assign new values. Compared by identity."""
 
     __slots__ = ("value",)
 
@@ -40,7 +40,7 @@ def mutated_arguments(overload: Overload) -> tuple[int, ...]:
 
 
 def argument(step: Step, index: int) -> Any:
-    """Returns the argument at a position of the schema, given by position or by name; None when it is not given."""
+    """Returns the argument at a position of the schema, passed by position or by name; None if it is not passed."""
     if index < len(step.args):
         return step.args[index]
     overload = cast(Overload, step.overload)
@@ -48,13 +48,13 @@ def argument(step: Step, index: int) -> Any:
 
 
 def only_metadata(overload: Overload) -> bool:
-    """Changes what its operand is a view of, and no elements: `detach_`, `unsqueeze_`."""
+    """Returns whether an operator changes only the shape or history of its operand and no elements: `detach_`, `unsqueeze_`."""
     return torch.Tag.inplace_view in overload.tags
 
 
 @cache
 def is_in_place(overload: Overload) -> bool:
-    """Writes its first argument and nothing else, and gives it back: `relu_`, `__iand__`."""
+    """Returns whether an operator writes only its first argument and returns it: `relu_`, `__iand__`."""
     if not any(item.alias_info is not None for item in schema_of(overload).returns):
         return False
     base = overload.name().partition("::")[2].partition(".")[0]
@@ -63,13 +63,13 @@ def is_in_place(overload: Overload) -> bool:
 
 
 def gives_written(step: Step) -> bool:
-    """Returns whether a step calls an operator outside ATen that returns an argument which it writes."""
+    """Returns whether a step calls an operator of a library other than ATen that returns an argument it writes."""
     overload = step.overload
     return overload is not None and overload.namespace != "aten" and schema_of(overload).is_mutable and _gives_alias(overload)
 
 
 def meta_copy(value: Any) -> Any:
-    """Returns the node's value as a tensor without data; other arguments as they are."""
+    """Returns a node's value as a tensor without data; other arguments unchanged."""
     if isinstance(value, fx.Node):
         return meta_copy(value.meta.get("val"))
     if isinstance(value, torch.Tensor):
@@ -83,7 +83,7 @@ def meta_copy(value: Any) -> Any:
 
 
 def _typical(size: int | torch.SymInt) -> int:
-    """Returns a size, or of a dynamic one the size that the program was exported with."""
+    """Returns a size; for a dynamic one, the size of the example input."""
     if isinstance(size, int):
         return size
     hint: Any = cast(Any, size).node.hint
@@ -91,7 +91,7 @@ def _typical(size: int | torch.SymInt) -> int:
 
 
 def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Returns the results of an operator on tensors without data; None when it does not run there."""
+    """Returns the results of an operator on tensors without data, or None if it does not run on them."""
     try:
         with torch.no_grad():
             return overload(*args, **kwargs)
@@ -100,7 +100,7 @@ def run_on_meta(overload: Overload, args: Sequence[Any], kwargs: dict[str, Any])
 
 
 def updates_statistics(step: Step) -> bool:
-    """Returns a normalisation in training mode, which writes its running statistics without saying so in its schema."""
+    """Returns whether a step is a normalisation in training mode, which writes running statistics without declaring it in its schema."""
     overload = step.overload
     if overload is None or not _is_composite(overload):
         return False
@@ -110,7 +110,7 @@ def updates_statistics(step: Step) -> bool:
 
 
 class Aliases:
-    """Which nodes may share memory: every node has roots, and nodes with a common root may share."""
+    """The nodes that may share memory: every node has roots, and nodes with a common root may share."""
 
     def __init__(self, program: FlatProgram):
         self.variables: dict[fx.Node, Variable] = {}
@@ -138,11 +138,11 @@ class Aliases:
             self._families.setdefault(root, set()).add(node)
 
     def family(self, node: fx.Node) -> set[fx.Node]:
-        """Returns the nodes that may share memory with `node`, itself included."""
+        """Returns the nodes that may share memory with `node`, including `node`."""
         return {other for root in self._roots[node] for other in self._families[root]}
 
     def add(self, step: Step) -> None:
-        """Places a step's result in its family."""
+        """Adds a step's result to its family."""
         overload = step.overload
         if overload is not None and is_in_place(overload) and isinstance(step.args[0], fx.Node):
             self._start(step.node, self._roots[step.args[0]], self.variables[step.args[0]])
@@ -156,7 +156,7 @@ class Aliases:
             self._start(step.node, self._shared(step) or {step.node})
 
     def _passed_through(self, step: Step) -> fx.Node | None:
-        """Returns the operand that a composite operator without alias annotations gives back, which tracing shows as another tensor."""
+        """Returns the operand that a composite operator without alias annotations returns unchanged; tracing makes it a new tensor."""
         first = step.args[0] if step.args else None
         if step.overload is None or not isinstance(first, fx.Node) or not _is_composite(step.overload):
             return None
@@ -193,7 +193,7 @@ def _gives_alias(overload: Overload) -> bool:
 
 @cache
 def _is_composite(overload: Overload) -> bool:
-    """Made of other operators, without a word in its schema about what its result shares."""
+    """Returns whether an operator is composed of other operators, with no alias of its result in its schema."""
     return has_kernel(overload, DispatchKey.CompositeImplicitAutograd) and not _gives_alias(overload)
 
 
@@ -204,7 +204,7 @@ def has_kernel(overload: Overload, key: DispatchKey) -> bool:
 
 
 def _kind(value: Any) -> Any:
-    """Returns a description of an argument without its extents: equal for the layers of one kind."""
+    """Returns a description of an argument without its extents, equal for layers of one kind."""
     if isinstance(value, fx.Node):
         value = value.meta.get("val")
     if isinstance(value, torch.Tensor):
@@ -224,7 +224,7 @@ def shares_memory(a: Any, b: Any) -> bool:
 
 
 def _are_alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Returns whether two tensors have one dtype, and one shape whatever the run decides."""
+    """Returns whether two tensors have the same dtype, and the same shape for all dynamic sizes."""
     return a.dtype == b.dtype and a.dim() == b.dim() and all(statically_known_true(x == y) for x, y in zip(a.shape, b.shape, strict=True))
 
 
@@ -251,7 +251,7 @@ class Writes:
 
 
 def analyze_writes(program: FlatProgram) -> Writes:
-    """Returns the variable behind each node of the program, and the writes for which that is not enough."""
+    """Returns the variable behind each node of the program, and the writes that renaming variables cannot express."""
     if not any(_writes(step) for step in program.steps):
         nodes = (*program.placeholders, *(step.node for step in program.steps))
         return Writes({node: Variable() for node in nodes}, (), ())

@@ -21,7 +21,7 @@ STATE_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
 def is_constant(value: Any) -> bool:
-    """Returns whether an input or output may be this value without being a tensor."""
+    """Returns whether a value may be an input or output without being a tensor."""
     return value is None or (isinstance(value, bool | int | float | str) and not is_large(value))
 
 
@@ -38,6 +38,8 @@ def constant_leaf(name: str, value: Any) -> Leaf:
 def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
     """Returns the name of each leaf: the keys on its path (`logits`, `states.0`).
 
+    A path of positions alone follows `stem`: `output_0`; a single leaf is `stem`.
+
     A path of positions alone follows `stem`: `output_0`; a lone leaf is `stem`.
     """
     paths = list(_paths(spec, ()))
@@ -51,7 +53,7 @@ def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
 
 
 def example_arrays(program: ExportedProgram) -> dict[str, Array]:
-    """Returns the tensors among a program's example inputs, by input name; none where the examples do not fit the program."""
+    """Returns the tensors among the example inputs of the export, by input name; none if they do not fit the program."""
     spec = program.call_spec.in_spec
     if program.example_inputs is None or spec is None:
         return {}
@@ -93,7 +95,7 @@ class TreeSpecs:
     outputs: pytree.TreeSpec | None
 
     def attributes(self) -> dict[str, StringAttr]:
-        """Returns the serialised specs. A type that PyTorch cannot serialise leaves its side out: its leaves stay a flat list."""
+        """Returns the serialised specs. If a type is not serialisable, its side is left out, and its leaves stay a flat list."""
         found: dict[str, StringAttr] = {}
         for key, spec in ((IN_SPEC, self.inputs), (OUT_SPEC, self.outputs)):
             if spec is None:

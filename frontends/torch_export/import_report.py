@@ -12,7 +12,7 @@ LISTED_PLACES = 3
 
 @dataclass(frozen=True)
 class Unsupported:
-    """One construct that the front end cannot express."""
+    """A construct that the front end cannot express."""
 
     construct: str
     """The operator, or another part of the program (`input 'x'`)."""
@@ -41,14 +41,14 @@ class UnsupportedProgramError(ValueError):
 
 
 class _Poison:
-    """The value of a node that could not be imported: its uses say nothing more."""
+    """The value of a node that could not be imported; its uses report nothing more."""
 
 
 POISON = _Poison()
 
 
 def is_poisoned(value: Any) -> bool:
-    """Returns whether a value could not be imported, or one in a list of values."""
+    """Returns whether a value, or one in a list of values, could not be imported."""
     if isinstance(value, list):
         return any(is_poisoned(item) for item in cast("list[Any]", value))
     return value is POISON

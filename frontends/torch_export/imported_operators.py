@@ -1,4 +1,4 @@
-"""Imports one call of a PyTorch operator as an operation, found and bound by its schema."""
+"""Imports one call of a PyTorch operator as an operation, selected and bound by its schema."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ NO_ROW = (
 
 
 class UnsupportedError(Exception):
-    """A construct that cannot be expressed; the text is the reason."""
+    """An error for a construct that cannot be expressed; the text is the reason."""
 
 
 @cached_over_rows
 def operator_class(overload: Overload) -> type[SchemaOp] | None:
-    """Returns the class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have this namespace."""
+    """Returns the class of an operator: `aten.*` for ATen, else the row of any dialect whose operators have its namespace."""
     namespace, base = qualified(overload)
     suffix = schema_of(overload).overload_name
     return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
@@ -55,7 +55,7 @@ def operator_class(overload: Overload) -> type[SchemaOp] | None:
 
 @cached_over_rows
 def out_class(overload: Overload) -> type[SchemaOp] | None:
-    """Returns the class of an out-variant's functional form, by ATen's rule for names: `linear` of `linear.out`, `x.y` of `x.y_out`."""
+    """Returns the functional class of an out variant, by ATen's rule: `linear` for `linear.out`, `x.y` for `x.y_out`."""
     namespace, base = qualified(overload)
     suffix = schema_of(overload).overload_name.removesuffix("out").removesuffix("_")
     return _class_named(namespace, f"{base}.{suffix}" if suffix else base)
@@ -78,7 +78,7 @@ def _row_of(namespace: str, name: str) -> type[SchemaOp] | None:
 
 @cache
 def functional_class(overload: Overload) -> type[SchemaOp] | None:
-    """Returns the class of an in-place operator's functional form: `relu` for `relu_`, `__and__` for `__iand__`, `normal_functional`."""
+    """Returns the class of an in-place operator's functional sibling: `relu` for `relu_`, `__and__` for `__iand__`, `normal_functional`."""
     base, suffix = qualified(overload)[1], schema_of(overload).overload_name
     kinds = [argument.type.plain for argument in parse_schema(str(schema_of(overload))).arguments]
     name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
@@ -90,7 +90,7 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
 
 
 def class_of(overload: Overload) -> type[SchemaOp] | None:
-    """Returns the class of what an operator computes: of its functional sibling if it writes."""
+    """Returns the class of an operator, or of its functional sibling if it writes."""
     return functional_class(overload) if mutated_arguments(overload) and overload.namespace == "aten" else operator_class(overload)
 
 
@@ -111,7 +111,7 @@ def _is_number(value: Any) -> bool:
 
 
 def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaOp] | None:
-    """Returns the overload whose arguments are the same but for `numbers`, which are Scalars there: `add.Scalar` for `add.Tensor`."""
+    """Returns the overload with the same arguments, except that `numbers` are Scalars: `add.Scalar` for `add.Tensor`."""
     wanted = {
         argument.name: replace(argument.type.plain, base="Scalar" if argument.name in numbers else argument.type.base)
         for argument in cls.schema.arguments
@@ -162,7 +162,7 @@ def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], i
 
 
 def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Insert) -> SSAValue:
-    """Returns a complex number as a tensor without dimensions, of the type of the result where that is complex."""
+    """Returns a complex number as a 0-d tensor, of the result's type if that is complex."""
     element = next((element_of(kind) for kind in result_types if is_complex(element_of(kind))), c64)
     parts = [_full(number, part_of(element)) for number in (value.real, value.imag)]
     kind = find_op("aten.complex")
@@ -174,7 +174,7 @@ def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Inse
 
 
 def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:
-    """Returns the type in which a number joins an operator: that of a tensor beside it when it can hold it, as in type promotion."""
+    """Returns the type in which a number joins an operator: that of a tensor beside it if it can hold the number, as in type promotion."""
     natural = scalar_element(value)
     beside = [*result_types, *(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue))]
     wide = [element_of(kind) for kind in beside if dtype_of(element_of(kind)).category >= dtype_of(natural).category]
@@ -189,7 +189,7 @@ def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
 
 
 def _attribute(argument: SchemaArgument, value: Any) -> Any:
-    """Returns the value of a non-tensor argument as the constructor takes it."""
+    """Returns the value of a non-tensor argument in the form that the constructor takes."""
     if argument.type.base == "Device":
         # Programs have one memory: where PyTorch computed means nothing.
         return None if argument.may_be_absent else "cpu"
@@ -218,7 +218,7 @@ def _attribute(argument: SchemaArgument, value: Any) -> Any:
 
 
 def functional_type(step: Step, op: SchemaOp) -> Tensor:
-    """Returns the result type of the functional sibling, which promotes types where the in-place operator keeps its operand's."""
+    """Returns the result type of the functional sibling, which promotes types; the in-place operator keeps its operand's."""
     cls, kept = type(op), tensor_type(op.result)
     if cls.has("infer"):
         return cls.infer_types(op.operands, op.properties)[0]
@@ -230,7 +230,7 @@ def functional_type(step: Step, op: SchemaOp) -> Tensor:
 
 
 def collect_types(value: Any, types: list[Tensor], symbols: Symbols) -> Any:
-    """Appends the types of a result to `types` and gives its nesting: None for a tensor, lists for tuples."""
+    """Appends the types of a result to `types` and returns its nesting: None for a tensor, lists for tuples."""
     if isinstance(value, torch.Tensor):
         types.append(tensor_type_of(value, symbols))
         return None
@@ -242,5 +242,5 @@ def collect_types(value: Any, types: list[Tensor], symbols: Symbols) -> Any:
 
 
 def restore(nesting: Any, results: list[SSAValue]) -> Any:
-    """Results in the nesting of `collect_types`; takes them from the list."""
+    """Returns results in the nesting of `collect_types`, and removes them from the list."""
     return results.pop(0) if nesting is None else [restore(item, results) for item in nesting]

@@ -69,7 +69,7 @@ def import_program(
     name: str = "forward",
     recorded: dict[str, ExportedProgram] | None = None,
 ) -> ModuleOp:
-    """Returns the `aten` module of an exported program, or of several that become the methods of one module.
+    """Imports an exported program, or several as the methods of one module, and returns the `aten` module.
 
     The context keeps views of weights and example inputs, which must stay unchanged. Programs share a global if it is one tensor in both.
 
@@ -102,7 +102,7 @@ def import_program(
 
 
 class _Method:
-    """One program on its way to one function."""
+    """The import of one program as one function."""
 
     def __init__(self, name: str, program: ExportedProgram, globals_: Globals, problems: list[Unsupported]):
         self.name = name
@@ -135,7 +135,7 @@ class _Method:
 
     @staticmethod
     def _functionalize(program: ExportedProgram) -> ExportedProgram | None:
-        """Returns the program without in-place operators, as PyTorch makes it while it keeps composite operators; None when it cannot."""
+        """Returns the program functionalised by PyTorch, with composite operators kept, or None if that fails."""
         try:
             with warnings.catch_warnings():
                 # PyTorch copies its own tree specs in a way that it deprecates.
@@ -169,7 +169,7 @@ class _Method:
             self.states[node] = state
 
     def _writers(self) -> dict[Variable, fx.Node]:
-        """Returns the first call that writes each variable that is written."""
+        """Returns the first call that writes each written variable."""
         found: dict[Variable, fx.Node] = {}
         for step in self.flat.steps:
             if step.overload is None or only_metadata(step.overload):
@@ -187,7 +187,7 @@ class _Method:
     # Emission
 
     def emit(self) -> FuncOp:
-        """Returns the function; problems are collected."""
+        """Returns the function, and collects the problems."""
         inputs = self._emit_inputs()
         sizes = dynamic_sizes(self.program, self.symbols) if self.conditions else {}
         for condition in self.conditions:
@@ -301,7 +301,7 @@ class _Method:
             variable.value = POISON
 
     def _emit_decomposition(self, step: Step, found: Decomposition, why: str) -> Any:
-        """Emits a call's decomposition, with a remark that says so; its result, nested as the call's."""
+        """Emits a call's decomposition with a remark, and returns its result, nested as the call's."""
         operands = [self.variables[node].value for node in found.operands]
         if is_poisoned(operands):
             return POISON
@@ -332,7 +332,7 @@ class _Method:
         return insert
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
-        """Returns the value in the element type that an in-place operator keeps, or of the sizes that PyTorch knows."""
+        """Returns the value in the element type that an in-place operator keeps, or with the sizes that PyTorch knows."""
         convert = find_op("aten._to_copy")
         assert convert is not None
         op = convert(value, dtype=element_of(kind), result_types=[kind])
@@ -364,7 +364,7 @@ class _Method:
             return POISON
 
     def _standing_in(self, value: Any) -> Any:
-        """As `_resolve`; a value of the right type stands for what could not be imported, so that its users are looked at too."""
+        """Resolves a value as `_resolve` does, with a typed placeholder for one that was not imported, so that its users are checked."""
         if isinstance(value, tuple | list):
             return [self._standing_in(item) for item in cast("Sequence[Any]", value)]
         found = self._resolve(value)
@@ -390,7 +390,7 @@ class _Method:
         self.block = outer
 
     def inline(self, module: fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
-        """Emits the calls of a graph for the values of its placeholders; gives those of its outputs."""
+        """Emits the calls of a graph with operands for its placeholders, and returns the values of its outputs."""
         flat = flatten(module)
         writes = analyze_writes(flat)
         self.variables |= writes.variables
@@ -406,7 +406,7 @@ class _Method:
         return [self._standing_in(item) for item in flat.outputs]
 
     def _class(self, step: Step, why: str | None) -> type[SchemaOp]:
-        """Returns the class of what a call computes; `why` its decomposition does not apply, if there is one. Raises UnsupportedError."""
+        """Returns the class of a call; `why` is the reason that its decomposition does not apply, if any. Raises UnsupportedError."""
         overload = step.overload
         if overload is None:
             raise UnsupportedError("it is a Python function that has no form in the IR")
@@ -419,7 +419,7 @@ class _Method:
         return cls
 
     def _arguments(self, step: Step, cls: type[SchemaOp]) -> dict[str, Any] | None:
-        """Returns the arguments by the names of the class's schema; None when one of them could not be imported."""
+        """Returns the arguments by the names of the class's schema, or None if one of them could not be imported."""
         given: dict[str, Any] = {}
         for index, own in enumerate(cls.schema.arguments):
             value = self._resolve(argument(step, index))
@@ -433,7 +433,7 @@ class _Method:
         return given
 
     def _in_storage(self, step: Step) -> dict[str, Any]:
-        """Returns the operand and the offset with which `as_strided`, of the elements in row-major order, reads what PyTorch reads."""
+        """Returns the operand and the offset of an `as_strided` on row-major elements that reads the same memory as in PyTorch."""
         storage = self.storages.find(step)
         offset = argument(step, 3)
         offset = step.args[0].meta["val"].storage_offset() if offset is None else offset
@@ -493,7 +493,7 @@ _ALIASED = (
 
 
 def _undecomposed(reasons: Sequence[str]) -> str | None:
-    """Returns why PyTorch's decomposition does not apply, in the words of errors."""
+    """Returns the reason that PyTorch's decomposition does not apply, for messages; None if there is none."""
     return f"it has no row, and PyTorch's decomposition does not apply here: {reasons[0]}" if reasons else None
 
 

@@ -40,7 +40,7 @@ class Globals:
     _states: dict[tuple[Any, ...], GlobalState] = field(default_factory=dict[tuple[Any, ...], GlobalState])
 
     def find(self, key: str, value: torch.Tensor, *, is_named: bool = False) -> GlobalState:
-        """Returns the global for a tensor under its name in the model. Raises TypeError for tensors without a type here."""
+        """Returns the global for a tensor under its name in the model. Raises TypeError for a tensor whose type programs cannot hold."""
         if cast(Any, torch)._C._functorch.is_functorch_wrapped_tensor(value):
             raise TypeError(
                 "it is a value inside of torch.func.grad or a transform like it, which PyTorch's export took for a constant; "
@@ -66,7 +66,7 @@ class Globals:
         return state
 
     def join_states(self) -> None:
-        """Makes one state of a buffer that some method writes and others know by another name, or by its name where they come from files.
+        """Merges the states of one buffer that some methods write and others know by another name, or by its name if read from files.
 
         The memory of a buffer tells what it is, but not in a file. Programs are of one model if all parameters and buffers that they hold
         under one name are equal.
@@ -99,7 +99,7 @@ class Globals:
 
 
 def _are_equal(one: GlobalState, other: GlobalState) -> bool:
-    """Returns whether two globals hold the same bytes: what is not a number equals itself."""
+    """Returns whether two globals hold the same bytes, so that a NaN equals itself."""
     if one.type != other.type:
         return False
     first, second = (array_of(state.tensor).reshape(-1).view("uint8") for state in (one, other))

@@ -1,4 +1,4 @@
-"""The place of a node in the user's model: module path, file and line."""
+"""Locations of nodes in the user's model: module path, file and line."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _ANCESTORS = 16
 
 @cache
 def _frames(stack_trace: str) -> list[tuple[str, int]]:
-    """Returns the frames of a stack trace as file and line, the outermost first, without those that are not of a model."""
+    """Returns the frames of a stack trace as file and line, the outermost first, without frames outside of a model."""
     found = ((match["file"], int(match["line"])) for match in _FRAME.finditer(stack_trace))
     return [frame for frame in found if not frame[0].startswith(_TRACING)]
 
 
 @cache
 def _user_frame(stack_trace: str) -> tuple[str, int] | None:
-    """Returns the innermost frame outside PyTorch; else the innermost one, its file as `torch/nn/modules/linear.py`."""
+    """Returns the innermost frame outside of PyTorch; else the innermost one, as `torch/nn/modules/linear.py`, wherever PyTorch is."""
     frames = _frames(stack_trace)
     for frame in reversed(frames):
         if not frame[0].startswith(_TORCH):
@@ -47,7 +47,7 @@ def _user_frame(stack_trace: str) -> tuple[str, int] | None:
 
 
 def _frame_of(node: fx.Node) -> tuple[str, int] | None:
-    """Returns the user's line of a call; where only tracing makes it, as an assertion, the line of the nearest operand that has one."""
+    """Returns the user's line of a call; for a call that tracing added, such as an assertion, the line of the nearest operand with one."""
     known = [node]
     for item in known:  # which grows
         trace = item.meta.get("stack_trace")
@@ -75,18 +75,18 @@ def _location(path: str, frame: tuple[str, int] | None) -> NameLoc:
 
 
 def location(node: fx.Node, method: str) -> LocationAttr:
-    """Returns `loc("layers.0.attention"("model.py":12:0))`; with the debug handle, if any. The model itself has the method's name."""
+    """Returns `loc("layers.0.attention"("model.py":12:0))`, with the debug handle, if any. The model itself has the method's name."""
     return with_handle(_location(module_path(node) or method, _frame_of(node)), node.meta.get(DEBUG_HANDLE))
 
 
 def value_name(name: str, handle: int | None = None) -> str | None:
-    """Returns the name of a value, from that of a node or a weight, with the debug handle of a call; None if IR cannot have such names."""
+    """Returns the name of a value, from the name of a node or a weight and a call's debug handle; None if it is no valid name in the IR."""
     name = name_with_handle(name.replace(".", "_"), handle)
     return name if SSAValue.is_valid_name(name) else None
 
 
 def number_calls(program: ExportedProgram) -> ExportedProgram:
-    """Gives each call of a program, and of the graphs inside of it, a debug handle of its own, from 1."""
+    """Assigns each call of a program, and of the graphs inside of it, a debug handle of its own, from 1."""
     graphs = (item.graph for item in program.graph_module.modules() if isinstance(item, fx.GraphModule))
     calls = (node for graph in graphs for node in graph.nodes if node.op == "call_function")
     for handle, node in enumerate(calls, 1):
@@ -105,6 +105,6 @@ def input_location(node: fx.Node, name: str) -> NameLoc:
 
 
 def place(node: fx.Node) -> str:
-    """Returns the same for people: `layers.0.attention, model.py:12`."""
+    """Returns the location as text for messages: `layers.0.attention, model.py:12`."""
     frame = _frame_of(node)
     return ", ".join(part for part in (module_path(node), f"{frame[0]}:{frame[1]}" if frame else "") if part)

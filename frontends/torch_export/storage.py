@@ -1,4 +1,4 @@
-"""The memory behind views: what `as_strided`, whose numbers count the elements of a storage, reads of a program of values."""
+"""The memory behind views, for `as_strided`, whose numbers count the elements of a storage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_BASE = "it reads memory outside of the tensors of the program, or of one who
 
 @dataclass(frozen=True)
 class Storage:
-    """A tensor that is all of its memory, and the order of its dimensions there."""
+    """A tensor that covers all of its memory, and the order of its dimensions there."""
 
     node: fx.Node
     order: tuple[int, ...]
@@ -30,11 +30,11 @@ class Storage:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the memory holds the elements in row-major order."""
+        """Returns whether the memory holds the elements in row-major order."""
         return list(self.order) == sorted(self.order)
 
     def check_bounds(self, offset: int, size: Sequence[int], stride: Sequence[int]) -> None:
-        """Checks that a view of these numbers stays within the tensor. Raises UnsupportedError."""
+        """Checks that a view with these numbers stays within the tensor. Raises UnsupportedError."""
         last = offset + sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
         if 0 not in size and last >= self.size:
             raise UnsupportedError(f"it reads element {last} of the memory of {self.node.name!r}, which has {self.size} elements")
@@ -50,11 +50,14 @@ class Storages:
         self.add(program)
 
     def add(self, program: FlatProgram) -> None:
-        """Adds the tensors of a program that stands for one of the calls."""
+        """Adds the tensors of a program that decomposes one of the calls."""
         self._steps.update((step.node, step) for step in program.steps)
 
     def find(self, step: Step) -> Storage:
-        """Returns the tensor that owns the memory of the first operand of `step`. Raises UnsupportedError when the program has none."""
+        """Returns the tensor whose elements are the memory of the first operand of `step`.
+
+        Raises UnsupportedError if the program has none.
+        """
         base: fx.Node = step.args[0]
         while base in self._steps and (viewed := self._viewed(self._steps[base])) is not None:
             base = viewed

@@ -1,4 +1,4 @@
-"""Imports what a program computes with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion.
+"""Imports computations with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion.
 
 What `torch._check` asks of a number that data decides, PyTorch knows of it from the beginning: a range, its value, that it is a size of an
 input. Here this is known where it was checked: at once, where the program reads the number.
@@ -33,13 +33,13 @@ _MADE_UP = "Runtime assertion failed for expression "
 
 @dataclass(frozen=True)
 class Inexpressible:
-    """A number or truth value that is computed from sizes or data, and has no form in the IR."""
+    """A number or truth value computed from sizes or data that has no form in the IR."""
 
     text: str
 
 
 def refuse_inexpressible(value: Any) -> None:
-    """Raises UnsupportedError for a number without a form in the IR or a number that data decides, also within a sequence."""
+    """Raises UnsupportedError for a number without a form in the IR or a data-dependent number, also within a sequence."""
     match value:
         case Comparison():
             raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
@@ -55,14 +55,16 @@ def refuse_inexpressible(value: Any) -> None:
 
 
 def described(value: Any) -> str:
-    """Returns what a value that has no form is, in words."""
+    """Returns a description of a value that has no form in the IR."""
     if isinstance(value, Inexpressible):
         return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
     return f"{value}, which does not fit in 64 bits," if is_large(value) else f"a {type(value).__name__}"
 
 
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
-    """Returns the value of a step that computes with numbers: an int, an extent, a number that data decides, or Inexpressible.
+    """Returns the value of a step that computes with numbers: an int, an extent, a data-dependent number, or Inexpressible.
+
+    Operations go to `insert`.
 
     Operations go to `insert`.
 
@@ -106,14 +108,17 @@ def _import_item(name: str, value: Any, operand: SSAValue, symbols: Symbols, ins
 
 
 def _known_truth(value: Any) -> bool | None:
-    """Returns what PyTorch knows a truth value to be."""
+    """Returns the truth value that PyTorch has for a condition."""
     if isinstance(value, bool):
         return value
     return {sympy.true: True, sympy.false: False}.get(value.node.expr)
 
 
 def _define(name: str, value: Any, source: SSAValue, symbols: Symbols, insert: Insert) -> int:
-    """Returns the size in `source`, as a symbol or as the extent that PyTorch knows it to equal, which is asserted. Raises TypeError."""
+    """Returns the integer in a tensor, `value` in PyTorch: a symbol, or after a check the extent that PyTorch equates it with.
+
+    Raises TypeError.
+    """
     own, known = symbols.integer(value, name)
     insert(DefineSymbolOp(source, own))
     if own is not known:
@@ -122,7 +127,7 @@ def _define(name: str, value: Any, source: SSAValue, symbols: Symbols, insert: I
 
 
 def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> None:
-    """An assertion about sizes where the condition is a relation between them, else about a truth value."""
+    """Imports an assertion: about sizes if the condition is a relation between them, else about a truth value."""
     message = str(operands[1]) if len(operands) > 1 else ""
     is_own = not message.startswith(_MADE_UP)
     given: SSAValue | int | float | DataNumber | Inexpressible = operands[0]
@@ -146,7 +151,7 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
 
 
 def import_value(item: SSAValue, value: Any, symbols: Symbols, insert: Insert, name: str = "n") -> Any:
-    """Returns the tensor or number that a value holds, which PyTorch calls `value`; defines the symbol of an integer. Raises TypeError."""
+    """Returns the tensor or number in a value, `value` in PyTorch, and defines the symbol of an integer. Raises TypeError."""
     if not isinstance(value, torch.SymInt):
         return Number(item) if isinstance(value, torch.SymFloat | torch.SymBool | float | bool) else item
     return _define(name, value, item, symbols, insert)

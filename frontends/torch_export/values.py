@@ -55,7 +55,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
 
 
 def dense_order(value: torch.Tensor) -> tuple[int, ...] | None:
-    """Returns the dimensions from the outermost to the innermost in memory; None where elements overlap or leave gaps."""
+    """Returns the dimensions from the outermost to the innermost in memory; None if elements overlap or leave gaps."""
     if value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last):
         return CHANNELS_LAST  # strides of dimensions of size 1 may say otherwise, and mean nothing
     order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
@@ -68,7 +68,10 @@ def is_fake(value: torch.Tensor) -> bool:
 
 
 def array_of(value: torch.Tensor) -> Array:
-    """Returns a numpy view of a tensor, with a dtype of `ml_dtypes` if need be. Raises TypeError for tensors without a type here."""
+    """Returns a numpy view of a tensor, whose dtype may be one of `ml_dtypes`.
+
+    Raises TypeError for a tensor whose type programs cannot hold.
+    """
     kind = tensor_type_of(value)
     dense = value.detach().cpu().resolve_conj().contiguous()
     bytes_ = cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
@@ -76,7 +79,7 @@ def array_of(value: torch.Tensor) -> Array:
 
 
 class Weights:
-    """Adds tensors to a blob store without copying them; a storage that several names share is hashed and kept once."""
+    """A writer of tensors to a blob store: it does not copy them, and it hashes and keeps a storage with several names once."""
 
     def __init__(self, blobs: BlobStore):
         self._blobs = blobs
@@ -97,7 +100,7 @@ class Weights:
 
     @staticmethod
     def identity(value: torch.Tensor) -> tuple[Any, ...]:
-        """Equal for two tensors that are the same view of the same memory."""
+        """Returns a key that is equal for two tensors that are the same view of the same memory."""
         if not value.numel():
             return (value.dtype, tuple(value.shape))
         return (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())

@@ -1,4 +1,4 @@
-"""The operators of exported programs that Flambeau computes with quantized numbers: those that `fuse-quantized` takes."""
+"""The operators of exported programs that Flambeau computes in quantized numbers: those that `fuse-quantized` takes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KEEPING = (*CLAMPS, "max_pool2d", "upsample_nearest2d.vec", "clone", "dropout")
 
 
 def overload_of(node: fx.Node) -> Overload | None:
-    """Returns the operator that a node calls, if it calls one."""
+    """Returns the operator that a node calls, or None."""
     target = node.target
     return cast(Overload, target) if isinstance(target, OpOverload) else None
 
@@ -48,7 +48,7 @@ def operator_name(node: fx.Node) -> str | None:
 
 
 def keeps_numbers(node: fx.Node) -> bool:
-    """Returns whether each element that a node computes is one of its only operand, or a bound."""
+    """Returns whether each element of a node's result is an element of its only operand, or a bound."""
     name, overload = operator_name(node), overload_of(node)
     if overload is None or name is None or len(node.all_input_nodes) != 1:
         return False
@@ -59,7 +59,7 @@ def keeps_numbers(node: fx.Node) -> bool:
 
 
 def is_function(node: fx.Node) -> bool:
-    """Returns whether each element that a node computes follows from that of its only operand: a table of 256 results computes it."""
+    """Returns whether each element of a node's result depends on one element of its only operand: a table of 256 results computes it."""
     overload = overload_of(node)
     cls = None if overload is None else class_of(overload)
     return cls is not None and cls.elementwise and len(node.all_input_nodes) == 1
@@ -73,7 +73,7 @@ def weight_of(node: fx.Node) -> fx.Node:
 
 
 def why_not_int8(node: fx.Node) -> str | None:
-    """Returns why a layer, a sum, a product or an average has no integer form; None if it has one."""
+    """Returns the reason that a layer, a sum, a product or an average has no integer form; None if it has one."""
     shapes: list[Sequence[int | torch.SymInt]] = [item.meta["val"].shape for item in (node, *node.all_input_nodes)]
     if any(isinstance(size, torch.SymInt) for shape in shapes for size in shape):
         return "it has dynamic sizes"

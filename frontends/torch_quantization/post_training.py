@@ -1,4 +1,4 @@
-"""`flambeau.quantize`: from a program and samples to a program with 8-bit integers."""
+"""`flambeau.quantize`: turns a program and samples into a program with 8-bit integers."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from flambeau.frontends.torch_quantization.samples import Samples, SamplesError,
 
 @dataclass(frozen=True)
 class QuantizedProgram:
-    """A quantized program, and what it was made of."""
+    """A quantized program, with the float program and the samples that it was made from."""
 
     program: ExportedProgram
     """The program, for `torch.export.save`, `flambeau.to_edge` and `flambeau compile`."""
     choices: Mapping[str, Choice]
-    """What became of each operator, by the name of its node."""
+    """The decision about each operator, by the name of its node."""
     _floats: fx.GraphModule
     _integers: fx.GraphModule
     _samples: Sequence[Sequence[Any]]
 
     def report(self, samples: Samples | None = None) -> QuantizationReport:
-        """Runs samples through both programs, and compares what each operator computes.
+        """Runs samples through both programs, and compares the results of each operator.
 
-        Those that gave the ranges, unless others are given, which tell more. Raises SamplesError.
+        By default the samples that gave the ranges; other samples are a better test. Raises SamplesError.
         """
         leaves = self._samples if samples is None else arguments_of(self.program, samples)
         return compare(self._floats, self._integers, leaves, self.choices)
@@ -51,7 +51,7 @@ def quantize(
     """Quantizes a program.
 
     Args:
-        model: what `torch.export.export` gave; or a module and its example inputs, as `(module, inputs)` or `(module, inputs, kwargs)`.
+        model: a result of `torch.export.export`, or a module and its example inputs, as `(module, inputs)` or `(module, inputs, kwargs)`.
         samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
             sample. A recipe with ranges that samples give needs some.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
@@ -101,14 +101,14 @@ def save(program: ExportedProgram, file: IO[bytes]) -> None:
 
 
 def _reset(graph: fx.GraphModule, program: ExportedProgram) -> None:
-    """Gives buffers that the program writes their first values, in memory of their own."""
+    """Resets buffers that the program writes to their first values, in memory of their own."""
     for name in program.graph_signature.buffers_to_mutate.values():
         owner, _, last = name.rpartition(".")
         setattr(graph.get_submodule(owner), last, program.state_dict[name].clone())
 
 
 def _remove_observers(graph: fx.GraphModule) -> None:
-    """Leaves the graph in floats, with what torchao folds folded."""
+    """Leaves the graph in floats, with the folding that torchao has done."""
     for node in [*graph.graph.nodes]:
         if node.op == "call_module" and isinstance(graph.get_submodule(str(node.target)), ObserverBase):
             node.replace_all_uses_with(node.args[0])
@@ -117,7 +117,7 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program, of which torchao copies values, without operators that write to them."""
+    """Returns the program, whose values torchao copies, without operators that write to them."""
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):
@@ -130,7 +130,7 @@ def _reasons(choices: Mapping[str, Choice]) -> str:
 
 
 def _remove_unused(graph: fx.GraphModule) -> None:
-    """Removes the weights in floats that integers stand for now."""
+    """Removes the float weights that integers have replaced."""
     used = {node.target for node in graph.graph.nodes if node.op == "get_attr"}
     for name in [name for name, _ in (*graph.named_parameters(), *graph.named_buffers()) if name not in used]:
         owner, _, last = name.rpartition(".")
@@ -138,7 +138,7 @@ def _remove_unused(graph: fx.GraphModule) -> None:
 
 
 def _dynamic_shapes(program: ExportedProgram) -> Any:
-    """Returns what `torch.export` takes to export a program again with the dynamic sizes that it has; None if it has none."""
+    """Returns the `dynamic_shapes` with which `torch.export` exports a program again with its dynamic sizes; None if it has none."""
     known: dict[str, Any] = {}
 
     def sizes(value: Any) -> dict[int, Any] | None:

@@ -1,4 +1,4 @@
-"""What quantization does to each operator of a program: the numbers of both programs on the same samples."""
+"""Errors of quantization by operator: the numbers of both programs on the same samples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OperatorReport:
 
 @dataclass(frozen=True)
 class QuantizationReport:
-    """The operators of a program, and all of it."""
+    """The errors of the operators of a program, and of the whole program."""
 
     operators: Sequence[OperatorReport]
     snr: float
@@ -48,7 +48,7 @@ class QuantizationReport:
     """The size of all weights."""
 
     def data(self) -> dict[str, Any]:
-        """Returns the report for JSON, which has no infinite number: null stands for it."""
+        """Returns the report for JSON, with null for infinite numbers."""
         found = asdict(self)
         for item in (found, *found["operators"]):
             item["snr"] = item["snr"] if math.isfinite(item["snr"]) else None
@@ -75,14 +75,14 @@ class _Noise:
 
     @property
     def decibels(self) -> float:
-        """The ratio; infinite without noise."""
+        """Returns the ratio in decibels; infinite without noise."""
         if self.noise == 0:
             return math.inf
         return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
 
 
 def run_graph(graph: fx.GraphModule, leaves: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
-    """Returns what each node of a graph computes from the leaves of the arguments, by its name, and the leaves of its outputs."""
+    """Returns the result of each node of a graph by its name, and the leaves of its outputs, for the leaves of the arguments."""
     interpreter = fx.Interpreter(graph, garbage_collect_values=False)
     outputs = interpreter.run(*leaves, enable_io_processing=False)
     return {node.name: value for node, value in interpreter.env.items()}, pytree.tree_leaves(outputs)
@@ -91,7 +91,7 @@ def run_graph(graph: fx.GraphModule, leaves: Sequence[Any]) -> tuple[dict[str, A
 def compare(
     floats: fx.GraphModule, integers: fx.GraphModule, samples: Sequence[Sequence[Any]], choices: Mapping[str, Choice]
 ) -> QuantizationReport:
-    """Runs a program and the same one quantized, whose nodes have the same names, on samples."""
+    """Compares a program with its quantized form, whose nodes have the same names, on samples."""
     before, after = ({node.name: node for node in graph.graph.nodes} for graph in (floats, integers))
     names = [name for name in before if name in choices]
     noises, total = {name: _Noise() for name in names}, _Noise()
@@ -122,7 +122,7 @@ def compare(
 
 
 def _as_used(node: fx.Node) -> str:
-    """Returns the name of the node whose value users of `node` see: if it is quantized, that of its dequantized form."""
+    """Returns the name of the node whose result the users of `node` see: if it is quantized, its dequantization."""
     users = [*node.users]
     if len(users) == 1 and str(users[0].target).startswith("quantized_decomposed.quantize"):
         return next(iter(users[0].users)).name

@@ -1,4 +1,4 @@
-"""Which operators of a program a user wants in which numbers."""
+"""Recipes: the quantization schemes that a user selects for the operators of a program."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from flambeau.support.suggestions import did_you_mean
 
 
 class RecipeError(ValueError):
-    """A recipe that does not exist, or does not fit the program. One line, for people."""
+    """An error of a recipe that does not exist, or does not fit the program. The message is one line for the user."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A scheme for a whole program, and others for parts of it.
+    """A scheme for a whole program, and overrides for parts of it.
 
     `Recipe("int8", {"head": "float", "layer_norm": "float"})`: a key is the path of a module, whose submodules it stands for too, or the
     name of an operator: `softmax`, `add.Tensor`, `aten.add.Tensor`. Where several fit an operator, the last one decides.
@@ -31,12 +31,12 @@ class Recipe:
                 raise RecipeError(f"there is no recipe {scheme!r}; there are {', '.join(SCHEMES)}{did_you_mean(str(scheme), SCHEMES)}")
 
     def scheme_of(self, names: Set[str]) -> tuple[Scheme, str | None]:
-        """Returns the scheme of an operator with these names, and the override that says so, if one does."""
+        """Returns the scheme of an operator with these names, and the override that selects it, or None."""
         text = next((text for text in reversed([*self.overrides]) if text in names), None)
         return (self.scheme, None) if text is None else (self.overrides[text], text)
 
     def check(self, names: Iterable[Set[str]]) -> None:
-        """Raises RecipeError for an override that fits none of the operators with these names, where it would go unnoticed."""
+        """Raises RecipeError for an override that fits no operator with these names and would have no effect."""
         known = {name for item in names for name in item}
         for text, scheme in self.overrides.items():
             if text not in known:

@@ -56,7 +56,7 @@ _WEIGHT = QuantizationSpec(
 
 @dataclass(frozen=True)
 class Choice:
-    """What becomes of an operator, and why it stays in floats if it does."""
+    """The decision about an operator, and the reason if it stays in floats."""
 
     scheme: Scheme
     reason: str = ""
@@ -64,7 +64,7 @@ class Choice:
 
 @dataclass
 class RecipeQuantizer(Quantizer):
-    """Annotates what a recipe wants in integers, and Flambeau has integer forms of."""
+    """A quantizer that annotates the operators that a recipe selects and that Flambeau has integer forms of."""
 
     recipe: Recipe
     choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
@@ -80,7 +80,7 @@ class RecipeQuantizer(Quantizer):
         return model
 
     def validate(self, model: fx.GraphModule) -> None:
-        """Accepts what `annotate` did."""
+        """Accepts every annotation of `annotate`."""
 
     def _choose(self, node: fx.Node) -> Choice:
         name = operator_name(node) or ""
@@ -133,7 +133,7 @@ class RecipeQuantizer(Quantizer):
         return Choice("int8")
 
     def _join(self, node: fx.Node) -> Choice:
-        """Annotates what puts integers together, so that all of them stand for numbers alike."""
+        """Annotates an operator that joins integers, so that all of them have the same parameters."""
         first, *others = node.all_input_nodes
         operands = {first: _ACTIVATION, **{item: SharedQuantizationSpec((first, node)) for item in others}}
         node.meta[_KEY] = QuantizationAnnotation({**operands}, SharedQuantizationSpec((first, node)), _annotated=True)
@@ -148,7 +148,7 @@ class RecipeQuantizer(Quantizer):
         return Choice("int8")
 
     def _keep(self, node: fx.Node) -> Choice:
-        """Annotates what takes integers as they are, if they are integers."""
+        """Annotates an operator that keeps its numbers, if these are integers."""
         (x,) = node.all_input_nodes
         if not _is_quantized(x):
             return Choice(FLOAT, "its operand is in floats")
@@ -167,7 +167,7 @@ def _computes_tensor(node: fx.Node) -> bool:
 
 
 def check_trains_not(graph: fx.Graph) -> None:
-    """Raises RecipeError for a program that was exported in training mode, whose numbers follow from chance and from each batch."""
+    """Raises RecipeError for a program that was exported in training mode, whose results depend on randomness and on each batch."""
     for node in graph.nodes:
         name = operator_name(node)
         if (name == "dropout" and node.args[2]) or (name == "batch_norm" and node.args[5]):
@@ -175,7 +175,7 @@ def check_trains_not(graph: fx.Graph) -> None:
 
 
 def names_of(node: fx.Node) -> set[str]:
-    """Returns what stands for an operator: its names, the paths of its module and of those around it."""
+    """Returns the names of an operator: its own, and the paths of its module and of the enclosing ones."""
     parts = module_path(node).split(".")
     found = {".".join(parts[:count]) for count in range(1, len(parts) + 1)} - {""}
     if (overload := overload_of(node)) is not None:

@@ -1,4 +1,4 @@
-"""Samples of a program's inputs: what is given for each input, checked against the program."""
+"""Samples of a program's inputs, checked against the program."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Samples: TypeAlias = Mapping[str, Any] | Sequence[Sequence[Any]]
 
 
 class SamplesError(ValueError):
-    """Samples that do not fit a program. One line, for people."""
+    """An error of samples that do not fit a program. The message is one line for the user."""
 
 
 @dataclass(frozen=True)
 class _Input:
-    """An input that a program takes: a tensor like `example`, or the value that it was exported with."""
+    """An input of a program: a tensor like `example`, or the value that it was exported with."""
 
     name: str
     value: Any
 
     @property
     def shape(self) -> str:
-        """Its sizes, for people."""
+        """The sizes of the input, for messages."""
         return f"[{', '.join(map(str, self.value.shape))}]"
 
     def check(self, given: Any, label: str) -> torch.Tensor:
-        """Returns the tensor that is given. Raises SamplesError."""
+        """Returns the checked tensor. Raises SamplesError."""
         try:
             tensor = torch.as_tensor(given)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -46,7 +46,7 @@ class _Input:
         return tensor
 
     def takes(self, shape: Sequence[int]) -> bool:
-        """Returns whether a sample has the sizes of the input; a dynamic one may be any."""
+        """Returns whether a sample has the sizes of the input; a dynamic size may be any."""
         own = self.value.shape
         return len(shape) == len(own) and all(
             isinstance(size, torch.SymInt) or size == given for size, given in zip(own, shape, strict=True)
@@ -58,7 +58,7 @@ def _name(tensor: torch.Tensor) -> str:
 
 
 def arguments_of(program: ExportedProgram, samples: Samples | None) -> list[list[Any]]:
-    """Returns the leaves of all arguments, for each sample; the example inputs of the program if there are no samples.
+    """Returns the leaves of all arguments for each sample; the example inputs of the program if there are no samples.
 
     Raises:
         SamplesError: they do not fit the program, or hold a NaN or infinite number.

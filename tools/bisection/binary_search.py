@@ -1,4 +1,4 @@
-"""Binary search for where a sequence of states turns from good to bad."""
+"""Binary search for the point where a sequence of states turns from good to bad."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def first_bad(good: int, bad: int, is_bad: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Returns two states, one good and a later one that is bad, between which none can be told: mostly neighbours.
+    """Returns a good state and a later bad one, with only undecided states between them: mostly neighbours.
 
     It is the first bad one where the states turn bad once; where they go back and forth, it is one of the turns.
 

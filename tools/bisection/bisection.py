@@ -26,12 +26,12 @@ Element = ModulePass | Pipeline
 
 
 class BisectionError(ValueError):
-    """There is nothing to find: the predicate does not hold in the end, or it does from the start."""
+    """An error of a search that has no result: the predicate does not hold at the end, or it holds at the start."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The reproduction: a pipeline on the module before the pass, and the attempts to rewrite that may happen."""
+    """The reproduction of a result: a pipeline on the module before the pass, and the range of attempts to rewrite that it allows."""
 
     pipeline: Pipeline
     skip: int = 0
@@ -47,7 +47,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class BisectionResult:
-    """The culprit."""
+    """The pass, and the rewrite if it was found, that makes the predicate hold."""
 
     step: PassStep
     """The run of the pass."""
@@ -89,7 +89,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Setting:
-    """Runs that differ in how many attempts of some steps may happen."""
+    """A run whose number of attempts to rewrite in some steps varies."""
 
     start: _State
     pipeline: Pipeline
@@ -105,7 +105,7 @@ class _Setting:
 
 @dataclass
 class Bisection:
-    """One search.
+    """A search for the pass and the rewrite that make a predicate hold.
 
     Args:
         module: where the pipeline begins; it is not changed.
@@ -162,7 +162,7 @@ class Bisection:
         return self._judge(outcome)
 
     def _tell(self, verdict: Verdict) -> bool | None:
-        """Returns whether what was seen is bad; None where that cannot be told."""
+        """Returns whether the module is bad; None if undecided."""
         return verdict.holds if verdict.can_tell else True if self._untold_is_bad else None
 
     def _require(self, full: Outcome) -> None:
@@ -226,7 +226,7 @@ class Bisection:
         return replace(self._at_step(state, good, last - 1), notes=notes)
 
     def _among(self, state: _State, good: int, bad: int) -> _Setting:
-        """Of some passes between which nothing can be told, the one that the others do without; several where that is not one."""
+        """Returns the pass among several undecided ones without which the predicate does not hold; several if it is not unique."""
         elements = self.predicate.pipeline.elements
         part = Pipeline(MODULE, elements[good:bad])
         earlier = sum(1 for _ in Pipeline(MODULE, elements[:good]).passes())
@@ -246,7 +246,7 @@ class Bisection:
         return _Setting(state, part, _runs(items[last]), None, earlier, (note,), last - first + 1)
 
     def _confirm(self, what: str, ask: Callable[[int], Verdict], good: int, bad: int) -> None:
-        """Asks once more. Raises BisectionError when the answers are others than before."""
+        """Asks again. Raises BisectionError if an answer differs from the earlier one."""
         for _ in range(self.predicate.question.confirmations):
             for count, expected in ((good, False), (bad, True)):
                 if (verdict := ask(count)).can_tell and verdict.holds is not expected and not (expected and self._untold_is_bad):
@@ -256,13 +256,13 @@ class Bisection:
                     )
 
     def _at_step(self, state: _State, number: int, index: int) -> _Setting:
-        """Runs of one element of the pipeline, up to a step within it."""
+        """Returns the setting of one element of the pipeline, up to a step within it."""
         *earlier, element = self.predicate.pipeline.elements[: number + 1]
         count = sum(1 for _ in Pipeline(MODULE, tuple(earlier)).passes())
         return _Setting(state, Pipeline(MODULE, (element,)), lambda step: step.index == index, index, count)
 
     def _needed_pass(self, start: _State) -> _Setting | None:
-        """Returns the first pass without which the pipeline runs, and the predicate does not hold."""
+        """Returns the setting of the first pass without which the pipeline runs and the predicate does not hold, or None."""
         pipeline = self.predicate.pipeline
         passes = list(pipeline.passes())
         needed: list[ModulePass] = []
@@ -316,7 +316,7 @@ class Bisection:
         )
 
     def _rewrite(self, setting: _Setting, step: PassStep, attempts: Sequence[Attempt], notes: list[str]) -> tuple[Rewrite | None, str]:
-        """Returns the rewrite; or why it cannot be told."""
+        """Returns the guilty rewrite, or why it is unknown."""
         if not attempts:
             return None, "the pass does not announce its rewrites"
         numbers = [attempt.number for attempt in attempts if attempt.matters]
@@ -325,7 +325,7 @@ class Bisection:
             return self._tell(self._trial(setting, limit)[0])
 
         def search(candidates: Sequence[int]) -> tuple[int, int]:
-            """Returns the places in the list, from 1, of the last attempt after which it is good and the first after which it is bad."""
+            """Returns positions in the list, from 1: of the last attempt after which it is good, and the first after which it is bad."""
 
             def is_bad(count: int) -> bool | None:
                 self.on_progress(f"the first {count} of {len(candidates)} rewrites of {step.name}")
@@ -360,7 +360,7 @@ class Bisection:
         return self._captured(setting, number, ordinal, total), ""
 
     def _captured(self, setting: _Setting, limit: int, ordinal: int, total: int) -> Rewrite:
-        """Runs up to a rewrite, and looks at the module before and after it."""
+        """Runs up to a rewrite, and captures the module before and after it."""
         positions = {} if self.parsed is None else positions_of(self.parsed)
         file = None if self.parsed is None else self.parsed.file
         seen: list[tuple[Action, str, ModuleOp]] = []
@@ -405,11 +405,11 @@ class Bisection:
 
 
 def _runs(item: ModulePass) -> Callable[[PassStep], bool]:
-    """Returns which steps are runs of a pass."""
+    """Returns a function that selects the steps of a pass."""
     return lambda step: step.pass_ is item
 
 
 def _without(pipeline: Pipeline, item: ModulePass) -> Pipeline:
-    """Returns the pipeline but for one pass."""
+    """Returns the pipeline without one pass."""
     kept = (_without(element, item) if isinstance(element, Pipeline) else element for element in pipeline.elements if element is not item)
     return Pipeline(pipeline.anchor, tuple(kept))

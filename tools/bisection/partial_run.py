@@ -1,4 +1,4 @@
-"""Running a part of a pipeline: up to a step, and in that step only the first attempts to rewrite."""
+"""Partial runs of a pipeline: up to a step, with only the first attempts to rewrite in that step."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from flambeau.passes.rewriting.actions import Action
 
 
 class Stopped(Exception):
-    """The run reached its stop. This is not a failure."""
+    """A signal that the run reached its stop. This is not a failure."""
 
 
 class StopAt(Instrumentation):
-    """Stops a run before a step, by raising `Stopped`."""
+    """An instrumentation that stops a run before a step, by raising `Stopped`."""
 
     def __init__(self, index: int):
         self._index = index
 
     def before_pass(self, step: PassStep) -> None:
-        """Stops."""
+        """Raises `Stopped` before the chosen step."""
         if step.index == self._index:
             raise Stopped
 
 
 class Steps(Instrumentation):
-    """Notes the steps of a run."""
+    """An instrumentation that records the steps of a run."""
 
     def __init__(self) -> None:
         self.steps: list[PassStep] = []
 
     def before_pass(self, step: PassStep) -> None:
-        """Notes the step."""
+        """Records the step."""
         self.steps.append(step)
 
 
@@ -57,7 +57,7 @@ class Attempt:
 
 
 class Window(Instrumentation):
-    """Lets through the first attempts to rewrite in some steps, and all in the other steps.
+    """An instrumentation that allows the first attempts to rewrite in some steps, and all attempts in the other steps.
 
     Args:
         selects: which steps.
@@ -95,20 +95,20 @@ class Window(Instrumentation):
         """Those that were let through in them."""
 
     def before_pass(self, step: PassStep) -> None:
-        """Notes whose attempts follow."""
+        """Records the step that the next attempts belong to."""
         self._step = step if self._selects(step) else None
         if self._step is not None and self.first is None:
             self.first, self.place = step, place_in(step)
             self.before = step.module.clone() if self._keep else None
 
     def after_pass(self, step: PassStep) -> None:
-        """Stops after the last step that is wanted."""
+        """Raises `Stopped` after the last wanted step."""
         self._step = None
         if step.index == self._stop_after or (self._stop_when_full and len(self.attempts) == self._limit):
             raise Stopped
 
     def before_action(self, action: Action) -> bool:
-        """Counts."""
+        """Counts the attempt, and returns whether it is allowed."""
         if self._step is None or action.kind == "analysis":
             return True
         number = len(self.attempts) + 1
@@ -120,14 +120,14 @@ class Window(Instrumentation):
         return True
 
     def after_action(self, action: Action, changed: bool) -> None:
-        """Notes what came of it."""
+        """Records the result of the attempt."""
         if self._step is not None and action.kind != "analysis":
             last = self.attempts[-1]
             self.attempts[-1] = Attempt(last.number, last.name, is_finished=True, has_changed=changed)
 
 
 class RefuseAll(Instrumentation):
-    """Forbids every attempt to rewrite, and counts them."""
+    """An instrumentation that forbids every attempt to rewrite, and counts them."""
 
     def __init__(self) -> None:
         self.refused = 0
@@ -135,11 +135,11 @@ class RefuseAll(Instrumentation):
         """The number of attempts before each step, by the place of the step's operation in a walk of the module."""
 
     def before_pass(self, step: PassStep) -> None:
-        """Notes the step."""
+        """Records the step."""
         self.before[place_in(step)] = self.refused
 
     def before_action(self, action: Action) -> bool:
-        """Counts and refuses."""
+        """Counts the attempt and refuses it."""
         if action.kind == "analysis":
             return True
         self.refused += 1
@@ -147,5 +147,5 @@ class RefuseAll(Instrumentation):
 
 
 def place_in(step: PassStep) -> int:
-    """Returns the place of the operation that a step runs on, in a walk of the module."""
+    """Returns the position, in a walk of the module, of the operation that a step runs on."""
     return next(index for index, op in enumerate(step.module.walk()) if op is step.op)

@@ -1,4 +1,4 @@
-"""One rewrite as people read it: the operation before, what became of it, and where it comes from."""
+"""Descriptions of one rewrite: the operation before, the change, and the location."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS = PrintingOptions(elide_above=16, elide_resources_above=0)
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The rewrite that is to blame."""
+    """The guilty rewrite."""
 
     attempt: int
     """Its number among the attempts to rewrite of its pass, from 1: what a debug counter counts."""
@@ -50,7 +50,7 @@ class Rewrite:
 
 
 def describe_op(op: Operation) -> str:
-    """Returns an operation in one line, as it stands in the text of its module: the first one, where it has regions."""
+    """Returns an operation as one line of its module's text; of one with regions, the first line."""
     around = op
     while (parent := around.parent_op()) is not None and not isinstance(parent, ModuleOp):
         around = parent
@@ -64,14 +64,14 @@ def describe_op(op: Operation) -> str:
 
 
 def diff_of(before: ModuleOp, after: ModuleOp) -> tuple[str, ...]:
-    """Returns the lines that differ, with some around them."""
+    """Returns the lines that differ, with some context."""
     old, new = (operation_text(module, _OPTIONS).splitlines() for module in (before, after))
     lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
     return tuple(line for line in lines if not line.startswith(("---", "+++")))
 
 
 def name_values(module: ModuleOp) -> None:
-    """Gives every value a name hint, so that what a rewrite leaves alone prints the same before and after."""
+    """Gives every value a name hint, so that unchanged parts of the IR print the same before and after a rewrite."""
     taken = {value.name_hint for op in module.walk() for value in _values(op)}
     numbers = (name for number in itertools.count() if (name := f"v{number}") not in taken)
     for op in module.walk():
@@ -85,7 +85,7 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
-    """Returns the place in the text of each location that only one operation has."""
+    """Returns the position in the text of each location that only one operation has."""
     found: dict[Attribute, Position | None] = {}
     for op in parsed.module.walk():
         found[op.location] = None if op.location in found else parsed.position(op)

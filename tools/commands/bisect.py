@@ -131,7 +131,7 @@ class _Ended:
 
 
 def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _Ended]) -> BisectionResult:
-    """Confirms a result in a new process: passes may keep state from one run to the next.
+    """Confirms a result in a new process, because passes may keep state between runs. Raises BisectionError if the pass is not confirmed.
 
     Raises BisectionError when not even the pass is to blame there.
     """

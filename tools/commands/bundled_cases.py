@@ -28,7 +28,7 @@ def run_test_cases(
     atol: float,
     json: bool,
 ) -> bool:
-    """Runs the test cases of a `.bpte`, or those of one method; prints a line for each. Returns whether no output differs.
+    """Runs the test cases of a `.bpte`, or those of one method, and prints a line for each. Returns whether all outputs match.
 
     Raises:
         SourceError: there is no such file, or it is not a bundled program.

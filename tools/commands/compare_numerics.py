@@ -1,4 +1,4 @@
-"""`flambeau numerics`: where the numbers of a stage begin to differ from those of PyTorch, or of another stage."""
+"""`flambeau numerics`: finds where the values of a stage begin to differ from those of PyTorch, or of another stage."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """The options of `flambeau compile` that say what is made, and what is watched."""
+    """The options of `flambeau compile` for its output and for watching passes."""
 
     output: Annotated[
         Path | None,
@@ -231,7 +231,7 @@ def compile_command(
 
 
 def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
-    """Returns what users should know of the delegates of a program."""
+    """Returns notes for the user on the delegates of a program."""
     used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
     choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
     told = {choice.backend.name: choice.options.only_here for choice in choices}
@@ -239,7 +239,7 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
 
 
 def _check(options: CompileOptions) -> None:
-    """Raises ValueError for what makes no sense, before anything slow begins."""
+    """Raises ValueError for contradictory options, before any slow work."""
     if options.to is not None and options.to not in STAGES:
         raise StageError(f"there is no stage {options.to!r}; there are {', '.join(STAGES)}")
     find_target(options.target)
@@ -293,7 +293,7 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
 
 
 def _bound(option: str) -> str:
-    """Returns a `--bound` as the pass writes it. Raises StageError."""
+    """Returns a `--bound` in the syntax of the pass. Raises StageError."""
     name, _, number = option.partition("=")
     if not name.isidentifier() or not number.isdecimal():
         raise StageError(f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {option!r}")
@@ -301,7 +301,10 @@ def _bound(option: str) -> str:
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:
-    """Returns the pipelines of `--passes STAGE:PIPELINE` by stage; those of one stage are joined. Raises StageError, PipelineError."""
+    """Returns the pipelines of `--passes STAGE:PIPELINE` by stage; several for one stage are concatenated.
+
+    Raises StageError, PipelineError.
+    """
     found: dict[str, Pipeline] = {}
     for option in options:
         stage, colon, text = option.partition(":")

@@ -1,4 +1,4 @@
-"""The output that several commands of `flambeau` share: JSON on stdout, progress on stderr."""
+"""Output shared by commands of `flambeau`: JSON on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def print_json(report: dict[str, Any], indent: int | None = 2) -> None:
 
 
 def stderr_console() -> Console:
-    """Prints on stderr what it is given as it is, but for the styles of tables."""
+    """Returns a console on stderr that prints text unchanged, except for the styles of tables."""
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, width=width_of(sys.stderr))
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Returns the width of what is printed: that of a terminal; elsewhere tables take as much as they need, and nothing is cut."""
+    """Returns the width for printing: that of the terminal; elsewhere as much as tables need, so that nothing is cut."""
     return None if stream.isatty() else 1 << 16
 
 
 def working(console: Console, work: str) -> Status:
-    """Says on a terminal, in a line that goes away, what is being done."""
+    """Shows a message on a terminal during the block, in a line that disappears."""
     return console.status(Text(work))
 
 
 class ProgressLine:
-    """Says how far the work is: on a terminal in place, elsewhere as a line at most once a second."""
+    """A line of progress: updated in place on a terminal, elsewhere printed at most once a second."""
 
     def __init__(self, console: Console, status: Status, work: str):
         self._console = console
@@ -47,7 +47,7 @@ class ProgressLine:
         self._said = time.monotonic()
 
     def __call__(self, state: object) -> None:
-        """Says where it is now."""
+        """Shows the progress."""
         text = f"{self._work}: {state}"
         self._status.update(Text(text))
         if not self._console.is_terminal and time.monotonic() - self._said >= 1:
@@ -56,7 +56,7 @@ class ProgressLine:
 
 
 class PassProgress(Instrumentation):
-    """Says on a terminal, in place, which pass runs."""
+    """An instrumentation that shows the running pass on a terminal, in place."""
 
     def __init__(self, status: Status, work: str):
         self._status = status
@@ -64,13 +64,13 @@ class PassProgress(Instrumentation):
         self._total = 0
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Notes how many steps there are."""
+        """Records the number of steps."""
         self._total = len(pipeline.elements)
 
     def before_pass(self, step: PassStep) -> None:
-        """Says which one begins."""
+        """Shows the pass that begins."""
         self._status.update(Text(f"{self._work}: {step.name} ({step.position[0] + 1} of {self._total})"))
 
     def before_verification(self, step: PassStep) -> None:
-        """Says that it is looked at."""
+        """Shows that verification runs."""
         self._status.update(Text(f"{self._work}: verifying what {step.name} left ({step.position[0] + 1} of {self._total})"))

@@ -1,4 +1,4 @@
-"""Running programs: with the C runtime, the interpreter or torch."""
+"""Engines that run programs: the C runtime, the interpreter, torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Runner = Callable[[Sequence[Any]], list[Any]]
 
 
 class EngineError(ValueError):
-    """A program that the chosen engine cannot run, or inputs that are not there."""
+    """An error of a program that the chosen engine cannot run, or of missing inputs."""
 
 
 def make_engine(
@@ -91,7 +91,7 @@ def make_engine(
 
 
 def _beyond_torch(module: ModuleOp) -> str | None:
-    """Returns the first thing in the module's functions that torch cannot run."""
+    """Returns the first operation in the module's functions that torch cannot run, or None."""
     for function in module.body.block.ops:
         if not isinstance(function, FuncOp) or function.is_declaration:
             continue
@@ -104,7 +104,7 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 
 def about_backends(module: ModuleOp, message: str) -> str:
-    """Advice for a failure of the C runtime that says that a backend is absent or refuses the program."""
+    """Returns advice on a failure of the C runtime because a backend is absent or rejects the program."""
     from flambeau.passes.delegation.interface import ABSENT_ADVICE, find_identifier
 
     for op in module.body.block.ops:

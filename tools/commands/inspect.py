@@ -40,7 +40,7 @@ def inspect_command(
 
 
 def _measure(module: ModuleOp, context: FlambeauContext, program: bytes) -> str | None:
-    """Notes the memory of kernels and delegates, which our runtime tells of a `.pte`. Returns why it does not tell all of it."""
+    """Records the memory of kernels and delegates, measured by the C runtime for a `.pte`. Returns the reason if some is unknown."""
     try:
         return measure_scratch(module, context, program)
     except EmitError as error:
@@ -63,7 +63,7 @@ def _print_delegate(console: Console, name: str, delegate: dict[str, Any]) -> No
 
 
 def _shape(item: dict[str, Any]) -> str:
-    """Returns a shape, in which a dynamic dimension shows its name, if the file has one, and its range: `[batch in 2..8, ?<=6, 4]`."""
+    """Returns a shape as text, with the name, if known, and the range of each dynamic dimension: `[batch in 2..8, ?<=6, 4]`."""
     sizes = zip(item["shape"], *(item.get(key, item["shape"]) for key in ("sizes", "least", "bounds")), strict=True)
     return f"[{', '.join(map(_size, sizes))}]"
 

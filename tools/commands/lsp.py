@@ -13,7 +13,7 @@ from flambeau.tools.commands.shared_options import AllowUnregistered
 
 
 class LanguageServerError(ValueError):
-    """A server that cannot start."""
+    """An error of a language server that cannot start."""
 
 
 def lsp_command(

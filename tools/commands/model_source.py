@@ -1,4 +1,4 @@
-"""Reading programs: from a file that a front end reads, from `package.module:name`, or from a `.pte`."""
+"""Reads programs: from a file that a front end reads, from `package.module:name`, or from a `.pte`."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
 
 
 def stem_of(model: str) -> str:
-    """Returns the name of a file, or of the module of what is in Python, without what is around it."""
+    """Returns the name of a file without folder and suffix, or of the Python module that holds a program."""
     before, colon, _ = model.rpartition(":")
     return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
 
 
 def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path] = ()) -> tuple[ModuleOp, bytes | None]:
-    """Returns the module in a file that a front end reads; other files are taken for a `.pte`, whose bytes come second.
+    """Returns the module in a file that a front end reads; any other file is read as a `.pte`, whose bytes are returned second.
 
     Args:
         path: the file.
@@ -79,7 +79,7 @@ def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path]
 
 
 def load_exported(source: str) -> ExportedProgram:
-    """Returns the program of PyTorch in `source`, before it is imported: a `.pt2` file, or what is in Python, with one method.
+    """Returns the PyTorch program in `source`, before it is imported: a `.pt2` file, or a Python object, with one method.
 
     Raises:
         SourceError, CaptureError, ValueError: there is no such program.
@@ -107,7 +107,7 @@ def _from_python(source: str, context: FlambeauContext) -> ModuleOp:
 
 
 def _programs_in_python(source: str) -> ExportedProgram | dict[str, ExportedProgram]:
-    """Returns what a name in Python stands for: a program, or several by the names of their methods. Raises SourceError, CaptureError."""
+    """Returns the program that a Python name refers to, or several by method name. Raises SourceError, CaptureError."""
     with logs_silenced():
         value = _find(source)
         if _is_function(value):
@@ -122,7 +122,7 @@ def _programs_in_python(source: str) -> ExportedProgram | dict[str, ExportedProg
 
 
 def _program(source: str, value: Any) -> ExportedProgram:
-    """Returns the program that a value stands for. Raises SourceError, CaptureError."""
+    """Returns the program of a value. Raises SourceError, CaptureError."""
     from flambeau.frontends.torch_export import capture
 
     if hasattr(value, "graph_signature"):
@@ -144,12 +144,12 @@ def _kind(value: Any) -> str:
 
 
 def _is_function(value: Any) -> bool:
-    """Returns whether a value is to be called; an ExportedProgram, which has a `__call__`, is not."""
+    """Returns whether a value is a function to call; an ExportedProgram is none, although it has `__call__`."""
     return callable(value) and not hasattr(value, "graph_signature") and not hasattr(value, "named_parameters")
 
 
 def _find(source: str) -> Any:
-    """Returns what `package.module:name` or `file.py:name` names. Raises SourceError."""
+    """Returns the object that `package.module:name` or `file.py:name` refers to. Raises SourceError."""
     module_name, _, name = source.rpartition(":")
     path = Path(module_name).resolve() if module_name.endswith(".py") else None
     if path is not None and not path.is_file():
@@ -173,7 +173,7 @@ def _find(source: str) -> Any:
 
 
 def _load(path: Path) -> ModuleType:
-    """Returns the module in a file, as Python has the one that it runs: under the name of the file."""
+    """Imports a file under its own name, as Python does with a script."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
@@ -183,7 +183,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def _at(error: Exception) -> str:
-    """Returns the place of an exception in the user's code below the current folder."""
+    """Returns the position of an exception in the user's code below the current folder."""
     here = Path.cwd()
     position = raised_at(error, lambda file: here in file.parents)
     return f" (at {position.file}:{position.line})" if position is not None else ""

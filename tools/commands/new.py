@@ -1,4 +1,4 @@
-"""`flambeau new`: the beginning of a pass, a dialect or a backend, which works and has its test."""
+"""`flambeau new`: writes a working skeleton of a pass, a dialect or a backend, with its test."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WRITTEN = {"pass": "like fuse-mul-add", "dialect": "like image_ops", "backend":
 
 
 class SkeletonError(ValueError):
-    """A skeleton that cannot be written. One line, for people."""
+    """An error of a skeleton that cannot be written. The message is one line for the user."""
 
 
 def new_command(
@@ -67,7 +67,7 @@ def new_command(
 
 
 def skeleton(kind: str, name: str) -> dict[str, str]:
-    """Returns the files of a skeleton: their names, and the text of each."""
+    """Returns the files of a skeleton: the text of each by name."""
     words = {
         "name": name,
         "module": name.replace("-", "_"),

@@ -1,4 +1,4 @@
-"""Files that tools write: which form of a program goes into one, which weights beside it, and what is not to be written over."""
+"""Checks of output files: the form of the program, the weights beside it, and files that must not be overwritten."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS = ("pte", "mlir")
 
 
 class OutputError(ValueError):
-    """A file that cannot be written, or is not to be. One line, for people."""
+    """An error of a file that cannot be written or must not be. The message is one line for the user."""
 
 
 def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
@@ -38,7 +38,7 @@ def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
 
 
 def check_output(path: Path, form: str, source: str | Path, *, named: bool = True) -> None:
-    """Sees before the work that its result can be written, and that nothing is lost by it.
+    """Checks, before the work, that its result can be written without overwriting anything else.
 
     Args:
         path: what is to be written. With IR go its weights, as `.safetensors` beside it.
@@ -74,7 +74,7 @@ def _is_pte(path: Path) -> bool:
 
 
 def external_files(options: Sequence[str]) -> ExternalConstants | None:
-    """Returns what collects the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
+    """Returns a collector of the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
     choices: list[tuple[str, str]] = []
     for option in options:
         name, equal, pattern = option.partition("=")

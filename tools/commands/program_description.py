@@ -1,4 +1,4 @@
-"""Everything about a program, for JSON."""
+"""Descriptions of programs for JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flambeau.runtime.interpreter.function_runner import named_data_of
 
 
 def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
-    """Everything about a module, for JSON."""
+    """Returns a full description of a module, for JSON."""
     memory = memory_reports(module, context)
     methods: dict[str, Any] = {name: _describe_method(method, memory.get(name)) for name, method in methods_of(module).items()}
     for op in module.body.block.ops:
@@ -45,7 +45,7 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
 
 
 def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
-    """Returns the delegates of a module by name, for JSON; of a payload that cannot be disassembled, why not."""
+    """Returns the delegates of a module by name, for JSON; for a payload that cannot be disassembled, the reason."""
     named_data = named_data_of(module, context)
     weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
     found: dict[str, Any] = {}
@@ -93,7 +93,9 @@ def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
 
 
 def _describe_type(given: Attribute) -> dict[str, Any]:
-    """Returns a method's input or output, for JSON.
+    """Returns the type of a method's input or output, for JSON.
+
+    The extent of a dynamic dimension is None; `sizes` has its name, `least` and `bounds` its smallest and greatest value.
 
     The extent of a dynamic dimension is None; `sizes` names it, and `least` and `bounds` have its smallest and greatest value.
     """

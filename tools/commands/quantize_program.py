@@ -1,4 +1,4 @@
-"""`flambeau quantize`: makes a program of 8-bit integers of a model in floats."""
+"""`flambeau quantize`: turns a float model into a program of 8-bit integers."""
 
 from __future__ import annotations
 

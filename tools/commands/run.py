@@ -25,7 +25,7 @@ from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
 
 
 def parse_input(text: str) -> Any:
-    """Returns an input from the command line: a `.npy` file, a number, `true`, `false` or `none`. Raises ValueError."""
+    """Parses an input on the command line: a `.npy` file, a number, `true`, `false` or `none`. Raises ValueError."""
     words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -49,7 +49,7 @@ def parse_input(text: str) -> Any:
 
 
 def parse_backend_options(texts: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Returns the options of backends by their names, from `NAME.OPTION=VALUE`. Raises EngineError."""
+    """Parses `NAME.OPTION=VALUE` into options by backend. Raises EngineError."""
     found: dict[str, dict[str, str]] = {}
     for text in texts:
         place, equal, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""Options that several commands of `flambeau` have, and options as the fields of a dataclass."""
+"""Options shared by commands of `flambeau`, and dataclasses as groups of options."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON o
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command for typer, where a parameter that is a dataclass stands for an option per field."""
+    """Returns a command for typer in which each field of a dataclass parameter becomes an option."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {name: kind for name, parameter in signature.parameters.items() if is_dataclass(kind := parameter.annotation)}
 

@@ -81,7 +81,7 @@ def _print(report: Report, options: Sequence[str]) -> None:
 
 
 def _print_table(report: Report) -> None:
-    """On a terminal as wide as that is; elsewhere a line for each operator, for other tools."""
+    """Prints a table: as wide as the terminal; elsewhere a line for each operator, for other tools."""
     if sys.stdout.isatty():
         Console(highlight=False, markup=False).print(report.table())
         return

@@ -1,4 +1,4 @@
-"""Options that a command of `flambeau` does not have, and what people meant by them."""
+"""Errors for options that a command of `flambeau` does not have, with a hint on the likely intention."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _OF_FLAMBEAU_OPT = re.compile(
 
 
 class _Command(TyperCommand):
-    """A command whose errors about options say what there is instead."""
+    """A command whose errors about unknown options name the alternative."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses as typer does."""
+        """Parses as typer does, and adds a hint to the error about an unknown option."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -31,14 +31,14 @@ class _Command(TyperCommand):
 
     @abstractmethod
     def hint(self, option: str) -> str:
-        """Returns a hint for the error about an unknown option, as the user wrote it."""
+        """Returns a hint on an unknown option, as the user wrote it."""
 
 
 class CompileCommand(_Command):
     """`flambeau compile`, which runs pipelines of its own."""
 
     def hint(self, option: str) -> str:
-        """Options that watch passes are those of `flambeau-opt`."""
+        """Returns a hint that options for watching passes belong to `flambeau-opt`."""
         if _OF_FLAMBEAU_OPT.match(option.lstrip("-")) is None:
             return ""
         return f"; flambeau-opt has it: write the IR with --to aten -o stage.mlir, and run flambeau-opt stage.mlir -p PIPELINE {option}"
@@ -48,12 +48,12 @@ class PredicateCommand(_Command):
     """`flambeau bisect` and `flambeau reduce`, where a pipeline is the value of an option."""
 
     def hint(self, option: str) -> str:
-        """This command has no options for passes."""
+        """Returns a hint that this command has no options for passes."""
         name = option.lstrip("-")
         return f"; a pass is named by -p {name}" if re.fullmatch(r"[a-z]\w*(-\w+)*", name) and len(name) > 1 else ""
 
 
 def _as_written(option: str, given: list[str]) -> str:
-    """Returns the option as written, without a value: of `-cse`, click names the first letter only."""
+    """Returns the option as written, without a value: for `-cse`, click reports only the first letter."""
     found = (item for item in given if item.startswith(option))
     return option if option.startswith("--") else next(found, option).partition("=")[0]

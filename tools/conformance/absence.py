@@ -1,4 +1,4 @@
-"""What a backend does without the modules that it requires: everything but encoding works, and one line says what is missing."""
+"""Checks a backend without the modules that it requires: all but encoding works, and one line names the missing module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_modules(text: str, backend: Backend, payloads: Sequence[Payload], seed
 
 
 def main() -> None:
-    """Does what needs none of the hidden modules; prints what compiling says."""
+    """Runs the parts that need none of the hidden modules, and prints the message of compiling."""
     request: _Request = pickle.load(sys.stdin.buffer)
     modules: dict[str, ModuleType | None] = dict.fromkeys(request.hidden)
     cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # an import of what is None fails

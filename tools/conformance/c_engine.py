@@ -1,4 +1,4 @@
-"""The engine that is our C runtime."""
+"""The C runtime as an engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flambeau.support.lazy import Array
 
 
 def load(program: bytes, options: Mapping[str, str] | None = None) -> Callable[[Sequence[Array]], Sequence[object]]:
-    """Returns the method `forward` of a program. Raises NotImplementedError where something is not here that it needs, FlambeauError."""
+    """Loads the method `forward` of a program. Raises NotImplementedError if something that it needs is missing here, FlambeauError."""
     delegates = [delegate.id for plan in read_program(program).execution_plan for delegate in plan.delegates] if options else []
     try:
         loaded = Runtime.get().load_program(program, backend_options={name: options or {} for name in delegates})

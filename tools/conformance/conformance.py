@@ -25,7 +25,7 @@ MEMORY = 32 << 30
 
 @dataclass(frozen=True)
 class ConformanceOptions:
-    """What the suite tries."""
+    """The options of the suite."""
 
     seed: int = 0
     """That of the first graph; each other one has the next."""
@@ -39,7 +39,7 @@ class ConformanceOptions:
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
-    """Judges a backend, named as on command lines. Raises BackendError when there is none. `tell` gets what was found so far."""
+    """Judges a backend, named as on the command line. Raises BackendError for an unknown backend. `tell` receives the results so far."""
     given, choice = _from_one_operator_on(backend), find_choice(_from_one_operator_on(backend))
     report = Report(backend, options.seed)
     operators, untried = operators_of(choice.table)
@@ -81,7 +81,7 @@ def _try_graphs(
 
 
 def _from_one_operator_on(backend: str) -> str:
-    """Returns the backend with the option that it takes single operators too, unless the user says how many."""
+    """Returns the backend with the option to take single operators too, unless the user gave a number."""
     return backend if is_given(backend, "least") else with_options(backend, {"least": "1"})
 
 

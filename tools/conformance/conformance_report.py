@@ -1,4 +1,4 @@
-"""What the suite found: a table of operators and results, and the failures."""
+"""Results of the suite: a table of operators, and the failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_REASONS = 3
 
 @dataclass
 class OperatorResult:
-    """What became of an operator of the table."""
+    """The result for one operator of the table."""
 
     ok: int = 0
     """The graphs with it in which everything agreed."""
@@ -29,7 +29,7 @@ class OperatorResult:
 
 @dataclass
 class Report:
-    """What the suite found of a backend."""
+    """The results of the suite for a backend."""
 
     backend: str
     seed: int
@@ -48,7 +48,7 @@ class Report:
     """What may be better, and what was not checked."""
 
     def add(self, outcome: Outcome) -> None:
-        """Adds what became of a graph."""
+        """Adds the result of a graph."""
         self.graphs += 1
         self.partitions += outcome.partitions
         for (name, reason), count in outcome.graph.refused.items():
@@ -62,12 +62,12 @@ class Report:
             self.failures.append(failure)
 
     def data(self) -> dict[str, Any]:
-        """Returns the report, as JSON."""
+        """Returns the report, for JSON."""
         operators = {name: vars(result) for name, result in self.operators.items()}
         return {**vars(self), "operators": operators, "failures": [vars(failure) for failure in self.failures]}
 
     def table(self) -> Table:
-        """Returns the operators with their results, those that failed first."""
+        """Returns the operators with their results, failures first."""
         table = Table("operator", "ok", "refused", "failed", "why refused, why untried", box=None, header_style="bold")
         for name, result in sorted(self.operators.items(), key=lambda item: (-item[1].failed, item[0])):
             reasons = [reason for reason, _ in result.refused.most_common()]

@@ -1,5 +1,5 @@
-"""What a check of the suite raises."""
+"""The error that a check of the suite raises."""
 
 
 class Disagreement(Exception):
-    """Something is not as it should be. One line, for people."""
+    """A deviation from the expected result. The message is one line for the user."""

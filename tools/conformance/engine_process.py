@@ -1,4 +1,4 @@
-"""Engines as processes of their own, which are started again after a crash."""
+"""Engines as separate processes, restarted after a crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 60
 
 
 class EngineProcess:
-    """An engine, by the function that loads programs. Its process starts with the first request."""
+    """An engine, given by its function that loads programs. Its process starts with the first request."""
 
     def __init__(self, name: str, engine: str, memory: int | None = None):
         self.name = name
@@ -36,7 +36,7 @@ class EngineProcess:
         self._end()
 
     def ask(self, request: Request) -> Reply:
-        """Returns what the engine answers; how its process ended, if it did."""
+        """Returns the engine's reply, or how its process ended."""
         process = self._process or self._start()
         timer = Timer(SECONDS, process.kill)
         timer.start()

@@ -1,4 +1,4 @@
-"""What an engine is asked, and what it answers."""
+"""Requests to engines, and their replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.support.lazy import Array
 
 @dataclass(frozen=True)
 class Start:
-    """What the process of an engine is told first."""
+    """The first message to the process of an engine."""
 
     engine: str
     """The function that loads programs: `package.module:name` or `file.py:name`."""
@@ -47,24 +47,24 @@ class Request:
     """Of the backends of its delegates, for our runtime."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the fields, in which arrays keep their layout: pickled as they are, they would be row-major."""
+        """Returns the fields for pickling, with the layout of arrays, which pickle would make row-major."""
         calls = [[(array.transpose(order), order) for array in call for order in [_order(array)]] for call in self.calls]
         return {**vars(self), "calls": calls}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes the fields."""
+        """Restores the fields."""
         calls = [[array.transpose(np.argsort(order)) for array, order in call] for call in state["calls"]]
         vars(self).update({**state, "calls": calls})
 
 
 def _order(array: Array) -> list[int]:
-    """Returns the dimensions of an array as they lie in memory, outermost first."""
+    """Returns the dimensions of an array in memory order, outermost first."""
     return sorted(range(array.ndim), key=lambda dim: -array.strides[dim])
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The results of each call of each instance; or why there are none."""
+    """The results of each call of each instance, or the reason that there are none."""
 
     results: Sequence[Sequence[Sequence[Array]]] = ()
     error: str | None = None

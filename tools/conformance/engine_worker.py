@@ -1,4 +1,4 @@
-"""The process of an engine: programs come on stdin, results go where stdout was. A crash ends this process only."""
+"""The process of an engine: reads programs from stdin and writes results to the original stdout. A crash ends only this process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _answer(load: Load, request: Request) -> Reply:
 
 
 def _results(load: Load, request: Request) -> list[list[list[Array]]]:
-    """Returns the results of the calls, of each instance."""
+    """Returns the results of the calls of each instance."""
     instances = [load(request.program, *([request.options] if request.options else [])) for _ in range(request.instances)]
 
     def run(execute: Callable[[Sequence[Array]], Sequence[object]]) -> list[list[Array]]:

@@ -1,4 +1,4 @@
-"""Random graphs of what a backend takes: operators on their samples, each reading what others give, in float types, layouts and sizes."""
+"""Draws random graphs for a backend: operators on their samples, each reading earlier results, in float types, layouts and sizes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, Arithmeti
 
 @dataclass
 class Graph:
-    """A function, and what it gives on some inputs."""
+    """A function, and its results on some inputs."""
 
     seed: int
     kind: str
@@ -78,7 +78,7 @@ class Graph:
 
 @dataclass
 class _Value:
-    """A value of a graph, and what it is in the first call."""
+    """A value of a graph, with its content in the first call."""
 
     ssa: SSAValue
     array: Array
@@ -87,7 +87,7 @@ class _Value:
 
 @dataclass
 class _New:
-    """What an operation under construction adds to the graph."""
+    """The values and operations that an operation under construction adds to the graph."""
 
     values: list[_Value] = field(default_factory=list[_Value])
     before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
@@ -95,12 +95,12 @@ class _New:
 
 
 def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
-    """Returns whether the usual target runs an operation that the backend does not get: by a kernel, or decomposed."""
+    """Returns whether the default target runs an operation that the backend does not take: with a kernel, or decomposed."""
     return table.keeps_whole(op) or find_target(PipelineOptions.target).runs(op)
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:
-    """Returns why a table does not take an operation: also where it fails, which is no reason in words."""
+    """Returns the reason that a table does not take an operation, or the exception that it raises."""
     try:
         return table.why_not(op)
     except Exception as error:
@@ -130,7 +130,7 @@ class _Drawing:
     # Values
 
     def input_type(self, array: Array, is_static: bool) -> Tensor:
-        """Returns the type of an input: of sizes that are open in this graph, and perhaps an image in another layout."""
+        """Returns the type of an input, perhaps with sizes that are dynamic in this graph, or of an image in another layout."""
         if not is_static:
             self.open_sizes(array.shape)
         sizes = [extent(of_symbol(self.open[size])) if size in self.open and not is_static else size for size in array.shape]
@@ -145,7 +145,7 @@ class _Drawing:
                 self.open[size] = Symbol(f"s{size}", self.chosen.choice((0, 1, 1, 1, 2)), 2 * size)
 
     def value_for(self, array: Array, new: _New, is_constant: bool, existing: float, is_static: bool) -> SSAValue:
-        """Returns a value like an array of a sample: one that is there, a constant, or a new input."""
+        """Returns a value like an array of a sample: an existing one, a constant, or a new input."""
         if array.dtype.name in FLOATS:
             array = converted(array, self.element)
         array = np.array(array, order="C")
@@ -166,7 +166,7 @@ class _Drawing:
         return _Value(ssa, array, [self.moved(array) for _ in range(_NOISY)])
 
     def moved(self, array: Array, op: Operation | None = None) -> Array:
-        """Returns an array as rounding may move it, relative to each number and, as functions are approximated, a little to the largest.
+        """Returns an array perturbed as by rounding: relative to each number and, for approximated functions, slightly to the largest.
 
         A function of one number, what `op` may compute, may be a difference of numbers around 1.
         """
@@ -182,7 +182,7 @@ class _Drawing:
     # Operations
 
     def add(self, operator: Operator, sample: Sequence[Any], existing: float, is_static: bool, first: SSAValue | None = None) -> bool:
-        """Adds an operator on a sample, whose first tensor is perhaps given. Says whether the backend takes it."""
+        """Adds an operator on a sample, whose first tensor may be given. Returns whether the backend takes it."""
         new, op = _New(), None
         try:
             op = self.operation(operator, sample, new, existing, is_static, first)
@@ -238,7 +238,7 @@ class _Drawing:
         return operator.kind(*arguments)
 
     def in_layout_for(self, operator: Operator, value: SSAValue, new: _New) -> SSAValue:
-        """Returns a value as an operator may read it: only elementwise ones take other layouts than row-major ones."""
+        """Returns a value in a layout that an operator can read: only elementwise ones take layouts other than row-major."""
         if is_row_major(value) or (operator.kind.elementwise and self.chosen.random() < 0.5):
             return value
         copy = ToDimOrderCopyOp(value, dim_order=tuple(range(len(shape_of(value)))))
@@ -248,12 +248,12 @@ class _Drawing:
         return copy.result
 
     def opened(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Some sizes as the symbols that stand for them."""
+        """Replaces some sizes by the symbols that stand for them."""
         is_open = self.chosen.random() < 0.6
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
     def computed(self, op: SchemaOp, new: _New) -> list[_Value] | None:
-        """Returns the results of `op` for the first inputs; None if one is too large, extreme, or mostly rounding."""
+        """Returns the results in the first call; None if they are too large, extreme, or dominated by rounding."""
         known = {value.ssa: value for value in (*self.values, *new.values)}
         operands = [known[operand] for operand in op.operands]
         runs = [self.meaning(op, [value.array for value in operands])]
@@ -275,7 +275,7 @@ class _Drawing:
             return [np.asarray(result) for result in flat_results(op.call("numpy", arguments))]
 
     def keep(self, load: GlobalLoadConstantOp, array: Array) -> None:
-        """Puts a constant into the module."""
+        """Adds a constant to the module."""
         name, kind = load.global_attr.string_value(), cast(Tensor, load.result.type)
         data = stored_array(array, kind).reshape(-1).view(np.uint8).data
         self.module.body.block.add_op(GlobalOp(name, kind, self.context.blobs.add(name, data)))
@@ -288,14 +288,14 @@ class _Drawing:
                 self.block.erase_arg(cast(Any, value.ssa))
 
     def accepts_return_of(self, op: SchemaOp, result: SSAValue) -> bool:
-        """Returns whether the table takes an operation also if a result of it is returned."""
+        """Returns whether the table still takes an operation whose result is returned."""
         probe = ReturnOp(result)
         reason = why_not(self.table, op)
         probe.drop_all_references()
         return reason is None
 
     def read(self, op: SchemaOp) -> None:
-        """Lets an operator of the table read a result that the backend does not give back."""
+        """Adds an operator of the table that reads a result which the backend does not return."""
         for _ in range(3 * len(self.operators)):
             reader = self.chosen.choice(self.operators)
             if not reader.samples:
@@ -316,7 +316,7 @@ class _Drawing:
                 self.add_and_read(operator, self.chosen.choice(operator.samples), ((1, False), (0.7, False), (0.5, True)))
 
     def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
-        """Adds an operator in one of some ways. Says whether the backend takes it."""
+        """Adds an operator in one of several ways. Returns whether the backend takes it."""
         if not any(self.add(operator, sample, existing, is_static) for existing, is_static in ways):
             return False
         _, op = self.taken[-1]
@@ -325,7 +325,7 @@ class _Drawing:
         return True
 
     def returned(self) -> Iterator[SSAValue]:
-        """Yields what the function gives back."""
+        """Yields the results of the function."""
         for op in list(self.block.ops):
             is_taken = isinstance(op, SchemaOp) and why_not(self.table, op) is None
             for place, result in enumerate(op.results if isinstance(op, SchemaOp) else ()):
@@ -339,7 +339,7 @@ class _Drawing:
             yield self.chosen.choice(self.inputs).ssa
 
     def finish(self, seed: int) -> Graph | None:
-        """Returns the graph; None where nothing was drawn."""
+        """Returns the graph; None if nothing was drawn."""
         values = list(self.returned())
         if not values:
             return None
@@ -359,7 +359,7 @@ class _Drawing:
         return graph if graph.calls else None
 
     def calls(self) -> Iterator[list[Array]]:
-        """Inputs: those of the samples, and others where the run decides sizes."""
+        """Yields the inputs of calls: those of the samples, and others if sizes are dynamic."""
         values = [next(value for value in self.inputs if value.ssa is argument) for argument in self.block.args]
         yield [_in_layout(value.array, value.ssa) for value in values]
         if self.open:
@@ -367,7 +367,7 @@ class _Drawing:
             yield [_in_layout(_resized(value.array, shape_of(value.ssa), sizes), value.ssa) for value in values]
 
     def call(self, graph: Graph, inputs: list[Array]) -> None:
-        """Adds a call, unless what it gives cannot be compared."""
+        """Adds a call, unless its results cannot be compared."""
         try:
             program = interpret(graph.module, graph.context)
             found = cast("list[Array]", program.run("forward", inputs))
@@ -384,7 +384,7 @@ class _Drawing:
 
 
 def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
-    """Returns whether an array holds no extreme numbers, and rounding changes less of it than a comparison allows."""
+    """Returns whether an array holds no extreme numbers, and rounding changes fewer elements than a comparison allows."""
     if (tolerance := TOLERANCES.get(array.dtype.name)) is None:
         return all(np.array_equal(array, other) for other in noisy)
     noise = noise_of(array, noisy)
@@ -393,7 +393,7 @@ def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
 
 
 def _known(argument: Any) -> Any:
-    """Returns an argument with the numbers that its extents are in the first call, where the symbol `s3` is 3."""
+    """Returns an argument with the sizes of the first call in place of its extents, where the symbol `s3` is 3."""
     if isinstance(argument, tuple):
         return tuple(_known(item) for item in cast("tuple[Any, ...]", argument))
     if type(argument) is not Extent:
@@ -403,7 +403,7 @@ def _known(argument: Any) -> Any:
 
 
 def _resized(array: Array, shape: Sequence[int], sizes: dict[str, int]) -> Array:
-    """Returns the array with other sizes where the run decides them; entries are repeated where they are too few."""
+    """Returns the array with other dynamic sizes; entries are repeated to fill them."""
     for axis, size in enumerate(shape):
         if not is_known(size):
             wanted = cast(Extent, size).expression
@@ -413,14 +413,14 @@ def _resized(array: Array, shape: Sequence[int], sizes: dict[str, int]) -> Array
 
 
 def _in_layout(array: Array, value: SSAValue) -> Array:
-    """Returns the array in memory as its type says."""
+    """Returns the array in the memory layout of its type."""
     if is_row_major(value):
         return np.ascontiguousarray(array) if array.ndim else array
     return np.ascontiguousarray(array.transpose(CHANNELS_LAST)).transpose(np.argsort(CHANNELS_LAST))
 
 
 def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
-    """Returns a graph of up to `size` operators that a table takes; the seed alone decides it. None where nothing fits."""
+    """Returns a graph of up to `size` operators that a table takes, determined by the seed; None if nothing fits."""
     for attempt in range(_ATTEMPTS):
         drawing = _Drawing(table, operators, seed + attempt * _OTHER)
         drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])

@@ -1,4 +1,4 @@
-"""The forms of a graph on its way to a program: whole, partitioned and converted, lowered, and as bytes."""
+"""The forms of a graph during compilation: whole, partitioned and converted, lowered, and as bytes."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _WHOLE = Pipeline.parse("decompose-aten,convert-aten-to-core,canonicalize,core-t
 
 @dataclass
 class Payload:
-    """The bytes that a backend made of a partition, and what it finds by name in the program."""
+    """The bytes of a partition's payload, with the data that it finds by name in the program."""
 
     identifier: str
     data: bytes
     named_data: Mapping[str, bytes]
 
     def decoded(self, backend: Backend, data: bytes | None = None) -> ModuleOp:
-        """Returns what the payload, or other bytes in its place, computes. Raises what the backend's `decode` does, which there must be."""
+        """Decodes the payload, or other bytes in its place, with the backend's `decode`, which must exist. Raises as that does."""
         assert backend.decode is not None
         named = {key: memoryview(value) for key, value in self.named_data.items()}
         return backend.decode(memoryview(self.data if data is None else data), named, BlobStore())
 
 
 class Forms:
-    """The forms of a module for one backend, each made from the one before. Each raises PassError where a pass cannot do its work."""
+    """The forms of a module for one backend, each made from the previous one. Each raises PassError if a pass fails."""
 
     def __init__(self, backend: str, module: ModuleOp, context: FlambeauContext):
         passes = [
@@ -53,7 +53,7 @@ class Forms:
         self.module = module.clone()
 
     def convert(self) -> int:
-        """Cuts partitions and converts them; says how many there are."""
+        """Cuts partitions and converts them; returns their number."""
         self._before.run(self.module, self._context)
         return sum(isinstance(op, PartitionOp) for op in self.module.body.block.ops)
 
@@ -65,13 +65,13 @@ class Forms:
         return [Payload(op.backend.data, bytes(self._context.blobs.get(op.data)), named_data) for op in ops if isinstance(op, PayloadOp)]
 
     def emit(self) -> bytes:
-        """Compiles what is left for the CPU, and gives the program."""
+        """Compiles the rest for the CPU, and returns the program."""
         _TO_PROGRAM.run(self.module, self._context)
         return b"".join(emit_pte(self.module, self._context))
 
 
 def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
-    """Returns the program of a module that only the CPU runs."""
+    """Returns the program of a module that runs only on the CPU."""
     whole = module.clone()
     _WHOLE.run(whole, context, verify_each=False)  # it is not what is judged
     return b"".join(emit_pte(whole, context))

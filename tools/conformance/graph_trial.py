@@ -1,4 +1,4 @@
-"""One graph on trial: every form of it must give what the graph gives."""
+"""The trial of one graph: every form of it must compute the results of the graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions, differe
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong, in one line."""
+    """A failed check, in one line."""
 
     check: str
     """What was done."""
@@ -42,7 +42,7 @@ class Failure:
 
 @dataclass
 class Outcome:
-    """What became of a graph."""
+    """The outcome of trying a graph."""
 
     graph: Graph
     partitions: int = 0
@@ -53,7 +53,7 @@ class Outcome:
 
 
 class _Attempt:
-    """The steps of one graph."""
+    """The steps of trying one graph."""
 
     def __init__(self, trial: Trial, graph: Graph):
         self.trial = trial
@@ -63,7 +63,7 @@ class _Attempt:
         self.at = ""
 
     def run(self) -> Outcome:
-        """Returns what becomes of it."""
+        """Runs the steps, and returns the outcome."""
         if (found := wrong_reason(self.graph)) is not None:
             self.outcome.failure = found
             return self.outcome
@@ -77,13 +77,13 @@ class _Attempt:
 
     @contextmanager
     def step(self, name: str) -> Generator[None]:
-        """A check, which is passed if the block ends."""
+        """Runs the block as a check, which passes if the block ends without an error."""
         self.at = name
         yield
         self.outcome.passed.append(name)
 
     def compile(self) -> None:
-        """To payloads and back; numpy runs each form."""
+        """Compiles to payloads and decodes these; numpy runs each form."""
         backend, forms, graph = self.trial.choice.backend, self.forms, self.graph
         with self.step("convert"):
             self.outcome.partitions = forms.convert()
@@ -102,7 +102,7 @@ class _Attempt:
             check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
 
     def execute(self) -> None:
-        """The program on each engine, beside that of the whole graph."""
+        """Runs the program on each engine, beside that of the whole graph."""
         if not self.trial.engines or (whole := _whole_program(self.graph)) is None:
             return
         with self.step("compile"):
@@ -120,7 +120,7 @@ class _Attempt:
                 check_engine(runtime, program, calls, random.Random(self.graph.seed))
 
     def execute_on(self, engine: EngineProcess, whole: bytes, program: bytes) -> bool:
-        """Compares what an engine gives for the partitioned graph, and for the whole one, if it can judge them. Says whether it can."""
+        """Compares an engine's results for the partitioned and the whole graph. Returns whether the engine can run both."""
         found = engine.ask(Request(program, self.graph.calls))
         if found.absent is not None:
             self.trial.absent[engine.name] = found.absent
@@ -165,7 +165,7 @@ class _Attempt:
 
 
 def wrong_reason(graph: Graph) -> Failure | None:
-    """Returns a refusal of the table without a reason in words."""
+    """Returns a failure if the table refuses an operator without a reason in words, or None."""
     for name, reason in graph.refused:
         words = reason.split()
         if reason.startswith(RAISES) or len(words) < 3 or "\n" in reason or "object at 0x" in reason:
@@ -176,7 +176,7 @@ def wrong_reason(graph: Graph) -> Failure | None:
 
 
 def _whole_program(graph: Graph) -> bytes | None:
-    """Returns the program of a graph that only the CPU runs; None where it has no kernels for all of it."""
+    """Returns the program of a graph that runs only on the CPU; None if kernels are missing."""
     try:
         return whole_program(graph.module, graph.context)
     except PassError:
@@ -184,13 +184,13 @@ def _whole_program(graph: Graph) -> bytes | None:
 
 
 def in_words(error: Exception) -> str:
-    """Returns an error in one line, with its class where it is not one for people."""
+    """Returns an error as one line, with its class if its message is not for the user."""
     words = " ".join(str(error).split())
     return words if isinstance(error, Disagreement | PassError | BackendError | InterpreterError) and words else in_one_line(error)
 
 
 class Trial:
-    """Tries graphs on a backend."""
+    """A backend with the engines on which graphs are tried."""
 
     def __init__(self, backend: str, choice: Choice, runtime: EngineProcess, others: Sequence[EngineProcess]):
         self.backend = backend
@@ -214,7 +214,7 @@ class Trial:
         return outcome
 
     def _alone(self, graph: Graph) -> list[tuple[str, Graph]]:
-        """Returns the graph with each operator of it that the backend takes as the only one that it may take."""
+        """Returns copies of the graph in which the backend may take only one operator, for each that it takes."""
         taken = [index for index, op in enumerate(graph.module.walk()) if isinstance(op, SchemaOp) and self._takes(op)]
         found: list[tuple[str, Graph]] = []
         for index in taken:

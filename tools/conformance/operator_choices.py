@@ -26,7 +26,7 @@ class Operator:
 
 
 def operators_of(table: OperatorTable) -> tuple[list[Operator], dict[str, str]]:
-    """Returns the operators of a table that can be tried, and why the others cannot."""
+    """Returns the operators of a table that can be tried, and the reasons for the others."""
     found: list[Operator] = []
     others: dict[str, str] = {}
     samples = all_samples()
@@ -43,7 +43,7 @@ def operators_of(table: OperatorTable) -> tuple[list[Operator], dict[str, str]]:
 
 
 def element_names(table: OperatorTable) -> list[str]:
-    """Returns the float types to try, by their numpy names: those that a table takes; if it takes none, all types that it does."""
+    """Returns the float types to try, by numpy name: those that a table takes; if it takes none, all its types."""
     taken = table.tensors.dtypes
     return (
         [dtype_of(element).numpy for element in taken if is_float(element)] or [dtype_of(element).numpy for element in taken] or [*FLOATS]

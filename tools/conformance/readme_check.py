@@ -1,4 +1,4 @@
-"""The README of a backend: a section for each thing that its users ask."""
+"""Checks the README of a backend for the sections that users need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECTIONS = {
 
 
 def folder_of(backend: str) -> Path | None:
-    """Returns the folder of a backend: built in, or a plug-in. None for a plug-in of one file, which has none."""
+    """Returns the folder of a backend: built in, or a plug-in. None for a plug-in of one file."""
     spec = importlib.util.find_spec(f"flambeau.backends.{backend}")
     if spec is not None and spec.origin is not None:
         return Path(spec.origin).parent
@@ -38,13 +38,13 @@ DEPENDENCY_COLUMNS = ("why", "licence", "to upgrade", "to mind")
 
 
 def sections_of(readme: Path) -> dict[str, str]:
-    """Returns what stands under each title."""
+    """Returns the text under each title."""
     found = re.findall(r"^## (.*)\n((?:(?!## ).*(?:\n|$))*)", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {title.strip(): text.strip() for title, text in found}
 
 
 def readme_complaints(folder: Path) -> list[str]:
-    """Returns what the README of a folder lacks, each in words."""
+    """Returns the defects of the README of a folder, as text."""
     readme = folder / "README.md"
     if not readme.is_file():
         return [f"there is no {readme.name} in {folder.name}"]
@@ -54,7 +54,7 @@ def readme_complaints(folder: Path) -> list[str]:
 
 
 def _dependency_complaints(text: str) -> list[str]:
-    """Returns what the section of dependencies lacks: none, or a table with a row for each."""
+    """Returns the defects of the section on dependencies: it must say none, or have a table with a row for each."""
     if not text or text.startswith("None."):
         return []
     head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")] or [[]]

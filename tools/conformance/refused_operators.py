@@ -1,4 +1,4 @@
-"""What a backend computes right and its table refuses: the table may be too narrow."""
+"""Finds operators that a backend computes correctly and its table refuses: the table may be too narrow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions, differe
 
 
 def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
-    """For each reason to refuse them, the operators that are compiled and right: one sample of each is tried."""
+    """Returns the operators that compile and compute correctly, by the table's reason to refuse them; tries one sample of each."""
     element, samples = element_names(choice.table)[0], all_samples()
     found: dict[str, list[str]] = {}
     for kind in level_ops("edge"):
@@ -53,7 +53,7 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
 
 
 def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
-    """Returns whether a backend compiles an operation, whatever its table says, to what computes the same."""
+    """Returns whether a backend compiles an operation, whatever its table says, to a payload with the same results."""
     backend, context, module = choice.backend, FlambeauContext(), ModuleOp([])
     block.add_ops([op, ReturnOp(op.results)])
     kind = FunctionType.from_lists(block.arg_types, op.result_types)

@@ -1,4 +1,4 @@
-"""What the part of a backend in the C runtime does with options."""
+"""Checks how the part of a backend in the C runtime handles options."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ LIBRARY = "no_such_library.so"
 
 
 def check_unknown_option(engine: EngineProcess, request: Request) -> None:
-    """Gives an option that no backend has. Raises Disagreement if it is not refused."""
+    """Passes an unknown option. Raises Disagreement if it is not refused."""
     said = _refusal(engine, request, UNKNOWN, "1")
     if not said or "\n" in said:
         raise Disagreement(f"an option that it does not have is not refused in one line: {said!r}")
 
 
 def check_absent_library(engine: EngineProcess, request: Request) -> bool:
-    """Names a library that does not exist. Raises Disagreement. False where the backend has no option `library` for it."""
+    """Passes the name of a library that does not exist. Raises Disagreement. Returns False if the backend has no option `library`."""
     said = _refusal(engine, request, "library", LIBRARY)
     if said is None or LIBRARY not in said:
         return False

@@ -1,4 +1,4 @@
-"""The checks of a backend that are made once: its README, what its table leaves, what it does without what it needs."""
+"""Checks made once per backend: its README, the operators that its table refuses, missing modules, options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Instruments: what watches a pipeline for the command-line tools. Each is an `Instrumentation`, of which no pass knows."""
+"""Instruments that watch a pipeline for the command-line tools. Each is an `Instrumentation`; passes do not know them."""

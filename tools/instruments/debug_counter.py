@@ -1,4 +1,4 @@
-"""Debug counters: of the attempts to rewrite, by number, which may happen (MLIR's `-mlir-debug-counter`)."""
+"""Debug counters: numbered attempts to rewrite, and the range of those that may happen (MLIR's `-mlir-debug-counter`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETTING = re.compile(r"(?P<name>.+)-(?P<what>skip|count)=(?P<number>[0-9]{1,18}
 
 
 class DebugCounterError(ValueError):
-    """Settings of debug counters that cannot be read."""
+    """An error in the settings of debug counters."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CounterRange:
 
 
 def parse_debug_counters(text: str) -> dict[str, CounterRange]:
-    """Returns the counters of `NAME-skip=N,NAME-count=M,…`. Raises DebugCounterError."""
+    """Parses `NAME-skip=N,NAME-count=M,…` into counters. Raises DebugCounterError."""
     found: dict[str, dict[str, int]] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         match = _SETTING.fullmatch(item)
@@ -47,7 +47,7 @@ def parse_debug_counters(text: str) -> dict[str, CounterRange]:
 
 
 class DebugCounter(Instrumentation):
-    """Lets attempts to rewrite happen by their number, and counts them.
+    """An instrumentation that allows attempts to rewrite by their number, and counts them.
 
     A counter's name is that of a pattern's class, or of a pass, which counts every attempt within that pass, or `*`. An attempt that has
     several counters happens when all of them allow it. Analyses rewrite nothing: they always happen and are not counted.
@@ -62,7 +62,7 @@ class DebugCounter(Instrumentation):
         self._pass = ""
 
     def before_pass(self, step: PassStep) -> None:
-        """Notes whose attempts follow."""
+        """Records the pass that the next attempts belong to."""
         self._pass = step.name
 
     def before_action(self, action: Action) -> bool:

@@ -1,4 +1,4 @@
-"""The index of a folder of stage files as a page: every step, its size, and what it changed."""
+"""The index of a folder of stage files as a page: every step, its size, and its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR between passes, for people: before and after passes as MLIR prints it, and changes as LLVM does."""
+"""Prints the IR between passes: before and after passes as MLIR does, and changes as LLVM does."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _chosen(selection: Selection, step: PassStep) -> bool:
 
 @dataclass(eq=False)
 class IRPrinting(Instrumentation):
-    """Prints what passes find and leave.
+    """An instrumentation that prints the IR before and after passes.
 
     Attributes:
         stream: where to.
@@ -74,14 +74,14 @@ class IRPrinting(Instrumentation):
     _found: Snapshot | None = None
 
     def before_pass(self, step: PassStep) -> None:
-        """Prints what the pass finds."""
+        """Prints the IR before the pass."""
         if _chosen(self.before, step):
             self._print("Dump Before", step)
         if self.only_changed and _chosen(self.after, step):
             self._found = Snapshot(step.op, locations=self.options.locations)
 
     def after_pass(self, step: PassStep) -> None:
-        """Prints what the pass left."""
+        """Prints the IR after the pass."""
         if not _chosen(self.after, step):
             return
         if self.only_changed and self._found == Snapshot(step.op, locations=self.options.locations):
@@ -89,7 +89,7 @@ class IRPrinting(Instrumentation):
         self._print("Dump After", step)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Prints what the pass left when it failed."""
+        """Prints the IR that the failed pass left."""
         if self.after_failure:
             self._print("Dump After", step, " Failed")
 
@@ -100,7 +100,7 @@ class IRPrinting(Instrumentation):
 
 @dataclass(eq=False)
 class ChangePrinting(Instrumentation):
-    """Prints what each pass changed.
+    """An instrumentation that prints the changes of each pass.
 
     In a diff, a value keeps the name under which it was printed first, so that a value that is gone does not rename all that follow.
 
@@ -122,19 +122,19 @@ class ChangePrinting(Instrumentation):
     _text_of: tuple[Operation, Snapshot] | None = None
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Prints the input where whole IR is printed."""
+        """Prints the input if whole IR is printed."""
         if self.mode == "full":
             self.stream.write(f"// -----// IR Dump At Start //----- //\n{operation_text(module, self.options)}\n")
 
     def before_pass(self, step: PassStep) -> None:
-        """Remembers what the pass finds."""
+        """Records the IR before the pass."""
         op = self._scope(step)
         self._found = Snapshot(op, locations=self.options.locations)
         if self.mode == "diff" and self._text_of != (op, self._found):
             self._text = TextWithNames(op, self.options, self._text)
 
     def after_pass(self, step: PassStep) -> None:
-        """Prints what is different now."""
+        """Prints the difference."""
         op = self._scope(step)
         left = Snapshot(op, locations=self.options.locations)
         changed = left != self._found

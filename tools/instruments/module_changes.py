@@ -9,13 +9,13 @@ from flambeau.tools.instruments.ir_printing import ELIDED_ABOVE, diff_lines
 
 
 class ModuleChanges:
-    """Compares a module with what it was at the call before."""
+    """A comparison of a module with its state at the previous call."""
 
     def __init__(self) -> None:
         self._shown: TextWithNames | None = None
 
     def since_last(self, module: ModuleOp) -> list[str]:
-        """Returns the lines of a diff since the last call; none at the first one, and none for a module that cannot be printed."""
+        """Returns the lines of a diff since the last call; none at the first call, and none for a module that cannot be printed."""
         options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
         try:
             before, self._shown = self._shown, TextWithNames(module, options, self._shown)

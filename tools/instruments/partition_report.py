@@ -1,4 +1,4 @@
-"""What backends took and left: a table for people, and data for programs."""
+"""A report of the operators that backends took and left: a table for the user, and data for programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 
 
 class PartitionReport(Instrumentation):
-    """Gathers the report of each `partition` of a pipeline."""
+    """An instrumentation that gathers the report of each `partition` of a pipeline."""
 
     def __init__(self) -> None:
         self.rows: list[ReportRow] = []
 
     def after_pass(self, step: PassStep) -> None:
-        """Adds what the pass did."""
+        """Adds the report of the pass."""
         if isinstance(step.pass_, PartitionPass):
             self.rows += step.pass_.report(step.module)
 
@@ -36,7 +36,7 @@ class PartitionReport(Instrumentation):
         return table
 
     def data(self) -> list[dict[str, Any]]:
-        """Returns the rows, as JSON."""
+        """Returns the rows, for JSON."""
         return [vars(row) for row in self.rows]
 
 

@@ -42,7 +42,7 @@ class PassRecord:
 
 
 class PassStatistics(Instrumentation):
-    """Gathers a record for each pass, in the order in which they first ran."""
+    """An instrumentation that gathers a record for each pass, in the order of their first runs."""
 
     def __init__(self) -> None:
         # By the pass's own identity: the same pass may stand in a pipeline twice.
@@ -65,7 +65,7 @@ class PassStatistics(Instrumentation):
         self._finish(step)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """As after a success: what a pass did before it failed counts."""
+        """Counts the work of a pass before it failed, as after a success."""
         self._finish(step).failures += 1
 
     def after_action(self, action: Action, changed: bool) -> None:
@@ -111,7 +111,7 @@ class PassStatistics(Instrumentation):
         }
 
     def report(self, display: Literal["pipeline", "list"] = "pipeline") -> str:
-        """Returns the records as text: a paragraph for each place in the pipeline, or for each pass by name."""
+        """Returns the records as text: a paragraph for each place in the pipeline, or for all runs of one pass together, sorted by name."""
         lines: list[str] = []
         for record in self.records if display == "pipeline" else _by_name(self.records):
             place = "" if len(record.path) == 1 else f" on {record.path[-1]}"

@@ -1,4 +1,4 @@
-"""Whether what is printed parses back to the same IR."""
+"""Checks that the printed text of a module parses back to the same IR."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from flambeau.support.tracebacks import in_one_line
 
 
 class RoundTripError(OperationError):
-    """A module whose text does not parse back to it; the operation is the first that is lost or comes back as another."""
+    """An error for a module whose text does not parse back to it; the operation is the first that is lost or different."""
 
 
 class RoundTrip(Instrumentation):
-    """Checks a module before the first pass, and after the last one if there are any. Raises RoundTripError."""
+    """An instrumentation that checks a module before the first pass, and after the last one if there is any. Raises RoundTripError."""
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Checks what was read."""
+        """Checks the input."""
         check_round_trip(module, context)
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Checks what the passes left."""
+        """Checks the result."""
         if pipeline.elements:
             check_round_trip(module, context)
 

@@ -1,4 +1,4 @@
-"""Whether a pass changed anything: the structure of IR as a value that can be compared.
+"""Detects changes by a pass: the structure of IR as a value that can be compared.
 
 Two snapshots of one operation are equal exactly when its text, names included, is the same. Attributes are shared with the IR and not
 copied, and what a pass has not touched compares by identity, so a snapshot costs a few microseconds for each operation.

@@ -25,7 +25,7 @@ Outcome: TypeAlias = Literal["done", "matched", "unmatched", "skipped", "failed"
 
 @dataclass(eq=False, slots=True)
 class Span:
-    """One thing that takes time."""
+    """An interval of time."""
 
     kind: SpanKind
     name: str
@@ -38,7 +38,7 @@ class Span:
 
 
 class SpanInstrumentation(Instrumentation):
-    """Turns the hooks into spans that always nest, whatever fails. It overrides `began`, `ended` and `rewrote`.
+    """An instrumentation that turns the hooks into spans that always nest, whatever fails.
 
     It must be the last of the instrumentations: the others' work is then not taken for that of the passes.
     """
@@ -53,11 +53,11 @@ class SpanInstrumentation(Instrumentation):
         """Called when a span ends, after those inside of it."""
 
     def rewrote(self, action: Action) -> None:
-        """Called for a rewrite of a pass's own sweep, whose duration nobody knows."""
+        """Called for a rewrite of a pass's own sweep, whose duration is unknown."""
 
     @contextmanager
     def phase(self, name: str) -> Generator[None, None, None]:
-        """A phase of a tool: what the block does."""
+        """Records the block as a phase of a tool."""
         depth = len(self._open)
         self._begin("phase", name, None)
         outcome: Outcome = "failed"
@@ -68,7 +68,7 @@ class SpanInstrumentation(Instrumentation):
             self._end(depth, outcome)
 
     def close(self) -> None:
-        """Ends what is still open after a failure."""
+        """Ends the spans that a failure left open."""
         self._end(0, "failed")
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
@@ -104,7 +104,7 @@ class SpanInstrumentation(Instrumentation):
         self._end_last("pass", "done")
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Ends the pass, and the pipelines around it, which the error leaves too."""
+        """Ends the pass, and the enclosing pipelines, which the error leaves too."""
         self._end_last("pass", "failed")
         if self._open and self._open[-1].kind == "verification":
             self._end(len(self._open) - 1, "failed")
@@ -112,7 +112,7 @@ class SpanInstrumentation(Instrumentation):
             self._end(len(self._open) - 1, "failed")
 
     def before_action(self, action: Action) -> bool:
-        """Begins the attempt; all are allowed."""
+        """Begins the attempt and allows it."""
         if action.kind != "rewrite":
             self._begin("analysis" if action.kind == "analysis" else "pattern", action.name, action.op)
         return True
@@ -128,7 +128,7 @@ class SpanInstrumentation(Instrumentation):
                 self._end_last("pattern", "matched" if changed else "unmatched")
 
     def after_action_forbidden(self, action: Action) -> None:
-        """Ends the attempt that did not happen."""
+        """Ends the forbidden attempt."""
         if action.kind != "rewrite":
             self._end(len(self._open) - 1, "skipped")
 

@@ -41,14 +41,14 @@ def chunk_folder(folder: Path, number: int) -> Path:
 
 
 def is_stage(path: Path, folder: Path) -> bool:
-    """Returns whether a file stands where the stages of a run are written into `folder`, so that writing others may take its place."""
+    """Returns whether a file is a stage of a run in `folder`, so that other stages may overwrite it."""
     place, around = path.resolve(), folder.resolve()
     in_chunk = _CHUNK.fullmatch(place.parent.name) is not None and place.parent.parent == around
     return _STAGE.fullmatch(place.name) is not None and (place.parent == around or in_chunk)
 
 
 def remove_stages(folder: Path) -> None:
-    """Removes what an earlier run wrote into a folder: what its index lists, the index and the page; also for parts of a split input.
+    """Removes the files of an earlier run from a folder: those in its index, the index and the page, also for parts of a split input.
 
     Nothing else is removed. Raises OSError.
     """
@@ -68,7 +68,7 @@ def remove_stages(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> list[str]:
-    """Returns the stages that the index of a folder lists, which may be cut off; empty for a folder without an index of ours."""
+    """Returns the stages that the index of a folder lists, even if it is truncated; empty for a folder without such an index."""
     try:
         first, *lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 @dataclass(eq=False)
 class StageDump(Instrumentation):
-    """Writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, none for a pass that changed nothing, `index.json` and `index.html`.
+    """An instrumentation that writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, `index.json` and `index.html`.
 
     Every file is a whole module that parses. In the index, `file` names what holds the module after a step, and `rest` is the pipeline that
     leads from there to the same end; inside of a nested pipeline there is none.
@@ -138,7 +138,7 @@ class StageDump(Instrumentation):
         self._record({"step": 0, "pass": None, "op": None, "changed": True}, module, (-1,))
 
     def before_pass(self, step: PassStep) -> None:
-        """Notes what the pass runs on; what is around a function costs nothing."""
+        """Records the operation of the pass, without the IR around a function."""
         if step.op is not step.module or self._last is None:
             self._last = Snapshot(step.op, locations=True)
         self._around = -1 if step.op is step.module else self._size - _operations_in(step.op)
@@ -154,7 +154,7 @@ class StageDump(Instrumentation):
         self._record(self._entry(step) | {"changed": changed}, step.module, step.position)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Writes what the pass left, and the index."""
+        """Writes the IR that the failed pass left, and the index."""
         self._file = self._write(f"{self._name(step)}.failed", step.module, step.context)
         self._size = _operations_in(step.module) - 1
         self._record(self._entry(step) | {"changed": True, "error": str(error)}, step.module, ())

@@ -21,7 +21,7 @@ JSON_VERSION = 1
 
 @dataclass(eq=False)
 class TimingNode:
-    """Everything of one kind and name that happened at one place of the tree, and of the pipeline."""
+    """All events of one kind and name at one place of the tree and of the pipeline."""
 
     kind: SpanKind
     name: str
@@ -42,14 +42,14 @@ class TimingNode:
         return self.wall - sum(child.wall for child in self.children.values())
 
     def child(self, kind: SpanKind, name: str, place: object = None) -> TimingNode:
-        """Returns the child of this kind and name at this place of the pipeline, made when there is none."""
+        """Returns the child of this kind and name at this place of the pipeline, and creates it if needed."""
         found = self.children.get((kind, name, place))
         if found is None:
             found = self.children[kind, name, place] = TimingNode(kind, name)
         return found
 
     def add(self, other: TimingNode) -> None:
-        """Adds what `other` counted, without its children."""
+        """Adds the counts of `other`, without its children."""
         self.calls += other.calls
         self.matched += other.matched
         self.wall += other.wall
@@ -57,7 +57,7 @@ class TimingNode:
         self.peak_growth += other.peak_growth
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, TimingNode]]:
-        """This node and those below it with their depths: in the order in which they first ran, patterns last and by their time."""
+        """Yields this node and those below it with their depths: in the order of first runs, patterns last and by their time."""
         yield depth, self
         for node in sorted(self.children.values(), key=lambda node: -node.wall if node.kind == "pattern" else -sys.maxsize):
             if node.calls:
@@ -71,7 +71,7 @@ def peak_memory() -> int:
 
 
 class Timer(SpanInstrumentation):
-    """Measures. The root of its tree lasts from its creation to `stop`."""
+    """A timer. The root of its tree lasts from its creation to `stop`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Timer(SpanInstrumentation):
         self._begin_wall, self._begin_cpu, self._begin_peak = time.perf_counter_ns(), time.process_time_ns(), peak_memory()
 
     def began(self, span: Span) -> None:
-        """Notes the clocks."""
+        """Records the clocks."""
         self._nodes.append(self._nodes[-1].child(span.kind, span.name, span.place))
         self._starts.append((time.process_time_ns(), 0 if span.kind == "pattern" else peak_memory()))
 
@@ -102,7 +102,7 @@ class Timer(SpanInstrumentation):
             node.peak_growth += peak_memory() - peak
 
     def stop(self) -> TimingNode:
-        """Ends what a failure left open, and the whole; returns the tree. Calling it again brings the tree up to date."""
+        """Ends the open spans and the root, and returns the tree. Calling it again brings the tree up to date."""
         self.close()
         self.root.wall = time.perf_counter_ns() - self._begin_wall
         self.root.cpu = time.process_time_ns() - self._begin_cpu
@@ -110,7 +110,7 @@ class Timer(SpanInstrumentation):
         return self.root
 
     def cost_of_watching(self) -> int:
-        """About how many nanoseconds it took to announce and time the attempts, from what some idle ones take now."""
+        """Returns about how many nanoseconds it took to announce and time the attempts, extrapolated from some idle ones."""
         return self.attempts * cost_of_an_attempt()
 
     def to_json(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Timer(SpanInstrumentation):
         }
 
     def report(self, display: Literal["tree", "list"] = "tree") -> str:
-        """Returns the tree as a table, or the same by name with the longest own time first."""
+        """Returns the tree as a table, or the totals by name with the longest own time first."""
         root = self.stop()
         lines = [f"{'wall ms':>10} {'share':>6} {'self ms':>10} {'cpu ms':>10} {'peak +MiB':>9} {'calls':>8}  what"]
         if display == "tree":

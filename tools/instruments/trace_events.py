@@ -18,7 +18,7 @@ from flambeau.tools.instruments.timing import peak_memory
 
 
 class _Places:
-    """Locations as text, each written once: many operations share one."""
+    """A table of locations as text, each written once, because many operations share one."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Attribute, str]] = {}
@@ -33,14 +33,14 @@ class _Places:
 
 
 class TraceWriter(SpanInstrumentation):
-    """Writes the trace-event format, event by event, so that a run of any length needs no memory for it.
+    """A writer of the trace-event format, event by event, so that a run of any length needs no memory for it.
 
     Spans are complete events (`X`) that nest; a rewrite of a pass's own sweep is an instant (`i`), and the peak of the resident memory is
     a counter (`C`) after each pass. Times are in microseconds. The file is valid JSON once `close` was called, whatever failed before.
     """
 
     def __init__(self, file: str | os.PathLike[str] | TextIO):
-        """The stream to write to: a new file, or one that stays open. Raises OSError."""
+        """Opens the stream to write to: a new file, or one that stays open. Raises OSError."""
         super().__init__()
         self._file = open_text(file) if isinstance(file, str | os.PathLike) else file
         self._closes = self._file is not file
@@ -59,7 +59,7 @@ class TraceWriter(SpanInstrumentation):
         self.close()
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:
-        """Writes the event, unless nothing happened."""
+        """Writes the event, unless it is an attempt that did nothing."""
         if outcome == "skipped":
             return
         arguments: dict[str, Any] = {} if span.op is None else self._about(span.op)
@@ -81,7 +81,7 @@ class TraceWriter(SpanInstrumentation):
         self._write(event)
 
     def close(self) -> None:
-        """Ends what is open, and the file. Calling it again does nothing."""
+        """Ends the open events and the file. Calling it again does nothing."""
         if self._ended:
             return
         self._ended = True
@@ -104,7 +104,7 @@ class TraceWriter(SpanInstrumentation):
 
 
 class ActionLog(SpanInstrumentation):
-    """Writes a line for each span and rewrite, indented by depth; patterns when they end, the rest when they begin."""
+    """A log with a line for each span and rewrite, indented by depth; patterns are logged when they end, others when they begin."""
 
     def __init__(self, file: TextIO):
         super().__init__()
@@ -118,7 +118,7 @@ class ActionLog(SpanInstrumentation):
             self._line(len(self._open) - 1, f"{name}{self._about(span.op)}")
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:
-        """Writes `pattern FoldPattern on core.add.Tensor at model.py:3: matched`, and what failed."""
+        """Writes `pattern FoldPattern on core.add.Tensor at model.py:3: matched`, and failures."""
         if span.kind == "pattern":
             text = {"unmatched": "no match", "skipped": "forbidden"}.get(outcome, outcome)
             self._line(len(self._open), f"pattern {span.name}{self._about(span.op)}: {text}")
@@ -130,7 +130,7 @@ class ActionLog(SpanInstrumentation):
         self._line(len(self._open), f"rewrite {action.name}{self._about(action.op)}")
 
     def close(self) -> None:
-        """Ends what is open. The file stays open."""
+        """Ends the open spans. The file stays open."""
         super().close()
         self._file.flush()
 

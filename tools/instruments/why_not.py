@@ -1,4 +1,4 @@
-"""Why a pattern did not apply to an operation (`--why-not`)."""
+"""Explains why a pattern did not apply to an operation (`--why-not`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Question:
 
     @staticmethod
     def parse(text: str) -> Question:
-        """Returns the question of `PATTERN` or `PATTERN@FILE:LINE`. Raises ValueError."""
+        """Parses `PATTERN` or `PATTERN@FILE:LINE`. Raises ValueError."""
         pattern, at, place = text.partition("@")
         file, _, line = place.rpartition(":")
         if not pattern or (at and not (file and line.isdecimal())):
@@ -40,13 +40,13 @@ class Question:
         return Question(pattern, file, int(line or 0))
 
     def is_about(self, file: str, line: int) -> bool:
-        """Returns whether it names this line. The end of a path is enough."""
+        """Returns whether the question names this line. The end of a path is enough."""
         wanted, given = PurePath(self.file).parts, PurePath(file).parts
         return line == self.line and given[-len(wanted) :] == wanted
 
 
 class WhyNot(Instrumentation):
-    """Traces the attempts of one pattern, and says after each pass which of them failed, and what the last of each operation lacked."""
+    """An instrumentation that traces attempts of one pattern, and reports after each pass the reason of each operation's last failure."""
 
     def __init__(self, question: Question, parsed: ParsedModule):
         self._question = question
@@ -66,7 +66,7 @@ class WhyNot(Instrumentation):
         return True
 
     def after_action(self, action: Action, changed: bool) -> None:
-        """Ends it."""
+        """Ends the trace of an attempt."""
         if action.name == self._question.pattern and self._is_asked_about(action.op):
             set_trace(None)
             if changed:
@@ -76,7 +76,7 @@ class WhyNot(Instrumentation):
                 self._failed[action.op] = self._trace
 
     def after_pass(self, step: PassStep) -> None:
-        """Gives the reasons of the attempts that failed on operations that are still there."""
+        """Reports the reasons of failed attempts on operations that still exist."""
         set_trace(None)
         for op, trace in self._failed.items():
             reason = trace.reason or "it is Python code that gave no reason here; patterns that declare a graph always give one"
@@ -86,11 +86,11 @@ class WhyNot(Instrumentation):
         self._failed.clear()
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Does the same for a pass that failed."""
+        """Reports the same for a pass that failed."""
         self.after_pass(step)
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Says why there was no attempt."""
+        """Reports why there was no attempt."""
         if self._was_tried:
             return
         roots = {

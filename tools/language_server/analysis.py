@@ -1,4 +1,4 @@
-"""The analysis of an open file: its modules, each with its diagnostics and the last form that could be read."""
+"""The analysis of an open file: its modules, each with its diagnostics and the last readable form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """The settings that the RUN lines of a test ask for."""
+    """The settings in the RUN lines of a test."""
 
     allow_unregistered: bool = False
     verifies_diagnostics: bool = False
@@ -69,7 +69,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Chunk:
-    """One module of a file: all of it, or what stands between `// -----` lines."""
+    """One module of a file: the whole file, or the text between `// -----` lines."""
 
     source: Source
     start: int
@@ -84,7 +84,7 @@ class Chunk:
 
     @property
     def map(self) -> SourceMap:
-        """The places of `good`, in its text."""
+        """Returns the places of `good`, in its text."""
         return SourceMap() if self.good is None or self.good.map is None else self.good.map
 
     @cached_property
@@ -92,16 +92,16 @@ class Chunk:
         return Edit.between("" if self.good is None else self.good.text, self.source.text)
 
     def to_good(self, offset: int) -> int | None:
-        """Returns the place in the text of `good` that became an offset of the file."""
+        """Returns the place in the text of `good` that corresponds to an offset of the file."""
         return self._edit.to_old(offset - self.start)
 
     def before(self, offset: int) -> int:
-        """As `to_good`; the nearest place before the edit for what is new."""
+        """Returns the place as `to_good` does; for new text, the nearest place before the edit."""
         found = self.to_good(offset)
         return self._edit.start if found is None else found
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """Returns the offsets in the file of a stretch of the text of `good`; None when it was edited."""
+        """Returns the offsets in the file of a stretch of the text of `good`; None if it was edited."""
         edit = self._edit
         if start < edit.old_end and end > edit.start:
             return None
@@ -112,13 +112,13 @@ class Chunk:
 
     @property
     def new_from(self) -> int:
-        """Where, in the file, the line begins from which on the text is no longer that of `good`, or not known from it."""
+        """Returns where, in the file, the first line begins from which the text differs from that of `good`, or was not read."""
         if self.ends_early:
             return self.start
         return self.start + self.source.text.rfind("\n", 0, self._edit.start) + 1
 
     def mention_at(self, offset: int) -> Mention | None:
-        """Returns the name at an offset of the file, if it stood there in `good` already."""
+        """Returns the name at an offset of the file, if it is also in `good`."""
         place = self.to_good(offset)
         mention = None if place is None else self.map.mention_at(place)
         return mention if mention is not None and self.span(mention.start, mention.end) is not None else None
@@ -137,7 +137,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file as it is now."""
+    """The current state of a file."""
 
     text: str
     file: str
@@ -166,7 +166,7 @@ class Analysis:
 
 
 def moved(text: str, previous: Analysis) -> Analysis:
-    """Returns a new text, with what was known about the one before it: nothing is read."""
+    """Returns the analysis of a new text with earlier results, without reading it."""
     return _divided(text, previous.file, previous.settings, previous)
 
 
@@ -191,7 +191,7 @@ def _start_of(text: str, before: Chunk, source: Source) -> int:
 
 
 def analyze(text: str, file: str, settings: Settings | None = None, previous: Analysis | None = None) -> Analysis:
-    """Reads and verifies every module of a file. Whatever the text, this raises nothing.
+    """Reads and verifies every module of a file. Raises nothing, whatever the text.
 
     Args:
         text: the file's text.
@@ -212,7 +212,7 @@ def analyze(text: str, file: str, settings: Settings | None = None, previous: An
 
 
 def completed(analysis: Analysis, is_wanted: Callable[[], bool] = lambda: True) -> Analysis:
-    """Returns the same, with the names of large modules too; as it is, once `is_wanted` says no."""
+    """Returns the analysis with the names of large modules too; unchanged once `is_wanted` returns False."""
     chunks: list[Chunk] = []
     with collector_paused():
         for chunk in analysis.chunks:
@@ -234,11 +234,11 @@ def _with_names(chunk: Chunk, analysis: Analysis, is_wanted: Callable[[], bool])
 
 
 class _Unwanted(Exception):
-    """The text has changed while it was read: the result is not needed any more."""
+    """A signal that the text has changed while it was read, so that the result is not needed."""
 
 
 class _GivingUp(FlambeauContext):
-    """A context in which reading ends soon after `is_wanted` says no."""
+    """A context that ends reading soon after `is_wanted` returns False."""
 
     def __init__(self, is_wanted: Callable[[], bool], *, allow_unregistered: bool):
         super().__init__(allow_unregistered=allow_unregistered)
@@ -282,7 +282,7 @@ def _read(chunk: Chunk, analysis: Analysis) -> Chunk:
 
 
 def _after(error: IRError, chunk: Chunk) -> Chunk:
-    """Returns the chunk as it was last read whole, if ever, after an error; else the part before the error."""
+    """Returns a chunk that cannot be read, with the form before the error, or a complete earlier form if there is one."""
     if error.before is None or (chunk.good is not None and not chunk.ends_early):
         return chunk
     return replace(chunk, good=_indexed(error.before), ends_early=True)

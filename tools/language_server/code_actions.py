@@ -1,4 +1,4 @@
-"""Changes that the server offers: what a diagnostic suggests, an expectation of it, the whole text as it would be printed."""
+"""Changes that the server offers: the suggestion of a diagnostic, an expectation of it, formatted text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUTER = re.compile(r"(?<=\n)(?=[^\s}^])")
 def code_actions(
     analysis: Analysis, uri: str, named: Sequence[types.Diagnostic], place: types.Range | None = None
 ) -> list[types.CodeAction]:
-    """Code actions for diagnostics: replace a name by the one that was probably meant, or expect the diagnostic, as a test does.
+    """Returns code actions for diagnostics: replace a name by the suggested one, or expect the diagnostic, as a test does.
 
     Args:
         analysis: the file.
@@ -85,7 +85,7 @@ def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str
 
 
 def formatting(analysis: Analysis) -> list[types.TextEdit]:
-    """Returns the text as it would be printed, module by module; a module with comments, or that would not be read back the same, stays.
+    """Returns the text as it would be printed, module by module. A module with comments, or that would not parse back the same, stays.
 
     Empty lines between operations at the top level stay, and where there is no `builtin.module` around them, none is added.
     """
@@ -112,7 +112,7 @@ def _printed(chunk: Chunk, analysis: Analysis) -> str | None:
 
 
 def _as_written(printed: str, parsed: ParsedModule) -> str:
-    """Printed text without a module around it that was not in the text, and with the empty lines that were between operations."""
+    """Returns printed text with the empty lines between operations, and without a module around it if the text had none."""
     inner = _AROUND.fullmatch(printed)
     if inner is None or parsed.module in parsed.offsets:
         return printed

@@ -31,7 +31,7 @@ _BOOLEANS = ("true", "false")
 
 
 def complete(analysis: Analysis, position: types.Position) -> list[types.CompletionItem]:
-    """Returns the proposals for a position, given the text before it."""
+    """Returns the proposals for a position, from the text before it."""
     offset = analysis.lines.offset(position)
     if in_comment(analysis.text, offset):
         return []
@@ -61,7 +61,7 @@ def _item(label: str, kind: types.CompletionItemKind, detail: str = "", text: st
 
 
 def _block_at(chunk: Chunk, place: int) -> Block | None:
-    """Returns the innermost block that a place in the text that could be read is in."""
+    """Returns the innermost block at a place in the last readable text."""
     op = chunk.map.operation_at(place)
     ranges = chunk.map.ranges
     if chunk.ends_early:
@@ -92,7 +92,7 @@ def _around(chunk: Chunk, place: int) -> Iterator[Block]:
 
 
 def _dominators(block: Block) -> Iterator[Block]:
-    """Yields the other blocks of its region that control has passed where it reaches a block, the last one first."""
+    """Yields the other blocks of a block's region that dominate it, the last one first."""
     region = block.parent
     if region is None or region.first_block is block or not has_ssa_dominance(region):
         return
@@ -118,7 +118,7 @@ def _ends_before(op: Operation, chunk: Chunk, place: int) -> bool:
 
 
 def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[types.CompletionItem]:
-    """Returns the values that are defined before an offset, the nearest first, by the last form that could be read; then by looks."""
+    """Returns the values defined before an offset, the nearest first: from the last readable form, then by pattern."""
     known: dict[str, SSAValue] = {}
     for value in _defined(chunk, chunk.before(offset)):
         name = _name(chunk, value)
@@ -138,7 +138,7 @@ def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[
 
 
 def _name(chunk: Chunk, value: SSAValue) -> str | None:
-    """Returns the name of a value, with its number where others share the name."""
+    """Returns the name of a value, with its number if others share the name."""
     mention = chunk.map.definition_of(value)
     if mention is None or chunk.good is None:
         return None
@@ -189,7 +189,7 @@ def _has_regions(kind: type[Operation]) -> bool:
 
 
 def _last_comma(text: str) -> int:
-    """Behind the last comma that is not in brackets."""
+    """Returns the offset behind the last comma that is not in brackets."""
     depth = place = 0
     for index, character in enumerate(text):
         depth += (character in "([{<") - (character in ")]}>")

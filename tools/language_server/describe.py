@@ -1,4 +1,4 @@
-"""Operations, values and operators in a few lines of Markdown."""
+"""Descriptions of operations, values and operators in a few lines of Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 300
 
 
 def summary(kind: type[Operation]) -> str:
-    """Returns the first paragraph of a class's own docstring, on one line: what it inherits is about other operations."""
+    """Returns the first paragraph of a class's own docstring on one line; an inherited one is about other operations."""
     return " ".join(inspect.cleandoc(vars(kind).get("__doc__") or "").partition("\n\n")[0].split())
 
 
@@ -33,7 +33,7 @@ def type_text(kind: SchemaType) -> str:
 
 
 def argument_text(argument: SchemaArgument) -> str:
-    """Returns `int[2] stride=1`."""
+    """Returns an argument as text: `int[2] stride=1`."""
     default = argument.default
     shown = str(list(default)) if isinstance(default, tuple) else repr(default) if isinstance(default, str) else str(default)
     return f"{type_text(argument.type)} {argument.name}{f'={shown}' if argument.has_default else ''}"
@@ -59,7 +59,7 @@ def find_operation(name: str, context: FlambeauContext) -> type[Operation] | Non
 
 
 def operations_of(dialect: str, context: FlambeauContext) -> tuple[type[Operation], ...]:
-    """Returns the operations of a dialect, in name order; of those made from schemas, the ones with a row."""
+    """Returns the operations of a dialect by name; of those made from schemas, the ones with a row."""
     has_rows = dialect in load_rows() or dialect == "core"
     found: dict[str, type[Operation]] = {kind.name: kind for kind in level_ops(dialect)} if has_rows else {}
     try:
@@ -98,7 +98,7 @@ def _definition(kind: type[IRDLOperation]) -> Iterator[str]:
 
 
 def operation(op: Operation) -> str:
-    """Returns one operation of the text: its kind, its types, what should be inferred, where in the user's model it stands."""
+    """Returns a description of an operation in the text: its kind, its types, the types inferred, its location in the user's model."""
     lines = [operator(type(op))]
     if op.results or op.operands:
         lines += ["", "```mlir", f"({_types(op.operands)}) -> ({_types(op.results)})", "```"]
@@ -127,7 +127,7 @@ def header(op: Operation, parsed: ParsedModule) -> str:
 
 
 def value(value: SSAValue, name: str, parsed: ParsedModule) -> str:
-    """Returns a value: its type, and what defines it."""
+    """Returns a description of a value: its type, and its definition."""
     lines = ["```mlir", f"{name} : {value.type}", "```"]
     if isinstance(value, BlockArgument):
         owner = value.block.parent_op()
@@ -144,5 +144,5 @@ def value(value: SSAValue, name: str, parsed: ParsedModule) -> str:
 
 
 def block(block: Block, name: str) -> str:
-    """Returns a block: its arguments."""
+    """Returns a description of a block: its arguments."""
     return f"```mlir\n{name}({', '.join(str(argument.type) for argument in block.args)})\n```"

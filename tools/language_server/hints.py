@@ -1,4 +1,4 @@
-"""Inlay hints: the names of an operator's arguments, where the text has only their values."""
+"""Inlay hints: the names of an operator's arguments, if the text has only their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEWEST = 2
 
 
 def inlay_hints(analysis: Analysis, wanted: types.Range) -> list[types.InlayHint]:
-    """Returns the names of operands within a range of the file, such as `input:` before the first operand of a convolution."""
+    """Returns the argument names of operators within a range of the file: `input:` before the first operand of a convolution."""
     first, last = analysis.lines.offset(wanted.start), analysis.lines.offset(wanted.end)
     return [
         types.InlayHint(analysis.lines.position(offset), f"{name}:", types.InlayHintKind.Parameter, padding_right=True)

@@ -1,4 +1,4 @@
-"""Hovering over an operation, a value, a block, a symbol or an attribute."""
+"""Descriptions of an operation, a value, a block, a symbol or an attribute at a position."""
 
 from __future__ import annotations
 

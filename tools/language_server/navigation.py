@@ -1,4 +1,4 @@
-"""From names to where they are defined and used: definition, references, highlights, renaming; the outline of a file."""
+"""Navigation by names: definition, references, highlights, renaming; the outline of a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def definition(analysis: Analysis, position: types.Position) -> list[types.Range
 
 
 def _definition_of_word(analysis: Analysis, chunk: Chunk, offset: int) -> list[types.Range]:
-    """For a name that was typed since the text could last be read: the nearest place above that looks like its definition."""
+    """Returns the nearest place above that looks like the definition of a name typed since the text was last readable."""
     word = word_at(analysis.text, offset)
     if word is None or not word.text.startswith("%") or in_comment(analysis.text, offset):
         return []
@@ -55,7 +55,7 @@ def _definition_of_word(analysis: Analysis, chunk: Chunk, offset: int) -> list[t
 
 
 def model_source(analysis: Analysis, position: types.Position, folder: Path) -> list[types.Location]:
-    """For the name of an operation: where in the user's model it comes from, if that file is here, or in `folder` or one above."""
+    """Returns the place in the user's model of the operation name at a position, if the file is found here, in `folder` or above."""
     offset = analysis.lines.offset(position)
     word = word_at(analysis.text, offset)
     op = analysis.chunk_at(offset).operation_at(offset)
@@ -73,7 +73,7 @@ def model_source(analysis: Analysis, position: types.Position, folder: Path) -> 
 
 
 def references(analysis: Analysis, position: types.Position, *, declaration: bool = True) -> list[types.Range]:
-    """Everywhere the name at a position stands, in the order of the text."""
+    """Returns all mentions of the name at a position, in the order of the text."""
     offset = analysis.lines.offset(position)
     chunk = analysis.chunk_at(offset)
     mention = chunk.mention_at(offset)
@@ -84,7 +84,7 @@ def references(analysis: Analysis, position: types.Position, *, declaration: boo
 
 
 def highlights(analysis: Analysis, position: types.Position) -> list[types.DocumentHighlight]:
-    """Returns the name at a position: written where it is defined, read where it is used."""
+    """Returns the mentions of the name at a position: written at its definition, read at its uses."""
     defined = {(place.start.line, place.start.character) for place in definition(analysis, position)}
     return [
         types.DocumentHighlight(
@@ -96,7 +96,7 @@ def highlights(analysis: Analysis, position: types.Position) -> list[types.Docum
 
 
 def rename(analysis: Analysis, position: types.Position, name: str) -> list[types.TextEdit] | None:
-    """Returns the edits that give the value, block or symbol at a position another name; None where that cannot be done safely.
+    """Returns the edits that rename the value, block or symbol at a position; None if renaming is unsafe.
 
     Raises:
         ValueError: the name is none, or is taken.
@@ -126,7 +126,7 @@ def rename(analysis: Analysis, position: types.Position, name: str) -> list[type
 
 
 def _scope(chunk: Chunk, mention: Mention) -> tuple[int, int]:
-    """Returns the text of the innermost operation around a name that sees no names from outside."""
+    """Returns the text of the innermost enclosing operation that is isolated from names outside."""
     op = chunk.map.operation_at(mention.start)
     while op is not None and not op.has_trait(IsolatedFromAbove):
         op = op.parent_op()

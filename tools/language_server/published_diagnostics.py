@@ -1,4 +1,4 @@
-"""Diagnostics as editors show them."""
+"""Diagnostics in the form that editors show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAME = re.compile(r'(?:%[^=\n]*=\s*)?"?[\w$.\-]+"?')
 
 
 def diagnostics(analysis: Analysis, uri: str) -> list[types.Diagnostic]:
-    """Everything that is wrong with a file; what a test expects is shown as a hint."""
+    """Returns all diagnostics of a file; one that a test expects becomes a hint."""
     faults = [fault for chunk in analysis.chunks for fault in chunk.faults]
     return [_converted(fault, analysis, uri) for fault in faults[:MOST]]
 
@@ -53,7 +53,7 @@ def _converted(fault: Fault, analysis: Analysis, uri: str) -> types.Diagnostic:
 
 
 def place_of(diagnostic: Diagnostic, lines: Lines, otherwise: Position | None = None) -> types.Range:
-    """Returns the range of a diagnostic: of one about an operation its results and its name, else what its position covers."""
+    """Returns the range of a diagnostic: for one about an operation its results and name, else the range of its position."""
     position = diagnostic.position or otherwise
     if position is None:
         return lines.range(0, 0)

@@ -74,7 +74,7 @@ class FlambeauLanguageServer(LanguageServer):
         return found
 
     def _text(self, uri: str) -> str:
-        """Returns the text of a file that is open; another has none."""
+        """Returns the text of an open file; empty for another."""
         return self.workspace.get_text_document(uri).source if uri in self.workspace.text_documents else ""
 
     async def changed(self, uri: str, pause: float) -> None:
@@ -112,7 +112,7 @@ class FlambeauLanguageServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
 
     def known(self, uri: str) -> Analysis:
-        """Returns a file's text as it is now, with what was known when it was last read."""
+        """Returns a file's current text, with the results of its last reading."""
         file = self._file(uri)
         text = self._text(uri)
         return file.analysis if file.analysis.text == text else moved(text, file.analysis)
@@ -157,7 +157,7 @@ class FlambeauLanguageServer(LanguageServer):
         await asyncio.get_running_loop().run_in_executor(self._reader, _discover)
 
     def watch_plugins(self) -> None:
-        """Begins to load plug-ins again when their files change, in whatever editor that happens."""
+        """Begins to reload plug-ins when their files change, in whatever editor."""
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -167,7 +167,7 @@ class FlambeauLanguageServer(LanguageServer):
                 await self.reload_plugins()
 
     def _stamp_of_plugins(self) -> dict[Path, tuple[int, int] | None]:
-        """When the files of plug-ins were written, and how large they are; None for one that is not there."""
+        """Returns the modification times and sizes of plug-in files; None for a missing one."""
         return {file: _stamp_of(file) for path in self._plugins for file in (path.rglob("*.py") if path.is_dir() else (path,))}
 
     async def reload_plugins(self) -> None:
@@ -203,7 +203,7 @@ def _discover() -> None:
 
 
 def _is_no_answer(record: logging.LogRecord) -> bool:
-    """Returns whether a failure is none that the editor was told in words, as that a new name is taken."""
+    """Returns whether a failure is more than a message to the editor, such as that a new name is taken."""
     return record.exc_info is None or not isinstance(record.exc_info[1], JsonRpcInvalidParams)
 
 

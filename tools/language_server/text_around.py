@@ -1,4 +1,4 @@
-"""The words around a place in the text, from its characters alone: the text need not parse."""
+"""Words around a place in the text, from its characters alone: the text need not parse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFINITION = re.compile(r"(%[\w$.\-]+)(?::\d+)?(?=\s*(?:=|,[^=()\n{}]*=))|(?<=[
 
 @dataclass(frozen=True)
 class Word:
-    """A word and where it begins."""
+    """A word and its offset."""
 
     text: str
     start: int
@@ -28,7 +28,7 @@ class Word:
 
 
 def word_at(text: str, offset: int) -> Word | None:
-    """Returns the word that an offset is in or right behind: an operation, a name with its sigil, a key."""
+    """Returns the word at or directly before an offset: an operation, a name with its sigil, a key."""
     line = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     for match in _WORD.finditer(text, line, end if end >= 0 else len(text)):
@@ -38,7 +38,7 @@ def word_at(text: str, offset: int) -> Word | None:
 
 
 def statement_before(text: str, offset: int) -> tuple[str | None, str]:
-    """Returns the name of the operation whose text an offset is in, and that text up to the offset.
+    """Returns the name of the operation around an offset, and its text up to the offset.
 
     An operation that begins on a line above is meant only where a bracket of it is still open. Without one, the name is None and the text
     that of the line.
@@ -62,7 +62,7 @@ def open_brace(text: str) -> int | None:
 
 
 def opens_region(text: str, brace: int) -> bool:
-    """Returns whether an open brace in the text of an operation that has regions opens one, and no dictionary of attributes."""
+    """Returns whether an open brace in the text of an operation opens a region, not a dictionary of attributes."""
     before = text[:brace].rstrip()
     if _open_bracket(before) is not None:
         return before.endswith(("(", "},"))  # the generic form, where regions stand in parentheses
@@ -88,13 +88,13 @@ def _open_bracket(text: str) -> int | None:
 
 
 def in_comment(text: str, offset: int) -> bool:
-    """Returns whether an offset stands behind `//`."""
+    """Returns whether an offset is behind `//`."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return "//" in re.sub(r'"[^"]*"', "", line)
 
 
 def definitions(text: str) -> dict[str, int]:
-    """Returns the names of values that a text seems to define, with where they stand."""
+    """Returns the names of values that a text seems to define, with their offsets."""
     found: dict[str, int] = {}
     for match in _DEFINITION.finditer(text):
         group = 1 if match[1] is not None else 2

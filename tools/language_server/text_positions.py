@@ -1,4 +1,4 @@
-"""Places in a text as editors count them, and where a place has gone after an edit."""
+"""Positions in a text as editors count them, and their mapping across an edit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNITS: dict[str, Callable[[str], int]] = {
 
 @dataclass(frozen=True)
 class Lines:
-    """A text as lines, whose characters the editor counts in an encoding's units."""
+    """A text as lines, whose characters the editor counts in units of an encoding."""
 
     text: str
     encoding: str = "utf-16"
@@ -45,7 +45,7 @@ class Lines:
         return self.text[self.start(number) : self.start(number + 1)].rstrip("\r\n")
 
     def offset(self, position: types.Position) -> int:
-        """Returns the offset of an editor's position; within its line."""
+        """Returns the offset of an editor's position, limited to its line."""
         line = self.line(position.line)
         count = _UNITS[self.encoding]
         if line.isascii():
@@ -69,7 +69,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit of a text: the stretch from `start` to `old_end` became the one from `start` to `new_end`."""
+    """An edit of a text: the stretch from `start` to `old_end` became the stretch from `start` to `new_end`."""
 
     start: int
     old_end: int
@@ -77,7 +77,7 @@ class Edit:
 
     @staticmethod
     def between(old: str, new: str) -> Edit:
-        """Returns the smallest single edit between two texts; of equal ones, that which begins with a line."""
+        """Returns the smallest single edit between two texts; among equal ones, one that begins at a line start."""
         if old == new:
             return Edit(len(old), len(old), len(new))
         shorter = min(len(old), len(new))
@@ -99,7 +99,7 @@ class Edit:
 
 
 def _at_line(edit: Edit, old: str, new: str) -> Edit:
-    """Returns the same insertion or deletion, moved to the start of the line where what it takes or adds allows that."""
+    """Returns the same insertion or deletion, moved to the start of the line if the changed text allows that."""
     longer, end = (new, edit.new_end) if edit.old_end == edit.start else (old, edit.old_end)
     if edit.start not in (edit.old_end, edit.new_end):
         return edit
@@ -112,7 +112,7 @@ def _at_line(edit: Edit, old: str, new: str) -> Edit:
 
 
 def _longest(limit: int, fits: Callable[[int], bool]) -> int:
-    """Returns the largest size up to `limit` that fits, where each size below one that fits does too."""
+    """Returns the largest size up to `limit` that fits, if fitting is monotonic."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""The options of `flambeau-opt`, and what `--help` and its kin print."""
+"""The options of `flambeau-opt`, and the output of `--help` and similar options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def help_width() -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser for which passes are options too, and options that may go without a value take it from after `=` only.
+    """A parser that accepts passes as options; options whose value is optional take it after `=` only, because the input may follow.
 
     What follows such an option may be the input.
     """
@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
         return known
 
     def add_spellings(self) -> None:
-        """Declares what else each option may be called: with one dash, and as mlir-opt and xdsl-opt do. Help and errors use our name."""
+        """Declares aliases of each option: with one dash, and the names of mlir-opt and xdsl-opt. Help and errors use Flambeau's name."""
         options = self._option_string_actions
         names = {option[2:]: action for option, action in options.items() if option.startswith("--")}
         names |= {f"mlir-{name}": action for name, action in names.items()} | {name: options[f"--{ours}"] for name, ours in ALIASES.items()}
@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _get_option_tuples(self, option_string: str) -> list[tuple[Any, ...]]:
-        """Returns the option that an argument stands for: `-pcse` is `-p cse`, unless it is a name, perhaps misspelt."""
+        """Returns the option that an argument abbreviates: `-pcse` is `-p cse`, unless it is a name, perhaps misspelt."""
         found = [item for item in super()._get_option_tuples(option_string) if len(item[1]) == 2]
         if found and self._is_name(_name_of(option_string)):
             return []
@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
         return found
 
     def _is_name(self, text: str) -> bool:
-        """Returns whether a word is the name of a pass or option, or nearly one, and is not one behind a letter."""
+        """Returns whether a word is or resembles the name of a pass or option, and is not a letter followed by the name of a pass."""
         passes = every_name()
         if text in passes or text in HINTS:
             return True
@@ -83,13 +83,13 @@ class _Parser(argparse.ArgumentParser):
         return [option for action in self._actions for option in action.option_strings]
 
     def _check_joined(self) -> None:
-        """Refuses `-ping` where a plug-in, which is loaded by now, has a pass of that name: it was taken for `-p ing`."""
+        """Refuses `-ping`, which was read as `-p ing`, if a plug-in loaded since then has a pass of that name."""
         for item in self._joined:
             if (name := _name_of(item)) in every_name():
                 self.error(f"{item!r} is -{name[0]} {item[2:]} as long as the plug-in with the pass {name!r} is not loaded: write -{item}")
 
     def _pass(self, item: str) -> str:
-        """Returns the element of a pipeline that `--pass` or `--pass=options` stands for, also with one dash."""
+        """Returns the element of a pipeline for `--pass` or `--pass=options`, also with one dash."""
         if not item.startswith("-"):
             self.error(f"there is one input already: {item!r} is too many")
         name, equals, options = item.removeprefix("-").removeprefix("-").partition("=")
@@ -116,7 +116,7 @@ def _name_of(option: str) -> str:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Uses the width that there is."""
+    """A formatter that uses the available width."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=38, width=help_width())
@@ -126,7 +126,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _Flag(OptionAction):
-    """An option that is on when it is given; as in LLVM, `=true` and `=false` may follow it."""
+    """An option that is on when given; as in LLVM, `=true` and `=false` may follow it."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None):
         super().__init__(option_strings, dest, nargs="?", const="1", default=False, type=_yes_or_no, metavar="0|1", help=help)
@@ -136,7 +136,7 @@ class _Flag(OptionAction):
 
 
 class _Show(OptionAction):
-    """Prints something and ends the tool. It takes effect where it stands, so that it knows what plug-ins before it brought."""
+    """An option that prints something and ends the tool. It takes effect in order, so that it knows the plug-ins loaded before it."""
 
     def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         from flambeau.tools.opt import help as pages
@@ -168,7 +168,7 @@ def _yes_or_no(text: str) -> bool:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Returns the options of the tool."""
+    """Returns a parser with the options of the tool."""
     parser = _Parser(
         prog="flambeau-opt",
         description="Parses a module, runs a pipeline of passes over it, verifies it after each, and prints it. "

@@ -90,7 +90,7 @@ def _refuse(error: Exception) -> int:
 
 
 class _CurrentPass(Instrumentation):
-    """Knows which pass a warning or remark comes from."""
+    """An instrumentation that knows the pass that emits a warning or remark."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -157,7 +157,7 @@ class _Tool:
         return pipeline
 
     def _chunk(self, source: Source, pipeline: Pipeline, number: int) -> str:
-        """Returns one module on its way; returns what it prints as, which is nothing after an error."""
+        """Processes one module; returns its printed result, empty after an error."""
         self._renderer.sources[source.file] = source
         report = _Report(self._print, source, self._arguments)
         text = self._process(source, pipeline, number, report)
@@ -198,7 +198,7 @@ class _Tool:
             return ""
 
     def _pass_failed(self, error: PassError, report: _Report) -> None:
-        """Reports it, and says where its IR is."""
+        """Reports a failed pass, and where its IR was written."""
         crashed = isinstance(error, PassCrash)
         if crashed and os.environ.get("FLAMBEAU_DEBUG"):
             raise error
@@ -228,7 +228,7 @@ class _Tool:
 
 
 class _Report:
-    """The receiver of the diagnostics of one chunk: the user, or the comments that expect them."""
+    """The receiver of the diagnostics of one chunk: shows them, or matches them with the comments that expect them."""
 
     def __init__(self, output: Callable[..., None], source: Source, arguments: argparse.Namespace):
         self.parsed: ParsedModule | None = None
@@ -245,14 +245,14 @@ class _Report:
             self.listens_to = (*self.listens_to, "remark")
 
     def emitted(self, diagnostic: Diagnostic) -> None:
-        """Takes a warning or remark of a pass."""
+        """Receives a warning or remark of a pass."""
         message = f"{self.watcher.name}: {diagnostic.message}" if self.watcher.name else diagnostic.message
         if diagnostic.severity != "remark" or self._remarks.search(message):
             self.add(replace(diagnostic, message=message))
             self.show_stack(None)
 
     def show_stack(self, error: Exception | None) -> None:
-        """Prints, if that is asked for, the stack of what was raised first of an error and its causes, or without one our own."""
+        """Prints, if requested, the stack of the root cause of an error, or the current stack without one."""
         if not self._shows_stacks:
             return
         import traceback
@@ -263,7 +263,7 @@ class _Report:
         sys.stderr.write("".join(["from here, the innermost call last:\n", *lines]))
 
     def add(self, *diagnostics: Diagnostic, shown: Sequence[Diagnostic] | None = None) -> bool:
-        """Takes diagnostics, which are shown so or in another form; returns whether comments of the text judge them."""
+        """Receives diagnostics, shown as they are or in another form; returns whether comments of the text judge them."""
         if self._expectations is None:
             self._print(*map(self._placed, diagnostics if shown is None else shown))
             return False
@@ -275,7 +275,7 @@ class _Report:
         return diagnostic if self.parsed is None else placed(diagnostic, self.parsed)
 
     def finish(self) -> bool:
-        """Returns whether all came that was expected, and nothing else; says what did not."""
+        """Returns whether all expected diagnostics came, and no others; reports the deviations."""
         problems = self._expectations.finish() if self._expectations else ()
         if problems:
             self._print(*problems)

@@ -35,7 +35,7 @@ class _Expectation:
 
 
 class Expectations:
-    """The diagnostics that the comments of one text expect, and those that came."""
+    """The diagnostics that the comments of one text expect, and the received ones."""
 
     def __init__(self, source: Source, *, only_expected: bool = False):
         self.problems: list[Diagnostic] = []
@@ -47,17 +47,17 @@ class Expectations:
 
     @property
     def severities(self) -> set[str]:
-        """The severities of what is expected."""
+        """Returns the severities of the expected diagnostics."""
         return {item.severity for item in self._expectations}
 
     def see(self, diagnostic: Diagnostic) -> None:
-        """Takes one diagnostic, whose position is known if it has any, and its notes."""
+        """Receives one diagnostic, with its position if known, and its notes."""
         self._see(diagnostic)
         for note in diagnostic.notes:
             self.see(note)
 
     def finish(self) -> list[Diagnostic]:
-        """Returns all problems, once every diagnostic has come."""
+        """Returns all deviations, once every diagnostic has been received."""
         unmet = [
             Diagnostic("error", f'expected {item.severity} "{item.text}" was not produced', item.position)
             for item in self._expectations
@@ -115,7 +115,7 @@ class Expectations:
                 waiting.clear()
 
     def _read(self, start: re.Match[str], line: str, number: int) -> _Expectation | None:
-        """Returns one expectation, of a line cut off where the next one begins; None where the words are prose or malformed."""
+        """Returns an expectation from a line cut off at the next one; None if the words are prose or malformed."""
         severity, place = start["severity"], start["place"]
         position = Position(self._file, number, start.start() + 1, length=len(line) - start.start())
         known = severity in SEVERITIES
@@ -147,7 +147,7 @@ class Expectations:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Literal text with regular expressions between double braces. Raises ValueError and re.error."""
+    """Compiles literal text with regular expressions between double braces. Raises ValueError and re.error."""
     pieces: list[str] = []
     while text:
         literal, opened, rest = text.partition("{{")

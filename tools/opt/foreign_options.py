@@ -1,4 +1,4 @@
-"""Options of mlir-opt and xdsl-opt: those that have another name here, those that need not be given, and what to use instead of others."""
+"""Options of mlir-opt and xdsl-opt: aliases, options that are not needed, and alternatives to the rest."""
 
 ALIASES = {
     "help-hidden": "help",

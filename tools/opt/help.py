@@ -46,7 +46,7 @@ class Example:
 
 
 def overview(width: int = 118) -> str:
-    """Returns every pipeline and pass with a line each; xDSL's passes by name."""
+    """Returns a line for every pipeline and pass; xDSL's passes by name."""
     sections = [("pipelines", {name: _first_sentence(function) for name, function in pipelines().items()})]
     own, foreign = _own_passes(), _plugin_passes()
     sections += [("passes", own), *([("passes of plug-ins", foreign)] if foreign else [])]
@@ -80,7 +80,7 @@ def dialects() -> str:
 
 
 def versions() -> str:
-    """Returns the versions of Flambeau and of what it stands on."""
+    """Returns the versions of Flambeau and of its dependencies."""
     from flambeau.tools.reproducers.reproducer_file import versions as found
 
     return "".join(f"{name} {version}\n" for name, version in found().items())
@@ -94,7 +94,7 @@ def targets() -> str:
 
 
 def backends() -> str:
-    """Returns a line for each backend: its name, its hardware, and how well it is tested."""
+    """Returns the name of every backend, with its maturity."""
     from flambeau.passes.delegation.interface import backend_names, find_backend
 
     told = {name: find_backend(name).description for name in backend_names()}
@@ -102,7 +102,7 @@ def backends() -> str:
 
 
 def page(name: str) -> str:
-    """Returns all about one pass or pipeline. Raises PipelineError when there is none of that name."""
+    """Returns all documentation of one pass or pipeline. Raises PipelineError for an unknown name."""
     known = pipelines()
     if name in known:
         return _pipeline_page(name, known[name])
@@ -132,7 +132,7 @@ def scope_of(kind: type[ModulePass]) -> str:
 
 
 def example_of(kind: type[ModulePass]) -> Example | None:
-    """Returns the example in the folder beside the file of a pass; None when there is none."""
+    """Returns the example in the folder beside the file of a pass, or None."""
     try:
         path = Path(inspect.getfile(kind)).parent / EXAMPLES / f"{kind.name}.mlir"
     except (OSError, TypeError):
@@ -146,7 +146,7 @@ def example_of(kind: type[ModulePass]) -> Example | None:
 
 
 def module_body(module: ModuleOp) -> str:
-    """Returns the text of a module as people write it: without the `builtin.module` around it, unless that says something."""
+    """Returns the text of a module without the `builtin.module` around it, unless that carries information."""
     text = strict_text(module, PrintingOptions())
     first, _, rest = text.partition("\n")
     inner, closing, after = rest.rpartition("}\n")
@@ -155,7 +155,7 @@ def module_body(module: ModuleOp) -> str:
 
 @cache
 def field_descriptions(kind: type[Any]) -> dict[str, str]:
-    """Returns the docstring under each field of a dataclass, its bases' fields among them, on one line each."""
+    """Returns the docstring under each field of a dataclass and its bases, on one line each."""
     found: dict[str, str] = {}
     for part in reversed(kind.__mro__[:-1]):
         for item, following in _fields_with_followers(part):
@@ -230,7 +230,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _docstring(thing: Any) -> str:
-    """Returns the docstring of a class or function; that of a dataclass which says only how it is called is none."""
+    """Returns the docstring of a class or function, without the signature that a dataclass has by default."""
     text = thing.__doc__ or ""
     return "" if text.startswith(f"{thing.__name__}(") else inspect.cleandoc(text)
 
@@ -241,7 +241,7 @@ def _first_sentence(thing: Any) -> str:
 
 
 def _own_passes() -> dict[str, str]:
-    """Our passes with a line about each."""
+    """Returns Flambeau's passes with a line about each."""
     return {name: _file_summary(name) for name in own_pass_names()}
 
 

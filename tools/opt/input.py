@@ -1,4 +1,4 @@
-"""The input of the tool: a file or stdin, as one text or as several between marker lines; a `.pte` as the text of what it holds."""
+"""The input of the tool: a file or stdin, as one text or split at marker lines; a `.pte` as the text of its module."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from flambeau.dialects.text.source_text import Source
 
 
 def is_program(path: str) -> bool:
-    """Returns whether a file is a `.pte`, which has its weights in itself."""
+    """Returns whether a file is a `.pte`, which contains its weights."""
     return path.endswith(".pte")
 
 
 def read_input(path: str, blobs: BlobStore) -> Source:
-    """Returns the text of a file; `-` is stdin. The store receives the weights of a `.pte`. Raises OSError; ValueError for no module."""
+    """Returns the text of a file; `-` is stdin. The store receives the weights of a `.pte`.
+
+    Raises ValueError if it holds no module, OSError.
+    """
     if is_program(path):
         # Most runs of the tool read no program, and start without what reads one.
         from flambeau.frontends.interface import find_frontend
@@ -45,7 +48,7 @@ def split(source: Source, marker: str) -> list[Source]:
 
 
 def near_markers(source: Source, marker: str) -> list[Diagnostic]:
-    """Warnings about lines that look like `marker` and are none, so that modules stay together that were to be apart."""
+    """Returns warnings about lines that resemble `marker` and are none, because they leave modules unsplit."""
     pattern = re.compile(rf"^(?!{re.escape(marker)}[ \t]*$){re.escape(marker[:-2] or marker)}.*", re.MULTILINE)
     message = f"this splits nothing: a line that does is just {marker!r}"
     return [Diagnostic("warning", message, source.position(match.start(), match.end())) for match in pattern.finditer(source.text)]

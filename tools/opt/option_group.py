@@ -1,4 +1,4 @@
-"""The base of groups of options of `flambeau-opt`: a group adds its options, and the instrumentation that they ask for."""
+"""The base class of option groups of `flambeau-opt`: a group adds its options, and the instrumentations that they request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Arguments: TypeAlias = argparse._ArgumentGroup  # pyright: ignore[reportPrivateU
 
 
 class OptionAction(argparse.Action):
-    """An option that does something where it stands."""
+    """An option with an effect at its place in the order of options."""
 
     def __call__(
         self,
@@ -40,16 +40,16 @@ class OptionAction(argparse.Action):
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """The function that argparse calls."""
+        """Acts, as argparse calls it."""
         self.act(parser, namespace, values)
 
     @abstractmethod
     def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
-        """Does it, given the value of the option."""
+        """Applies the option with its value."""
 
 
 class OptionGroup:
-    """Overrides what it needs."""
+    """A base class whose hooks subclasses override."""
 
     title: str
 
@@ -57,15 +57,15 @@ class OptionGroup:
         """Adds the options."""
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Refuses combinations that make no sense, by `parser.error`. A ValueError or OSError is shown, and ends the tool too."""
+        """Refuses contradictory options, by `parser.error`. A ValueError or OSError is shown, and ends the tool too."""
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Returns the instrumentations for the pipeline over one chunk. Modules that only some options need are imported here."""
+        """Returns the instrumentations for the pipeline over one chunk. Modules needed only by some options are imported here."""
         return ()
 
     def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:
-        """Is entered around each phase of the tool's work on a chunk: `parse`, `verify`, `passes`, `print`."""
+        """Wraps each phase of the tool's work on a chunk: `parse`, `verify`, `passes`, `print`."""
         return nullcontext()
 
     def finish(self, arguments: argparse.Namespace) -> None:
-        """Called once after the last chunk, or after what ended the work before: writes reports."""
+        """Writes reports. Called once after the last chunk, or after an error that ended the work."""

@@ -1,4 +1,4 @@
-"""The files that the tool writes: the result with its weights, and the reports that options ask for."""
+"""The output files of the tool: the result with its weights, and requested reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flambeau.support.files import replacing, same_file, write_text
 
 
 def text_file(name: str) -> str:
-    """Returns the name of a file for text, as an option takes it. Raises ArgumentTypeError for that of a program or a file of weights."""
+    """Returns the name of a text file, as the type of an option. Raises ArgumentTypeError for a program or a file of weights."""
     if (path := Path(name)).suffix == ".pte":
         raise ArgumentTypeError(
             f"{name} is a name for a program: write the IR to {path.with_suffix('.mlir')}; flambeau compile writes a .pte"
@@ -30,7 +30,7 @@ def text_file(name: str) -> str:
 
 
 def report_file(name: str) -> str:
-    """Returns the name of a report's file, for an option. Raises ArgumentTypeError for a module's name, which may be the input."""
+    """Returns the name of a report file, as the type of an option. Raises ArgumentTypeError for a module, which may be the input."""
     if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
         raise ArgumentTypeError(f"{name} is the name of a module, which a report must not overwrite: name another file")
     return name
@@ -44,13 +44,13 @@ class OutputWeights:
         self._entries: list[tuple[BlobAttr, str, Sequence[int]]] = []
 
     def add(self, module: ModuleOp, blobs: BlobStore) -> None:
-        """Adds those of a module, whose store may go afterwards. Raises BlobError when that does not hold them."""
+        """Adds the weights of a module, whose store is not needed afterwards. Raises BlobError if the store lacks some."""
         entries = weights_in(module, blobs)
         self._blobs.take(blobs, [blob for blob, *_ in entries])
         self._entries += entries
 
     def write(self, text: str, path: str, source: str) -> None:
-        """Writes a text, and the weights beside it unless it is a device; both or, where one cannot be written, none.
+        """Writes a text, and the weights beside it unless it is a device: both, or neither if one cannot be written.
 
         Raises:
             BlobError: the weights cannot be written, or would replace others, such as those of `source` where `path` is another file.

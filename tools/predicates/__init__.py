@@ -1,1 +1,1 @@
-"""Predicates: the property of a module that flambeau bisect looks for and flambeau reduce keeps."""
+"""Predicates: the property of a module that flambeau bisect searches for and flambeau reduce keeps."""

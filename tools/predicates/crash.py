@@ -17,7 +17,7 @@ from flambeau.tools.predicates.predicate import Judge, Outcome, Question, Verdic
 
 @dataclass
 class Crash(Question):
-    """The pipeline raises, or leaves invalid IR. Without `pattern`, the kind of the first error seen is what every later one must be."""
+    """The predicate that the pipeline raises, or leaves invalid IR."""
 
     pattern: str | None = None
     """A regular expression that the message must match."""
@@ -43,7 +43,7 @@ class Crash(Question):
         return Verdict(False, f"the pipeline fails in another way: {message}")
 
     def matches(self, error: Exception) -> bool:
-        """Returns whether this is the error that is looked for."""
+        """Returns whether this is the wanted error."""
         if self.pattern is not None:
             return re.search(self.pattern, str(error)) is not None
         kind = kind_of(error)
@@ -56,7 +56,7 @@ _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']
 
 
 def kind_of(error: Exception) -> tuple[str, ...]:
-    """Returns the identity of an error, independent of the module: the pass, the class of the exception, and its origin or its words.
+    """Returns the identity of an error, independent of the module: the pass, the class of the exception, and its origin or message.
 
     An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
     xDSL that it came through, or within them where there is none.

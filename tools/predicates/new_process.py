@@ -1,4 +1,4 @@
-"""Asking a predicate in a new process: what passes of plug-ins keep from one run to the next is not there."""
+"""Asks a predicate in a new process, without the state that passes of plug-ins keep between runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILES = ("inputs", "filecheck")
 
 
 def ask_in_new_process(file: Path, predicate: Predicate, options: PredicateOptions, *, allow_unregistered: bool) -> Verdict:
-    """Returns whether a predicate that `make_predicate` made of `options` holds for the module in a file. Raises PredicateError."""
+    """Returns whether the predicate that `make_predicate` makes of `options` holds for the module in a file. Raises PredicateError."""
     question = predicate.question
     if isinstance(question, Crash):
         options = replace(options, crash=True)

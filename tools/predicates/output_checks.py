@@ -1,4 +1,4 @@
-"""The predicates about the text of what the pipeline makes: FileCheck's checks, and the status of a command."""
+"""The predicates on the text of a pipeline's output: FileCheck's checks, and the status of a command."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from flambeau.tools.predicates.predicate import Judge, Outcome, PredicateError, 
 
 
 class _TextQuestion(Question):
-    """About the text of what the pipeline makes."""
+    """A question about the text of the pipeline's output."""
 
     wants_final = True
     negated: bool
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """Returns the judge, which looks at what the pipeline makes only."""
+        """Returns the judge, which looks at the output only."""
         return self._judge
 
     def _judge(self, outcome: Outcome) -> Verdict:
@@ -39,12 +39,12 @@ class _TextQuestion(Question):
 
     @abstractmethod
     def accepts(self, outcome: Outcome) -> Verdict:
-        """Returns whether the text is accepted; before negation."""
+        """Returns whether the text is accepted, before negation."""
 
 
 @dataclass(frozen=True)
 class FileCheck(_TextQuestion):
-    """The pipeline's output passes the checks of a file; or fails them, if negated."""
+    """The predicate that the pipeline's output passes the checks of a file; or fails them, if negated."""
 
     file: Path
     negated: bool = False
@@ -55,7 +55,7 @@ class FileCheck(_TextQuestion):
         return f"the output {'fails' if self.negated else 'passes'} the checks of {self.file}"
 
     def accepts(self, outcome: Outcome) -> Verdict:
-        """Runs the checks. Raises PredicateError when there are none, or nothing can run them."""
+        """Runs the checks. Raises PredicateError if there are none, or if FileCheck cannot run."""
         text = print_module(outcome.module)
         if importlib.util.find_spec("filecheck") is not None:
             return _filecheck_in_process(self.file, text)
@@ -83,7 +83,7 @@ def _filecheck_in_process(file: Path, text: str) -> Verdict:
 
 
 def _checked(file: Path, status: int, said: str) -> Verdict:
-    """Returns the meaning of FileCheck's exit status: 1 is a failed check; a greater status says that there was nothing to check."""
+    """Returns the meaning of FileCheck's exit status: 1 is a failed check; a greater status means that there was nothing to check."""
     line = next(iter(said.strip().splitlines()), "a check fails")
     if status not in (0, 1):
         raise PredicateError(f"{file}: these checks cannot be run: {line}")
@@ -96,7 +96,7 @@ CANNOT_TELL = 125
 
 @dataclass(frozen=True)
 class Script(_TextQuestion):
-    """A command that is given the path of what the pipeline makes, with the weights beside it, ends with status 0; or another, if negated.
+    """The predicate that a command on the path of the pipeline's output, with weights beside it, ends with status 0; or not, if negated.
 
     One that runs longer than `timeout` seconds, or ends with status 125, has said nothing: the predicate does not hold, negated or not.
     """
@@ -112,7 +112,7 @@ class Script(_TextQuestion):
         return f"`{self.command}` ends with {'another status than ' if self.negated else 'status '}0"
 
     def accepts(self, outcome: Outcome) -> Verdict:
-        """Runs the command. Raises PredicateError when it cannot be run."""
+        """Runs the command. Raises PredicateError if it cannot run."""
         with tempfile.TemporaryDirectory(prefix="flambeau-") as folder:
             path = Path(folder) / "module.mlir"
             path.write_text(print_module(outcome.module, locations=True), encoding="utf-8")
@@ -123,7 +123,7 @@ class Script(_TextQuestion):
         return Verdict(status == 0, f"it ended with status {status}", can_tell=status != CANNOT_TELL)
 
     def _run(self, path: Path) -> int | None:
-        """Returns the status; None when the time was up. Raises PredicateError."""
+        """Returns the exit status; None after a timeout. Raises PredicateError."""
         try:
             words = shlex.split(self.command)
         except ValueError as error:
@@ -146,7 +146,7 @@ class Script(_TextQuestion):
 
 
 def _advice(command: str) -> str:
-    """Advice for a script that cannot be run."""
+    """Returns advice on a script that cannot be run."""
     path = Path(command)
     if not path.is_file():
         return ""

@@ -1,4 +1,4 @@
-"""A predicate: a question about a module and about what a pipeline makes of it, and the verdict."""
+"""Predicates: a question about a module and a pipeline's output for it, and the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flambeau.passes.manager import Instrumentation, Pipeline
 
 
 class PredicateError(ValueError):
-    """A predicate that makes no sense, or that cannot be evaluated on this module; for the lack of what `op` means, if it is given."""
+    """An error of a meaningless predicate, or of one that cannot be evaluated on this module because of `op`, if given."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a predicate holds, and what was seen."""
+    """The answer of a predicate, and the observation."""
 
     holds: bool
     detail: str
@@ -73,13 +73,13 @@ class Question(ABC):
 
     @abstractmethod
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """Returns the predicate about a module. Raises PredicateError when it makes no sense for it."""
+        """Returns the judge for a module. Raises PredicateError if the question is meaningless for it."""
 
 
 def run_pipeline(
     pipeline: Pipeline, module: ModuleOp, context: FlambeauContext, instrumentations: Sequence[Instrumentation] = (), *, verify: bool = True
 ) -> Outcome:
-    """Runs a pipeline on a copy of a module, with weights of its own; whatever it raises is part of the outcome."""
+    """Runs a pipeline on a copy of a module, with its own weights; an exception becomes part of the outcome."""
     trial = context.clone()
     trial.blobs = context.blobs.copy()
     copy = module.clone()
@@ -93,7 +93,7 @@ def run_pipeline(
 
 @dataclass(frozen=True)
 class Predicate:
-    """A question about what a pipeline makes of modules."""
+    """A question about a pipeline's output for modules."""
 
     pipeline: Pipeline
     question: Question
@@ -104,7 +104,10 @@ class Predicate:
         return self.question.description
 
     def ask(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
-        """Returns whether the predicate holds for a module, which it leaves as it is. Raises PredicateError where it makes no sense."""
+        """Returns whether the predicate holds for a module, which is not changed.
+
+        Raises PredicateError if it is meaningless for the module.
+        """
         judge = self.question.about(module, context)
         outcome = run_pipeline(self.pipeline, module, context)
         if outcome.error is not None and not self.question.is_about_errors:
@@ -115,14 +118,14 @@ class Predicate:
         return Verdict(True, verdict.detail, can_tell=False)
 
     def check(self, module: ModuleOp, context: FlambeauContext) -> Verdict:
-        """As `ask`; a module that the predicate makes no sense for does not satisfy it."""
+        """Returns the verdict of `ask`; a module for which the predicate is meaningless does not satisfy it."""
         try:
             return self.ask(module, context)
         except PredicateError as error:
             return Verdict(False, str(error))
 
     def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
-        """Returns a check for modules that fail in the way of an earlier one: a NaN does not pass for a wrong number."""
+        """Returns the check for modules that must show the same kind of result as an earlier one: no NaN instead of a wrong number."""
 
         def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
             verdict = self.check(module, context)

@@ -22,7 +22,7 @@ _MARKER = "// -----"
 
 @dataclass(frozen=True)
 class PredicateInput:
-    """A module, and what is asked about it."""
+    """A module, and the question about it."""
 
     parsed: ParsedModule
     context: FlambeauContext
@@ -33,7 +33,7 @@ class PredicateInput:
 
 
 def read_predicate_input(file: Path, options: PredicateOptions, *, allow_unregistered: bool, locate: bool = False) -> PredicateInput:
-    """Reads and verifies what a command is given; `-` is stdin.
+    """Reads and verifies the input of a command; `-` is stdin.
 
     Raises:
         PredicateError: there are several modules in the file.
@@ -66,7 +66,7 @@ def read_predicate_input(file: Path, options: PredicateOptions, *, allow_unregis
 
 
 def _completed(options: PredicateOptions, found: Reproducer, file: Path) -> PredicateOptions:
-    """Returns the options with what a reproducer says where they say nothing."""
+    """Returns the options, completed with those of a reproducer."""
     options = replace(options, pipeline=options.pipeline or found.pipeline)
     chosen = options.crash, options.error, options.filecheck, options.script, options.inputs, options.tolerance
     if not found.check_semantics or any(item not in (None, False) for item in chosen):

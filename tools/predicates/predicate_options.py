@@ -1,4 +1,4 @@
-"""The predicate that options of a command line say."""
+"""The predicate that command-line options describe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 
 @dataclass(frozen=True)
 class PredicateOptions:
-    """The predicate of a command line. Without options, it is a crash if the pipeline fails, else a wrong result."""
+    """The predicate of a command line. By default, it is a crash if the pipeline fails, else a wrong result."""
 
     pipeline: Annotated[
         str, typer.Option("-p", "--passes", "--pass-pipeline", metavar="PIPELINE", help="the passes that the predicate is about")
@@ -63,7 +63,7 @@ class PredicateOptions:
 
 
 def make_predicate(options: PredicateOptions, module: ModuleOp, context: FlambeauContext) -> Predicate:
-    """Returns the predicate of a command line, for a module it is about.
+    """Returns the predicate of a command line, for a module.
 
     Raises:
         PredicateError: options that contradict each other, or files that are not what they should be.

@@ -1,4 +1,4 @@
-"""The predicate that the pipeline changes what the module computes."""
+"""The predicate that the pipeline changes the results of the module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions
 
 @dataclass(frozen=True)
 class WrongResult(Question):
-    """The results of the module are others after the pipeline: by the interpreter, on stored or made-up inputs."""
+    """The predicate that the interpreter computes different results after the pipeline, on stored or generated inputs."""
 
     options: SemanticsOptions = field(default_factory=SemanticsOptions)
     """The settings for comparing results."""
@@ -23,7 +23,7 @@ class WrongResult(Question):
     wants_tellable = True
 
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
-        """Runs the module once. Raises PredicateError when the interpreter cannot."""
+        """Runs the module once, and returns the judge. Raises PredicateError if the interpreter cannot run it."""
         try:
             reference = Reference(module, context, self.options)
         except SemanticsError as error:

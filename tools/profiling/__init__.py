@@ -1,1 +1,1 @@
-"""The commands that measure programs, and what they print: a table, JSON, a trace."""
+"""The commands that measure programs, and their output: a table, JSON, a trace."""

@@ -36,7 +36,7 @@ LATENCY = "latency, ms (p50)"
 
 @dataclass(frozen=True)
 class _Given:
-    """A program that is compared, and its bytes if it is a `.pte`."""
+    """A program to compare, and its bytes if it is a `.pte`."""
 
     path: Path
     module: ModuleOp
@@ -118,7 +118,7 @@ def _kind(item: Mapping[str, Any]) -> str:
 
 
 def _planned(program: _Given, method: str) -> tuple[MethodOp, Runner]:
-    """Returns a method, and what runs it. Raises EngineError."""
+    """Returns a method, and a function that runs it. Raises EngineError."""
     known = methods_of(program.module)
     if method not in known:
         raise EngineError(f"{program.path}: --latency runs planned programs, and this one has no planned method {method!r}")
@@ -126,7 +126,7 @@ def _planned(program: _Given, method: str) -> tuple[MethodOp, Runner]:
 
 
 def _latencies(programs: Sequence[tuple[MethodOp, Runner]], count: int) -> list[float]:
-    """Returns the medians in milliseconds, of runs in turns after a first one."""
+    """Returns the medians in milliseconds, of alternating runs after a warm-up run."""
     times: list[list[int]] = [[] for _ in programs]
     for _ in range(count + 1):
         for (method, run), found in zip(programs, times, strict=True):

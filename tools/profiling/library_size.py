@@ -1,4 +1,4 @@
-"""The bytes that the C library takes with the kernels of a program and without backends, found by linking it with no others."""
+"""The size of the C library with only the kernels of a program and without backends, found by linking."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LibrarySize:
 
 
 def library_size(operators: Iterable[str]) -> LibrarySize:
-    """Links the runtime with the kernels of some operators. Raises EngineError where there is nothing to link it with."""
+    """Links the runtime with the kernels of some operators, and returns the sizes. Raises EngineError if there is nothing to link with."""
     names = sorted(set(operators))
     rows = [kernel_rows()[name] for name in names if name in kernel_rows()]
     archive = find_library().with_suffix(".a")
@@ -68,7 +68,7 @@ def library_size(operators: Iterable[str]) -> LibrarySize:
 
 
 def _program(rows: list[KernelRow]) -> str:
-    """Returns a program that runs any other with some kernels: the library's table of all of them is not linked beside this one."""
+    """Returns a C program that runs programs with some kernels only, so that the library's table of all kernels is not linked."""
     runs = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
     scratches = {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
     entries = "".join(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},\n' for row in rows) or "  {0},\n"
@@ -80,7 +80,7 @@ _TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
 
 
 def _linked(folder: Path, source: str, archive: Path) -> int:
-    """Returns the bytes of a program and of what it needs of the library."""
+    """Returns the bytes of a program and of the parts of the library that it needs."""
     (folder / "main.c").write_text(source, encoding="utf-8")
     compiler = shlex.split(os.environ.get("CC", "cc"))
     options = ["-Os", "-I", str(include_folder()), str(folder / "main.c"), str(archive), "-lm", "-Wl,--gc-sections"]

@@ -1,4 +1,4 @@
-"""What this machine can do at most, as measured."""
+"""Measures the peak performance of this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDS = 40
 
 @dataclass(frozen=True)
 class Machine:
-    """The most that was reached.
+    """The measured peak of this machine.
 
     Attributes:
         flops: floating-point operations in a second, of numpy's product of float32 matrices.

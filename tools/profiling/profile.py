@@ -1,4 +1,4 @@
-"""`flambeau profile`: runs a program and says where the time goes."""
+"""`flambeau profile`: runs a program and shows the time of its instructions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def profile_command(
 
 
 def _rows_of(text: str) -> By:
-    """Returns what `--by` names. Raises EngineError."""
+    """Returns the rows that `--by` names. Raises EngineError."""
     for by in BY:
         if text == by:
             return by
@@ -101,7 +101,7 @@ def _rows_of(text: str) -> By:
 
 
 def _inputs(module: ModuleOp, method: str, texts: Sequence[str] | None, console: Console) -> Callable[[], Sequence[Any]]:
-    """Returns what gives the inputs of a run, which the method may write. Raises EngineError."""
+    """Returns a function that makes the inputs of a run, which the method may write. Raises EngineError."""
     methods = methods_of(module)
     if method not in methods:
         near = did_you_mean(method, methods)

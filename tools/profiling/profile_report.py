@@ -11,7 +11,7 @@ from flambeau.tools.profiling.machine import Machine
 
 
 def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> Table:
-    """Returns the rows, and what lies between the instructions; with a machine, which part of its most the rows reach."""
+    """Returns a table of the rows, and of the time between instructions; with a machine, the share of its peak that each row reaches."""
     whole, rows = profile.times, profile.rows(by)
     heads = ("p50 µs", "p90 µs", "share", "MFLOP", "kB", "GFLOP/s", "GB/s", *(("of peak", "of bandwidth") if machine else ()))
     names = ("#", "operator") if by == "instruction" else (by, "calls")
@@ -31,7 +31,7 @@ def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> T
 
 
 def headline(profile: Profile) -> str:
-    """Returns the runs as a whole, in one line."""
+    """Returns one line about the whole runs."""
     whole, count = profile.times, len(profile.runs)
     work = "" if whole.flops is None else f", {whole.flops / count / 1e6:.3f} MFLOP, {whole.flops / max(whole.total, 1):.2f} GFLOP/s"
     instructions = sum(len(run) - 1 for run in profile.runs) // count
@@ -40,7 +40,7 @@ def headline(profile: Profile) -> str:
 
 
 def profile_data(profile: Profile, by: By, machine: Machine | None = None) -> dict[str, Any]:
-    """Returns all of it, as JSON; times in nanoseconds, work and bytes for each run."""
+    """Returns the profile for JSON; times in nanoseconds, work and bytes per run."""
     whole, count = profile.times, len(profile.runs)
     report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, whole.total, count)}
     report["times_ns"] = whole.times

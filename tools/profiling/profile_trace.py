@@ -10,7 +10,7 @@ from flambeau.runtime import Event, EventKind
 
 
 def trace_of(profile: Profile) -> dict[str, Any]:
-    """Returns each execution and each instruction as a complete event; times are in microseconds since the first one began."""
+    """Returns each execution and each instruction as a complete event; times are in microseconds since the start of the first one."""
     start = profile.runs[0][0].start
     process = {"pid": os.getpid(), "tid": 1}
     events: list[dict[str, Any]] = [

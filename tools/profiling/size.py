@@ -1,4 +1,4 @@
-"""`flambeau size`: says where the bytes of a program lie."""
+"""`flambeau size`: shows the sizes of a program's parts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def size_command(
 
 
 def _rows_of(text: str) -> SizeBy:
-    """Returns what `--by` names. Raises EngineError."""
+    """Returns the rows that `--by` names. Raises EngineError."""
     for by in SIZE_BY:
         if text == by:
             return by

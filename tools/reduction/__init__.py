@@ -1,4 +1,4 @@
-"""`flambeau reduce`: smaller IR that still shows what is looked for."""
+"""`flambeau reduce`: shrinks IR while a property holds."""
 
 from flambeau.tools.reduction.delta_debugging import Predicate, Progress, Reduction, ReductionError, ReductionResult, reduce_module
 

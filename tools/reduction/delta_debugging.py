@@ -1,4 +1,4 @@
-"""The search: reducers under delta debugging, until none of them finds anything smaller for which the predicate holds."""
+"""The search: applies reducers under delta debugging, until none finds a smaller module for which the predicate holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stop: TypeAlias = Literal["timeout", "limit", "interrupt"]
 
 
 class ReductionError(ValueError):
-    """A module that cannot be reduced, as the predicate does not hold for it."""
+    """An error for a module that cannot be reduced, because the predicate does not hold for it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass
 class ReductionResult:
-    """The smallest module that was found, and what it took."""
+    """The smallest module found, and the cost of finding it."""
 
     module: ModuleOp
     text: str
@@ -70,7 +70,7 @@ class _Stopped(Exception):
 
 
 def count_operations(module: ModuleOp) -> int:
-    """Returns the operations in a module, the functions around others and what ends blocks among them."""
+    """Returns the number of operations in a module, including functions and terminators."""
     return sum(1 for _ in module.walk()) - 1
 
 
@@ -113,7 +113,7 @@ def reduce_module(
 
 
 class Reduction:
-    """One reduction, as `reduce_module` runs it; `result` is the best so far at any time, also after the predicate has raised something."""
+    """A reduction, as `reduce_module` runs it; `result` is the best so far at any time, also after an error of the predicate."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Reduction:
         self.result = ReductionResult(module, module_text(module), count, count)
 
     def run(self, reducers: Sequence[Reducer[Any]] | None = None) -> ReductionResult:
-        """Runs it to its end. Raises as `reduce_module`."""
+        """Runs the reduction to its end. Raises as `reduce_module` does."""
         text = self.result.text
         try:
             self._seen.add(_key(text))
@@ -164,7 +164,7 @@ class Reduction:
                     settled[index] = self.result.text
 
     def _minimize(self, reducer: Reducer[Any]) -> None:
-        """Delta debugging: all targets at once, then halves, quarters, …, single ones; what stays is divided further."""
+        """Applies delta debugging: changes all targets at once, then halves, quarters, …, single ones; the rest is divided further."""
         count = size = len(reducer.targets(self.result.module))
         while size:
             start = 0
@@ -176,7 +176,7 @@ class Reduction:
             size //= 2
 
     def _attempt(self, reducer: Reducer[Any], start: int, stop: int) -> bool:
-        """Returns whether changing these targets leaves a new valid module for which the predicate holds; keeps it as the result then."""
+        """Returns whether changing these targets gives a valid new module for which the predicate holds, and makes it the result."""
         candidate = self.result.module.clone()
         try:
             reducer.apply(candidate, reducer.targets(candidate)[start:stop])

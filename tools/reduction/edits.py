@@ -25,7 +25,7 @@ def erase_all(ops: Iterable[Operation]) -> None:
 
 
 def value_of_type(op: Operation, kind: Attribute) -> SSAValue | None:
-    """Returns an operand of `op` of a type, else an argument of a block around it."""
+    """Returns an operand of `op` with a type, else an argument of an enclosing block, or None."""
     for operand in op.operands:
         if operand.type == kind:
             return operand

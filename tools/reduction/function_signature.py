@@ -1,4 +1,4 @@
-"""Changing what functions take and give, and with it everything that says so again: types, attributes of arguments, lists of leaves."""
+"""Changes of function signatures, and of all that repeats them: types, attributes of arguments, lists of leaves."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def references_in(op: Operation) -> set[str]:
 
 
 def free_functions(module: ModuleOp) -> list[FuncOp]:
-    """Returns the functions with a body that nothing refers to, so that their signature may change."""
+    """Returns the functions with a body and no references, so that their signature may change."""
     named = {name for op in module.walk() for name in references_in(op)}
     return [op for op in module.walk() if isinstance(op, FuncOp) and op.body.blocks and op.sym_name.data not in named]
 
 
 def returns_of(function: FuncOp) -> list[ReturnOp]:
-    """Returns the terminator of the function."""
+    """Returns the terminators that return from the function."""
     return [block.last_op for block in function.body.blocks if isinstance(block.last_op, ReturnOp)]
 
 
@@ -56,12 +56,12 @@ class Signature:
 
     @staticmethod
     def of(function: FuncOp) -> Signature:
-        """Returns the signature as it is."""
+        """Returns the current signature of a function."""
         returned = [list(op.operands) for op in returns_of(function)]
         return Signature(function, list(inputs_of(function)), list(outputs_of(function)), returned)
 
     def add_argument(self, kind: Attribute, name: str | None) -> BlockArgument:
-        """Returns a new last argument."""
+        """Adds a last argument."""
         function = self.function
         block = function.body.blocks[0]
         argument = block.insert_arg(kind, len(block.args))
@@ -72,7 +72,7 @@ class Signature:
         return argument
 
     def drop_arguments(self, indices: Collection[int]) -> None:
-        """Erases arguments, which have no uses."""
+        """Erases arguments, which must be unused."""
         function = self.function
         block = function.body.blocks[0]
         for index in sorted(indices, reverse=True):
@@ -81,7 +81,7 @@ class Signature:
         function.arg_attrs = _without(function.arg_attrs, indices)
 
     def add_output(self, value: SSAValue) -> None:
-        """A new last result, of a function with one return."""
+        """Adds a last result, to a function with one return."""
         for values in self.returned:
             values.append(value)
         self.outputs.append(Leaf(_unused_name(value.name_hint or "output", self.outputs)))
@@ -89,7 +89,7 @@ class Signature:
             self.function.res_attrs = ArrayAttr([*self.function.res_attrs.data, DictionaryAttr({})])
 
     def drop_outputs(self, indices: Collection[int]) -> None:
-        """Gives fewer results."""
+        """Removes results."""
         self.returned = [[value for index, value in enumerate(values) if index not in indices] for values in self.returned]
         self.outputs = _without_tensors(self.outputs, indices)
         self.function.res_attrs = _without(self.function.res_attrs, indices)
@@ -107,7 +107,7 @@ class Signature:
 
 
 def update_type(function: FuncOp) -> None:
-    """Makes a function's type that of its arguments and returned values."""
+    """Updates a function's type to its arguments and returned values."""
     returns = returns_of(function)
     outputs = returns[0].operand_types if returns else function.function_type.outputs.data
     function.function_type = FunctionType.from_lists(function.body.blocks[0].arg_types, list(outputs))

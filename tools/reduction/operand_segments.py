@@ -1,4 +1,4 @@
-"""Operands that are one of a list, or may be absent, by an operation's definition."""
+"""Operands that are in a list, or optional, by an operation's definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sizes_of(op: Operation) -> str:
 
 
 def _segments(op: Operation) -> list[tuple[bool, range]] | None:
-    """Returns whether the operands of each group may be fewer, and which they are; None where the definition does not say."""
+    """Returns, for each group, whether its operands may be fewer, and the operands; None if the definition does not say it."""
     if isinstance(op, UnregisteredOp):
         return [(_SIZES not in op.attributes, range(len(op.operands)))]
     if not isinstance(op, IRDLOperation):
@@ -48,14 +48,14 @@ def _segments(op: Operation) -> list[tuple[bool, range]] | None:
 
 
 def spare_operands(op: Operation) -> Iterator[int]:
-    """Yields the indices of operands that a shorter list, or an absent one, could do without."""
+    """Yields the indices of operands that can be removed from a list, or are optional."""
     for is_spare, indices in _segments(op) or ():
         if is_spare:
             yield from indices
 
 
 def drop_operands(op: Operation, indices: Collection[int]) -> None:
-    """Takes operands away, and counts the groups again."""
+    """Removes operands, and updates the group sizes."""
     groups = _segments(op) or []
     if isinstance(op, SchemaOp) and isinstance(mask := op.properties.get(_ABSENT), DenseArrayBase):
         present = iter([index in indices for argument, (_, group) in zip(op.schema.operands, groups, strict=True)

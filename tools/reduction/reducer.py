@@ -1,4 +1,4 @@
-"""The interface of reducers: a reducer makes a module smaller, at one of a list of places."""
+"""The interface of reducers, which make a module smaller at one of a list of places."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ TargetT = TypeVar("TargetT")
 
 
 class NotApplicableError(ValueError):
-    """A set of targets that cannot be changed together; the search tries fewer of them."""
+    """An error for targets that cannot be changed together; the search tries fewer of them."""
 
 
 class Reducer(ABC, Generic[TargetT]):
-    """One way to make a module smaller.
+    """A way to make a module smaller.
 
     `targets` lists the places where it can be tried, and `apply` changes some of them at once. Equal modules have equal lists, so that a
     place is known by its position in a clone too. The result of `apply` need not verify: the search discards a module that does not.

@@ -1,4 +1,4 @@
-"""Other types for some values, and what follows from them: result types inferred again, sizes in attributes, stored weights."""
+"""Changes types of values, and their consequences: inferred result types, sizes in attributes, stored weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Sizes = Mapping[int, int]
 
 
 def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
-    """Returns a tensor type with another shape, in the same order of dimensions where the rank is the same."""
+    """Returns a tensor type with another shape, in the same order of dimensions if the rank is the same."""
     encoding = kind.encoding
     if isinstance(encoding, LayoutAttr) and len(encoding.dim_order) != len(shape):
         encoding = NoneAttr()
@@ -45,7 +45,7 @@ def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def resized(kind: Attribute, sizes: Sizes) -> Attribute:
-    """Returns a shaped type with the dimensions in `sizes` changed, a function type with its parts changed, other types as they are."""
+    """Returns a shaped type with each dimension in `sizes` changed; a function type with all its parts changed; other types unchanged."""
     match kind:
         case TensorType():
             return with_shape(kind, [sizes.get(extent, extent) if is_known(extent) else extent for extent in shape_of(kind)])
@@ -73,7 +73,7 @@ def shaped_types(module: ModuleOp) -> Iterator[Attribute]:
 
 @dataclass
 class Retyping:
-    """One change of types throughout a module."""
+    """A change of types throughout a module."""
 
     module: ModuleOp
     blobs: BlobStore
@@ -85,7 +85,7 @@ class Retyping:
     """The new types of some globals."""
 
     def run(self) -> None:
-        """Changes the module in place. Raises VerifyException where the new types do not fit an operation."""
+        """Changes the module in place. Raises VerifyException if the new types do not fit an operation."""
         kinds: dict[str, Attribute] = {}
         for op in self.module.walk():
             if isinstance(op, GlobalOp):
@@ -140,7 +140,7 @@ def _set_type(value: SSAValue, kind: Attribute) -> None:
 
 
 def infer_results(op: SchemaOp, sizes: Sizes) -> None:
-    """Gives the results of an operator the types that it infers, adapting sizes in its attributes. Raises VerifyException."""
+    """Sets the results of an operator to the inferred types, after adapting sizes in its attributes. Raises VerifyException."""
     wanted = [resized(kind, sizes) for kind in op.result_types]
     failure: VerifyException | None = None
     fallback: tuple[dict[str, Attribute], list[Tensor]] | None = None
@@ -197,7 +197,7 @@ def _with(op: SchemaOp, changes: Mapping[SchemaArgument, Sequence[int]]) -> dict
 
 
 def _substituted(op: SchemaOp, sizes: Sizes) -> Iterator[dict[str, Attribute]]:
-    """Yields each extent in a list of sizes replaced."""
+    """Yields a list of sizes with each extent replaced."""
     lists = dict(_lists(op))
     if lists and sizes:
         yield _with(op, {argument: [sizes.get(item, item) for item in values] for argument, values in lists.items()})

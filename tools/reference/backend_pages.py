@@ -1,4 +1,4 @@
-"""The page of all built-in backends, and those of what each takes."""
+"""The page of all built-in backends, and a page for each backend's operators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ The state of a backend is one of these:
 
 
 def backends_page() -> str:
-    """Returns the page of all built-in backends: which one is for what, and how far each is tried."""
+    """Returns the page of all built-in backends: the purpose and maturity of each."""
     rows: list[tuple[str, ...]] = []
     for name in backend_names():
         if (told := find_backend(name).description) is not None:
@@ -44,7 +44,7 @@ def backend_page(name: str) -> str:
 
 
 def _general(taken: OperatorTable) -> list[str]:
-    """Returns what holds of each operator, in words."""
+    """Returns the conditions on every operator, as text."""
     checks = [summary(check).removesuffix(".") for check in taken.checks]
     return [
         f"Tensors are {_words(taken.tensors)}.",
@@ -53,7 +53,7 @@ def _general(taken: OperatorTable) -> list[str]:
 
 
 def _conditions(rule: Rule) -> list[str]:
-    """Returns what is taken, in words."""
+    """Returns the conditions of a rule, as text."""
     limits = [f"{f'`{limit.argument}`' if limit.argument else 'each tensor'} {_predicate(limit)}" for limit in rule.limits]
     constants = [f"`{name}` is a constant" for name in rule.constants]
     checks = [summary(check).removesuffix(".") for check in rule.checks]
@@ -61,7 +61,7 @@ def _conditions(rule: Rule) -> list[str]:
 
 
 def _predicate(limit: Limit) -> str:
-    """Returns what a limit says of one argument."""
+    """Returns the condition of a limit on one argument, as text."""
     if limit == Limit(limit.argument, rank=limit.rank):
         return f"has {_dimensions(limit)}"
     return f"is {_words(limit)}"
@@ -73,7 +73,7 @@ def _dimensions(limit: Limit) -> str:
 
 
 def _words(limit: Limit) -> str:
-    """Returns what a limit lets pass, in words."""
+    """Returns the values that a limit accepts, as text."""
     words = [
         f"of {', '.join(map(str, limit.dtypes))}" if limit.dtypes else "",
         f"of {_dimensions(limit)}" if limit.rank else "",

@@ -1,4 +1,4 @@
-"""The pages of dialects: a table of operators for what has rows, a section for each operation that has none."""
+"""The pages of dialects: a table of operators with rows, a section for each other operation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NOUNS = {
 
 
 def dialect_page(name: str) -> str:
-    """Returns every operation, attribute and type of a dialect."""
+    """Returns the page of a dialect: every operation, attribute and type."""
     package = importlib.import_module(f"flambeau.dialects.{name}")
     rows = load_rows()
     lines = [WRITTEN_BY, f"# `{name}`", "", summary(package), ""]
@@ -89,7 +89,7 @@ def _families(operators: Iterable[type[SchemaOp]], *, leveled: bool) -> list[str
 
 
 def _core_operators() -> list[str]:
-    """Returns the names by family, each with a link to what it means."""
+    """Returns the names by family, each with a link to its definition."""
     rows: list[tuple[str, str]] = []
     for family, members in _by_family(operator.siblings["row"] for operator in level_ops("core")).items():
         links = (f"[`{member.schema.name}`](aten.md#{member.name})" for member in members)
@@ -125,7 +125,7 @@ def _type(kind: SchemaType) -> str:
 
 
 def _attributes(kinds: Iterable[type[Attribute]]) -> list[str]:
-    """Returns a table of those that are nothing but a name, and a section for each other."""
+    """Returns a table of attributes that have only a name, and a section for each other."""
     plain: list[tuple[str, str]] = []
     lines: list[str] = []
     for kind in kinds:
@@ -141,7 +141,7 @@ def _attributes(kinds: Iterable[type[Attribute]]) -> list[str]:
 
 
 def operation_section(kind: type[Operation]) -> list[str]:
-    """Returns a section with the syntax of an operation and tables of what it is made of."""
+    """Returns a section with the syntax of an operation and tables of its parts."""
     assert issubclass(kind, IRDLOperation)
     definition = kind.get_irdl_definition()
     text, sections = sections_of(inspect.getdoc(kind) or "")
@@ -166,7 +166,7 @@ def _trait(trait: OpTrait) -> str:
 
 
 def _syntax_of(text: str) -> tuple[str, str]:
-    """Returns the example of the syntax that a docstring begins with, and what it says then."""
+    """Returns the example of syntax at the start of a docstring, and the remaining text."""
     match = _SYNTAX.fullmatch(text)
     if match is None:
         return "", text
@@ -179,7 +179,7 @@ def _arity(item: object) -> str:
 
 
 def _words(constraint: object) -> str:
-    """Returns a description of what a constraint accepts."""
+    """Returns a description of the values that a constraint accepts."""
     match constraint:
         case RangeLengthConstraint(constraint=inner) | RangeOf(constr=inner):
             return _words(inner)

@@ -58,7 +58,7 @@ _ANCHORS = {
 
 
 def kit_page() -> str:
-    """Returns every name that `flambeau.passes.kit` offers."""
+    """Returns the page of every name that `flambeau.passes.kit` offers."""
     lines = [WRITTEN_BY, *_INTRODUCTION.strip().splitlines(), ""]
     homes = _homes()
     for title, text, names in _sections():
@@ -94,7 +94,7 @@ def _homes() -> dict[str, str]:
 
 
 def _foreign(thing: Any) -> str:
-    """Returns the first sentence about a class of xDSL's; of an operation that has none, its name."""
+    """Returns the first sentence about an xDSL class; for an operation without one, its name."""
     text = " ".join((thing.__doc__ or "").partition("\n\n")[0].split())
     if not text or text.startswith(("IRDLOperation(", f"{thing.__name__}(")):
         return f"The operation `{thing.name}`." if issubclass(thing, Operation) else ""
@@ -128,7 +128,7 @@ def _entry(name: str, thing: Any, *, made_by_functions: bool = False) -> list[st
 
 
 def _members(thing: type) -> Iterator[list[str]]:
-    """Yields an item of a list for each attribute, property and method that a class documents and none of its bases has."""
+    """Yields an item of a list for each attribute, property and method that a class documents and its bases do not have."""
     private = [base for base in thing.__mro__[1:] if base.__name__.startswith("_") and (_home(base) or "").startswith("flambeau.")]
     around = [base for base in thing.__mro__[1:] if base not in private]
     for owner in (thing, *private):
@@ -184,7 +184,7 @@ def _signatures(name: str, function: Any) -> str:
 
 
 def _signature(name: str, function: Any, *, skip_first: bool = False, widest: int | None = _WIDEST) -> str:
-    """Returns the signature of a function, as its source writes it."""
+    """Returns the signature of a function as in its source."""
     signature = inspect.signature(inspect.unwrap(function))
     parameters = list(signature.parameters.values())[skip_first:]
     words: list[str] = []

@@ -14,18 +14,18 @@ _ENTRY = re.compile(r"^(\S[^:]*): ", re.MULTILINE)
 
 
 def summary(thing: object) -> str:
-    """Returns the first paragraph of a docstring, on one line, fit for a table."""
+    """Returns the first paragraph of a docstring, on one line, in a form that fits a table."""
     return cell(" ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split()))
 
 
 def cell(text: str) -> str:
-    """Returns a text fit for a table: outside of code, stars are formulas."""
+    """Returns a text in a form that fits a table: stars outside of code are escaped."""
     parts = text.replace("|", "\\|").split("`")
     return "`".join(part if index % 2 else part.replace("*", "\\*") for index, part in enumerate(parts))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Returns a table and an empty line; nothing when it has no rows."""
+    """Returns a table and an empty line; nothing if it has no rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *lines, ""] if lines else []
 
@@ -36,7 +36,7 @@ def fenced(code: str, language: str) -> list[str]:
 
 
 def sections_of(text: str) -> tuple[str, dict[str, str]]:
-    """Returns a docstring without its sections, and what those say by their title."""
+    """Returns a docstring without its sections, and the sections by title."""
     text = f"{text}\n"
     found = {match[1]: textwrap.dedent(match[2]).strip("\n") for match in _SECTION.finditer(text)}
     return _SECTION.sub("", text).strip(), found
@@ -54,7 +54,7 @@ def entries_of(section: str) -> dict[str, str]:
 
 
 def docstring(text: str) -> list[str]:
-    """Returns a docstring as paragraphs and a list, its example as code that the tests run; an empty line ends it."""
+    """Returns a docstring as paragraphs and a list, with its example as code that the tests run, and an empty line at the end."""
     text, sections = sections_of(text)
     lines = [*text.splitlines(), ""] if text else []
     items = [f"* `{name}`: {what}" for title in ("Args", "Attributes") for name, what in entries_of(sections.get(title, "")).items()]

@@ -28,7 +28,7 @@ A pass that runs on any operation may be nested: `func.func(cse)`. Options stand
 
 
 def passes_page() -> str:
-    """Returns the page: the passes of each pipeline; what each pass of ours does, needs and leaves; its options."""
+    """Returns the page: the passes of each pipeline; for each pass, its description, needs, results and options."""
     lines = [WRITTEN_BY, _INTRODUCTION.strip(), ""]
     for name, pipeline in sorted(pipelines().items()):
         steps = _steps(pipeline(PipelineOptions()))

@@ -1,4 +1,4 @@
-"""Diagnostics as people read them: position, message, the line with a caret, and where in the user's model."""
+"""Renders diagnostics as text: position, message, the line with a caret, and the location in the user's model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
 
 
 def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
-    """Returns the diagnostic and its notes with their positions in the text that `parsed` was read from, where the operations tell them."""
+    """Returns the diagnostic and its notes with the positions of their operations in the text of `parsed`, if known."""
     position = diagnostic.position
     if position is None and diagnostic.op is not None:
         position = position_of(diagnostic.op, parsed)
@@ -41,7 +41,7 @@ def placed(diagnostic: Diagnostic, parsed: ParsedModule) -> Diagnostic:
 
 
 def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
-    """Returns the place in the text of an operation, or of the operation that it was made from."""
+    """Returns the position in the text of an operation, or of the operation that it was made from."""
     position = parsed.position(op)
     if position is None:
         # One that a pass made: rewrites hand the location on.
@@ -51,7 +51,7 @@ def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
 
 
 def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
-    """Returns the message of an exception for the user; None for a bug, whose message is not for users."""
+    """Returns the message of an exception for the user; None for a bug, whose message is not for the user."""
     if isinstance(found := getattr(error, "diagnostics", None), tuple):
         return cast("tuple[Diagnostic, ...]", found)
     if isinstance(found := getattr(error, "diagnostic", None), Diagnostic):
@@ -64,7 +64,7 @@ def diagnostics_of(error: Exception) -> tuple[Diagnostic, ...] | None:
 
 
 def internal_error(error: Exception) -> Diagnostic:
-    """Returns a bug, in one line, and where it is if a plug-in has it."""
+    """Returns a bug as one line, with its position if it is in a plug-in."""
     place = raised_outside(error)
     notes = () if place is None else (Diagnostic("note", "raised here", place),)
     return Diagnostic("error", f"internal error: {in_one_line(error)}", notes=notes)
@@ -93,7 +93,7 @@ def files_of(error: Exception) -> tuple[Diagnostic, ...]:
 
 @dataclass
 class Renderer:
-    """Turns diagnostics into lines of text."""
+    """A renderer of diagnostics as lines of text."""
 
     colour: bool = False
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
@@ -102,7 +102,10 @@ class Renderer:
     """Whether to print an operation that no longer stands in the text as it is now."""
 
     def render(self, *diagnostics: Diagnostic) -> str:
-        """Returns the text of the diagnostics, each followed by its notes. Beyond a limit, they are only counted."""
+        """Returns the text of the diagnostics, each followed by its notes, ending with a line break.
+
+        Many diagnostics are cut off and counted.
+        """
         shown = diagnostics[:MOST_ERRORS]
         lines = [f"{line}\n" for diagnostic in shown for line in self._lines(diagnostic)]
         more = len(diagnostics) - len(shown)
@@ -159,7 +162,7 @@ class Renderer:
             return
 
     def _changed(self, op: Operation, position: Position | None) -> str | None:
-        """Returns the operation in one line, if it does not stand so in the text."""
+        """Returns the operation in one line, if it differs from the text."""
         now = one_line(op)
         line = self._line_of(position) if position else None
         if line is not None and position is not None and _same(line[position.column - 1 :], now):
@@ -171,22 +174,22 @@ class Renderer:
 
 
 def tell(severity: Severity, message: str, colour: bool | None = None) -> None:
-    """Writes a diagnostic without a place to stderr, in colour as that is unless `colour` says so."""
+    """Writes a diagnostic without a position to stderr, in colour if stderr supports it, unless `colour` decides."""
     renderer = Renderer(wants_colour(sys.stderr) if colour is None else colour)
     sys.stderr.write(renderer.render(Diagnostic(severity, message)))
 
 
 def printable(text: str) -> str:
-    """Returns `text` without what would move the cursor or end the line; tabs stay."""
+    """Returns `text` without characters that move the cursor or end the line; tabs stay."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 class _Printed(Exception):
-    """The operation is printed: what comes after it does not matter."""
+    """A signal that the operation was printed and the rest is not needed."""
 
 
 class _OneLinePrinter(Printer):
-    """Prints all that comes before an operation, so that values have the names that they have there, and then the operation."""
+    """A printer of one operation, with the names that its values have in the whole text, which is printed up to it."""
 
     def __init__(self, target: Operation, stream: StringIO, *, generic: bool):
         super().__init__(stream, print_generic_format=generic)
@@ -203,7 +206,7 @@ class _OneLinePrinter(Printer):
 
 
 def one_line(op: Operation) -> str:
-    """Returns an operation as it prints, without what is inside of it; by its name alone when it is too broken to be printed."""
+    """Returns an operation as printed, without its regions; only its name if it is too broken to print."""
     root: Operation = op
     while (parent := root.parent_op()) is not None:
         root = parent
@@ -222,21 +225,21 @@ def one_line(op: Operation) -> str:
 
 
 def _same(source: str, printed: str) -> bool:
-    """Returns whether a line of text begins with an operation as it prints, and has nothing after it but a location or a comment."""
+    """Returns whether a line of text begins with the printed operation, followed only by a location or a comment."""
     squeezed, wanted = "".join(source.split()), "".join(printed.split())
     rest = squeezed.removeprefix(wanted)
     return squeezed == wanted or (rest != squeezed and rest.startswith(("loc(", "//")))
 
 
 def _width(character: str) -> int:
-    """Returns the number of columns of a character. A combining accent takes none."""
+    """Returns the number of columns of a character; 0 for a combining accent."""
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _cut(line: str, start: int, length: int) -> tuple[str, int, int]:
-    """Returns a part of the line that shows column `start`, and where that and its length are in the part."""
+    """Returns a part of the line that shows column `start`, with the new column and length of the marked part."""
     if len(line) <= LINE_WIDTH:
         return line, start, length
     first = 0 if start < LINE_WIDTH * 3 // 4 else start - LINE_WIDTH // 2

@@ -1,4 +1,4 @@
-"""Why a conversion failed: as a table for people, and as data for programs."""
+"""The reasons of a failed conversion: a table for the user, and data for programs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from flambeau.tools.rendering.diagnostics_rendering import position_of, printabl
 
 
 def report_of(error: BaseException) -> LegalizationReport | None:
-    """Returns the report of illegal operations, if the failure is that of a conversion."""
+    """Returns the report of illegal operations, if a conversion failed, or None."""
     cause = error.__cause__ if error.__cause__ is not None else error
     return cause.report if isinstance(cause, ConversionError) else None
 
 
 class LegalityWatcher(Instrumentation):
-    """Notes what conversions could not make legal, as data."""
+    """An instrumentation that records the operations that conversions could not make legal, as data."""
 
     def __init__(self, parsed: ParsedModule, reports: list[dict[str, Any]]):
         self._parsed = parsed
         self._reports = reports
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Notes it."""
+        """Records the report."""
         if (report := report_of(error)) is not None:
             self._reports.append(_as_data(report, step.name, self._parsed))
 
 
 def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> str:
-    """Returns one row for each kind of operation that stayed illegal: how often, where, why, and why each pattern declined.
+    """Returns a row for each kind of operation that stayed illegal: count, place, reason, and the reason that each pattern declined.
 
     Empty for other errors, and where one row would say nothing that the message does not.
     """
@@ -55,7 +55,7 @@ def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> 
 
 
 def above_table(error: PassError) -> tuple[Diagnostic, ...]:
-    """Returns the diagnostics of an error without what its table says, which is more, and shorter than notes."""
+    """Returns the diagnostics of an error without the part that its table repeats in a shorter form than notes."""
     report = report_of(error)
     if report is None:
         return error.diagnostics

@@ -82,7 +82,7 @@ def program_graph(module: ModuleOp, method: str) -> ProgramGraph:
 
 
 class _LinePrinter(OptionsPrinter):
-    """A printer that notes where each operation begins and ends."""
+    """A printer that records the first and last line of each operation."""
 
     spans: dict[Operation, tuple[int, int]]
 
@@ -186,14 +186,14 @@ def _is_constant(op: Operation) -> bool:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """Returns the slot whose memory a view or a reuse is; any other value itself."""
+    """Returns the slot whose memory a view or a reuse is; any other value unchanged."""
     while isinstance(value.owner, AliasOp):
         value = value.owner.source
     return value
 
 
 def _weight(value: SSAValue) -> str:
-    """Returns the name of the global that a constant loads; else that of the value, or ""."""
+    """Returns the global that a constant comes from, or the name of the value."""
     owner = _root(value).owner
     symbol = owner.properties.get("global") or owner.properties.get("global_name") if isinstance(owner, Operation) else None
     return symbol.string_value() if isinstance(symbol, SymbolRefAttr) else value.name_hint or ""

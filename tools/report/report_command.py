@@ -81,7 +81,7 @@ def report_command(
 
 
 def _load(model: str, context: FlambeauContext) -> tuple[ModuleOp, bytes | None]:
-    """Returns the module and, if it is that of a `.pte`, the bytes. Raises SourceError, IRError, UnsupportedProgramError."""
+    """Returns the module and, if it is read from a `.pte`, the bytes. Raises SourceError, IRError, UnsupportedProgramError."""
     if not model.endswith(".pte"):
         return load_source(model, context), None
     module, data = load_program(Path(model), context)

@@ -1,4 +1,4 @@
-"""What each pass of a compilation changed, as it runs."""
+"""A record of the changes of each pass of a compilation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_LINES = 1500
 
 
 class StageRecorder(Instrumentation):
-    """Keeps a record of each pass."""
+    """An instrumentation that records each pass."""
 
     def __init__(self) -> None:
         self.steps: list[StepRecord] = []
@@ -46,7 +46,7 @@ class StageRecorder(Instrumentation):
         self._began = 0.0
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Notes the module as it is before the first pass."""
+        """Records the module before the first pass."""
         self._changes.since_last(module)
 
     def before_pass(self, step: PassStep) -> None:

@@ -1,1 +1,1 @@
-"""Reproducers: files that hold all that is needed to see a pass fail again."""
+"""Reproducers: files with everything needed to reproduce the failure of a pass."""

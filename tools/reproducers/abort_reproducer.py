@@ -26,7 +26,7 @@ from flambeau.tools.reproducers.reproducer_file import (
 
 
 class AbortReproducer(Instrumentation):
-    """Writes a reproducer before each pass and removes it at the end, so that one is left by a pass that aborts, is killed or never ends.
+    """An instrumentation that writes a reproducer before each pass and removes it at the end, so that an abort or a hang leaves one.
 
     That costs a print of the module before each pass; passes nested in one place of the pipeline share one. It is not tried out: when a
     pass fails so that it can be, a `CrashReproducer` behind this one writes another into its place.
@@ -41,11 +41,11 @@ class AbortReproducer(Instrumentation):
         self._weights: tuple[str, ...] = ()
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Remembers the pipeline, and that none of its passes has run."""
+        """Resets the state."""
         self._pipeline, self._place = pipeline, None
 
     def before_pass(self, step: PassStep) -> None:
-        """Writes the module as it is now. Raises OSError, BlobError."""
+        """Writes the current module. Raises OSError, BlobError."""
         # Counters count from the start of the pipeline, and what was not verified may not parse.
         only_once = bool(self._settings.debug_counters) or not self._settings.verify_each
         if self._pipeline is None or step.position[0] == self._place or (only_once and self._place is not None):
@@ -62,18 +62,18 @@ class AbortReproducer(Instrumentation):
         write_case(self._path, case, self._settings, notes)
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Removes the weights, if the reproducer of the failure is here and does without."""
+        """Removes the weights, if the reproducer of the failure exists and does not need them."""
         if reproducer_of(error) == self._path:
             self._remove_weights(read_reproducer(self._path).weights)
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Removes it."""
+        """Removes the reproducer."""
         if self._place is not None:
             self._path.unlink(missing_ok=True)
             self._remove_weights(())
 
     def _remove_earlier(self) -> None:
-        """Removes the weights of a reproducer whose place this one takes."""
+        """Removes the weights of an earlier reproducer with the same path."""
         try:
             self._weights = read_reproducer(self._path).weights
         except (ReproducerError, OSError):

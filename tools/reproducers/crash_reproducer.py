@@ -25,12 +25,12 @@ from flambeau.tools.reproducers.reproducer_file import Case, Reproducer, blobs_o
 
 
 def reproducer_of(error: BaseException) -> Path | None:
-    """Returns the reproducer that was written for an error; None when there is none."""
+    """Returns the reproducer that was written for an error, or None."""
     return getattr(error, "reproducer", None)
 
 
 class CrashReproducer(Instrumentation):
-    """Writes a reproducer when a pass fails, and notes its path on the error (`reproducer_of`).
+    """An instrumentation that writes a reproducer when a pass fails, and notes its path on the error (`reproducer_of`).
 
     It costs nothing until then: what the IR was before the pass is found by running the passes before it again, on the original. A
     reproducer begins as late in the pipeline as the same error still comes from its text; that is tried out before it is written.
@@ -44,7 +44,7 @@ class CrashReproducer(Instrumentation):
         settings: Reproducer | None = None,
         checks: Callable[[], Sequence[Instrumentation]] = tuple,
     ):
-        """A writer of reproducers.
+        """Creates a writer of reproducers.
 
         Args:
             path: the file; by default a new one among `failure_files`.
@@ -60,16 +60,16 @@ class CrashReproducer(Instrumentation):
         self._copy: ModuleOp | None = None
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Keeps what a reproducer is made from."""
+        """Keeps the input of the reproducer."""
         self._pipeline = pipeline
         self._copy = module.clone() if self._original is None else None
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Lets go of it."""
+        """Drops the input."""
         self._pipeline = self._copy = None
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Writes the reproducer. Trouble in doing so becomes a note on the error: the error itself matters more."""
+        """Writes the reproducer. A failure to do so becomes a note on the error, which is more important."""
         if self._pipeline is None:
             return
         try:
@@ -102,7 +102,7 @@ class CrashReproducer(Instrumentation):
         return self._copy.clone()
 
     def _cases(self, step: PassStep, pipeline: Pipeline) -> Iterator[Case]:
-        """From what is most telling to what is most certain."""
+        """Yields cases from the smallest, which is most informative, to the one most certain to fail."""
         if not self._settings.debug_counters:  # these count from the start of the pipeline
             for depth in range(len(step.position), 0, -1):
                 start = step.position[:depth]
@@ -132,11 +132,11 @@ class CrashReproducer(Instrumentation):
 
 
 class _Reached(Exception):
-    """The run is where it was to go."""
+    """A signal that the run reached its goal."""
 
 
 class _StopBefore(Instrumentation):
-    """Ends a run before one step, or before the first at or below a place of the pipeline."""
+    """An instrumentation that ends a run before one step, or before the first at or below a place of the pipeline."""
 
     def __init__(self, index: int | None, position: Sequence[int]):
         self._index = index
@@ -148,7 +148,7 @@ class _StopBefore(Instrumentation):
 
 
 class _LastAction(Instrumentation):
-    """Notes the last attempt to rewrite."""
+    """An instrumentation that records the last attempt to rewrite."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -160,7 +160,7 @@ class _LastAction(Instrumentation):
 
 
 def _message(error: Exception) -> str:
-    """Returns the message of an error, without the parts that differ from run to run."""
+    """Returns the message of an error, without the parts that differ between runs."""
     diagnostic = getattr(error, "diagnostic", None)
     return without_addresses(diagnostic.message if isinstance(diagnostic, Diagnostic) else str(error))
 

@@ -1,4 +1,4 @@
-"""Files about failures that nobody named: in one folder for each user, where the newest stay and older ones go."""
+"""Unnamed files about failures: one folder for each user, with the newest files only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = 20
 
 
 def new_failure_file(stem: str, suffix: str) -> Path:
-    """Returns a new, empty file, whose name begins with `stem`. Files that belong to it have its name with another suffix.
+    """Creates an empty file whose name begins with `stem`, and returns its path.
 
     Raises OSError.
     """
@@ -36,7 +36,7 @@ def failure_folder() -> Path:
 
 
 def _forget_old(files: Iterable[Path], newest: Path) -> None:
-    """Removes all but the last `KEPT` failures. Someone else may be at it at the same time."""
+    """Removes all but the last `KEPT` failures. Other processes may do this at the same time."""
     times: dict[str, float] = {}
     groups: dict[str, list[Path]] = {}
     for file in files:

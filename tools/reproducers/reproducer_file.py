@@ -1,4 +1,4 @@
-"""Reading and writing reproducers: one file holds all that is needed to see a pass fail again.
+"""Reads and writes reproducers: one file holds everything needed to reproduce the failure of a pass.
 
 The file is a module that parses as any other, below a header of comments with the pipeline and what else matters:
 
@@ -53,11 +53,11 @@ _LINE = re.compile(r"// (?P<key>[a-z-]+): (?P<value>.*)")
 
 
 class ReproducerError(ValueError):
-    """A file that is not a reproducer, or a damaged one. One line, for people."""
+    """An error for a file that is not a reproducer, or is damaged. The message is one line for the user."""
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of what runs here."""
+    """Returns the versions of Flambeau and its dependencies."""
     from importlib import metadata
 
     return {"flambeau": metadata.version("flambeau"), "xdsl": metadata.version("xdsl"), "python": platform.python_version()}
@@ -113,12 +113,12 @@ class Reproducer:
         return "\n".join([*lines, _LAST, ""])
 
     def find(self, name: str, folder: Path) -> Path:
-        """Returns the path of a file that the header of a reproducer in `folder` names: the absolute path, else the one relative to it."""
+        """Returns the path of a file named in the header of a reproducer in `folder`: the absolute path, else the relative one."""
         path, moved = folder / name, folder / self.relative.get(name, name)
         return moved if moved.exists() and not path.exists() else path
 
     def is_error(self, error: str) -> bool:
-        """Returns whether an error is that of the reproducer, but for what differs from run to run."""
+        """Returns whether an error is that of the reproducer, except for parts that differ between runs."""
         return without_addresses(error) == without_addresses(self.error)
 
     @staticmethod
@@ -153,12 +153,12 @@ class Reproducer:
 
 
 def without_addresses(message: str) -> str:
-    """Returns a message without what differs from run to run."""
+    """Returns a message without the parts that differ between runs."""
     return _ADDRESS.sub("", message)
 
 
 def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
-    """Returns the paths of absolute names relative to a folder, where they share more with it than the root."""
+    """Returns the paths of absolute names relative to a folder, if they share more with it than the root."""
     start = os.path.abspath(folder)
     found: dict[str, str] = {}
     for name in filter(os.path.isabs, names):
@@ -171,7 +171,7 @@ def relative_names(names: Iterable[str], folder: Path) -> dict[str, str]:
 
 
 def is_reproducer(path: str | os.PathLike[str]) -> bool:
-    """Returns whether a file begins as one. Raises OSError."""
+    """Returns whether a file begins as a reproducer. Raises OSError."""
     with open(path, "rb") as file:
         return file.read(len(_FIRST)) == _FIRST.encode()
 
@@ -183,7 +183,7 @@ def _dump(value: object) -> str:
 
 
 def _load(text: str, kind: str) -> object:
-    """Returns the value of a JSON text; None when it is not of the kind that a field's annotation names."""
+    """Returns the value of a JSON text; None if it is not of the type in a field's annotation."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -211,7 +211,7 @@ def read_reproducer(path: str | os.PathLike[str]) -> Reproducer:
 
 
 def with_plugins(settings: Reproducer) -> Reproducer:
-    """Returns the settings of a run, with the plug-ins that are loaded now."""
+    """Returns the settings of a run, with the currently loaded plug-ins."""
     loaded = loaded_plugins()
     return replace(
         settings,
@@ -222,7 +222,7 @@ def with_plugins(settings: Reproducer) -> Reproducer:
 
 @dataclass
 class Case:
-    """A module and what to run on it."""
+    """A module and the pipeline to run on it."""
 
     text: str
     pipeline: Pipeline
@@ -238,7 +238,7 @@ def write_reproducer(
     context: Context,
     settings: Reproducer | None = None,
 ) -> None:
-    """Writes what it takes to run `pipeline` over `module` again, whether it fails or not.
+    """Writes the files needed to run `pipeline` over `module` again, whether it fails or not.
 
     Raises:
         OSError: the file cannot be written.
@@ -268,7 +268,7 @@ def blobs_of(module: Operation) -> list[BlobAttr]:
 
 
 def write_case(path: Path, case: Case, settings: Reproducer, notes: Sequence[str], error: Exception | None = None) -> None:
-    """Writes a reproducer, whole or not at all. Raises OSError."""
+    """Writes a reproducer, completely or not at all. Raises OSError."""
     notes = list(notes)
     try:
         Pipeline.parse(str(case.pipeline))

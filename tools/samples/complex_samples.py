@@ -14,12 +14,12 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "comp
 
 
 def reals(*shapes: tuple[tuple[int, ...], ...], low: float = -3) -> Samples:
-    """Samples of real tensors of the given shapes, in both types that are parts of complex ones."""
+    """Returns samples of real tensors of the given shapes, in both types that are parts of complex ones."""
     return lambda rng: [tuple(make(rng, shape, dtype, low) for shape in each) for each in shapes for dtype in ("float32", "float64")]
 
 
 def complexes(*shapes: tuple[int, ...]) -> Samples:
-    """Samples of one complex tensor."""
+    """Returns samples of one complex tensor."""
     return lambda rng: [(numbers(rng, shape, dtype),) for shape in shapes for dtype in ("complex64", "complex128")]
 
 

@@ -22,7 +22,7 @@ def _elements(*before: object) -> Samples:
 
 
 def segments(rng: np.random.Generator) -> list[tuple[object, ...]]:
-    """Segments of a line, without elements too, and of lines that have their own, each reduced in some way."""
+    """Returns segments of a line, some empty, and of lines with their own segments, each with a reduction."""
     line, lines = make(rng, (6,)), make(rng, (2, 4, 3), "float64")
     lengths, bounds = np.array([1, 0, 3, 2]), np.array([[0, 1, 4], [1, 1, 3]])
     found: list[tuple[object, ...]] = []
@@ -33,7 +33,7 @@ def segments(rng: np.random.Generator) -> list[tuple[object, ...]]:
 
 
 def windows(rank: int) -> Samples:
-    """Images, with and without a batch, and numbers that decide where windows are."""
+    """Returns images, with and without a batch, and numbers that determine the windows."""
     extents, kernel = (7, 6, 9)[-rank:], (3, 2, 3)[-rank:]
     return lambda rng: [
         (make(rng, (2, 3, *extents)), kernel, (3, 2, 4)[-rank:], make(rng, (2, 3, rank), low=0, high=1)),
@@ -42,7 +42,7 @@ def windows(rank: int) -> Samples:
 
 
 def histograms(rng: np.random.Generator, *before: object) -> list[tuple[object, ...]]:
-    """Numbers in and beside some bins, without weights, with them, and as a density."""
+    """Returns numbers in and beside some bins, without weights, with them, and as a density."""
     x, weight = make(rng, (3, 4)), make(rng, (3, 4), low=0)
     return [(x, *before), (x, *before, None, True), (x, *before, weight), (x, *before, weight, True)]
 

@@ -146,7 +146,7 @@ POOL: dict[str, Samples] = {
 
 
 def sizes_or_scales(rank: int, aligned: bool) -> Samples:
-    """Samples of the `.vec` overloads of resampling."""
+    """Returns samples of the `.vec` overloads of resampling."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         shape = (2, 3, *(4, 5, 3)[:rank])
@@ -163,7 +163,7 @@ def sizes_or_scales(rank: int, aligned: bool) -> Samples:
 
 
 def sizes_and_scales(rank: int, aligned: bool) -> Samples:
-    """Samples of the other overloads of resampling."""
+    """Returns samples of the other overloads of resampling."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         shape, middle = (2, 3, *(4, 5, 3)[:rank]), (False,) if aligned else ()

@@ -18,35 +18,35 @@ DTYPES = ("float32", "float64")
 
 
 def regular(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    """Matrices whose diagonal is large, with rows that are in another order."""
+    """Returns regular matrices: a large diagonal, with rows permuted."""
     return np.asarray(make(rng, shape, "float64") + 4 * np.eye(shape[-2], shape[-1])[::-1], dtype)
 
 
 def definite(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    """Positive-definite matrices."""
+    """Returns positive-definite matrices."""
     x = make(rng, shape, "float64")
     return np.asarray(x @ np.swapaxes(x, -1, -2) + np.eye(shape[-1]), dtype)
 
 
 def triangles(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """Positive-definite matrices of which one triangle is another one's."""
+    """Returns positive-definite matrices, of which one triangle belongs to another matrix."""
     x, other = definite(rng, shape, dtype), make(rng, shape, dtype)
     return [(np.tril(x) + np.triu(other, 1), False), (np.triu(x) + np.tril(other, -1), True)]
 
 
 def of(shapes: tuple[tuple[int, ...], ...], arguments: Callable[[np.random.Generator, tuple[int, ...], str], list[Any]]) -> Samples:
-    """Returns what `arguments` gives for each shape in each element type."""
+    """Returns the samples of `arguments` for each shape in each element type."""
     return lambda rng: [tuple(each) for shape in shapes for dtype in DTYPES for each in arguments(rng, shape, dtype)]
 
 
 def with_right_sides(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """Matrices, with what stands on the other side of an equation on the right, or for a product from the left."""
+    """Returns matrices with the right-hand side of an equation, or of a product from the left."""
     a, n = regular(rng, shape, dtype), shape[-1]
     return [(a, make(rng, (*shape[:-1], 3), dtype), True), (a, make(rng, (3, n), dtype), False), (a, make(rng, (1, n, 2), dtype), True)]
 
 
 def triangular(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """Systems with each triangle, from each side."""
+    """Returns systems with each triangle, from each side."""
     return [(*pair, upper, left, not upper) for *pair, left in with_right_sides(rng, shape, dtype) for upper in (False, True)]
 
 
@@ -60,7 +60,7 @@ def factored(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> li
 
 
 def solved(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """Systems with right sides that are matrices and vectors."""
+    """Returns systems with right sides that are matrices and vectors."""
     a = regular(rng, shape, dtype)
     return [*with_right_sides(rng, shape, dtype), (a, make(rng, shape[:-1], dtype), True), (a, make(rng, (shape[-1],), dtype), True)]
 
@@ -76,30 +76,30 @@ def reflections(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) ->
 
 
 def reflected(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    """Reflections, with matrices on their right and on their left."""
+    """Returns reflections, with matrices on their right and on their left."""
     own, rows = reflections(rng, shape, dtype), shape[-2]
     right, left = make(rng, (*shape[:-2], rows, 2), dtype), make(rng, (*shape[:-2], 3, rows), dtype)
     return [(*own, other, side, transpose) for other, side in ((right, True), (left, False)) for transpose in (False, True)]
 
 
 def drawn(rng: np.random.Generator, shapes: tuple[tuple[int, ...], ...]) -> list[Array]:
-    """Matrices of each shape in each element type."""
+    """Returns matrices of each shape in each element type."""
     return [make(rng, shape, dtype) for shape in shapes for dtype in DTYPES]
 
 
 def indefinite(rng: np.random.Generator) -> list[Array]:
-    """Matrices whose steps have pivots of one row and of two rows, some with zeros on the diagonal."""
+    """Returns matrices whose elimination has pivots of one row and of two rows, some with zeros on the diagonal."""
     found = drawn(rng, SQUARES)
     return [*found, *(x * (1 - np.eye(x.shape[-1], dtype=x.dtype)) for x in found if x.shape[-1] > 1)]
 
 
 def systems(rng: np.random.Generator) -> list[tuple[Any, ...]]:
-    """Factors with right sides of the same batch, for PyTorch reads beyond the factors of a batch that it broadcasts."""
+    """Returns factors with right sides of the same batch, because PyTorch reads beyond the factors of a broadcast batch."""
     return [(*LinalgLdlFactorExOp.numpy(a, False)[:2], make(rng, (*a.shape[:-1], 2), str(a.dtype))) for a in indefinite(rng)]
 
 
 def tolerances(rng: np.random.Generator) -> list[tuple[Any, ...]]:
-    """Matrices, some of them without full rank, with tolerances that are numbers of each matrix, or absent."""
+    """Returns matrices, some rank-deficient, with tolerances per matrix, or absent."""
     found: list[tuple[Any, ...]] = [(x, None, None) for x in drawn(rng, RECTANGLES)]
     for x in drawn(rng, SQUARES[:4]):
         limit, zero = np.full(x.shape[:-2], 0.5, x.dtype), np.zeros(x.shape[:-2], x.dtype)

@@ -194,14 +194,14 @@ def attended(rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 def masks(rng: np.random.Generator) -> list[tuple[Any, int | None]]:
-    """Masks of 2 sequences of 3 places, for 4 heads, and their types: none, of places, of sequences, of all scores (a row is hidden)."""
+    """Returns masks of 2 sequences of 3 places, for 4 heads, with their types: none, of places, sequences or scores (one row is hidden)."""
     whole = np.where(mask(rng, 2, 4, 3, 3), f32(rng, 2, 4, 3, 3), np.float32(0))
     whole[1, 0, 1] = -np.inf
     return [(None, None), (np.triu(np.ones((3, 3), np.bool_), 1), 0), (np.arange(3) > [[0], [1]], 1), (whole, 2), (whole, None)]
 
 
 def heads(rng: np.random.Generator) -> list[Sample]:
-    """Attention, with and without its weights."""
+    """Returns attention, with and without its weights."""
     samples: list[Sample] = []
     for number, (hidden, kind) in enumerate(masks(rng)):
         for needed, average in ((number % 2 > 0, False), (True, True), (False, True)):
@@ -244,17 +244,17 @@ ATTENTION: dict[str, Samples] = {
 
 
 def below(rng: np.random.Generator, extent: int, *shape: int) -> Any:
-    """Indices of a dimension of size `extent`."""
+    """Returns indices of a dimension of size `extent`."""
     return rng.integers(0, extent, shape)
 
 
 def counts(*numbers: int) -> Any:
-    """Returns how often to repeat each of several entries."""
+    """Returns the number of repetitions of each of several entries."""
     return np.array(numbers, np.int64)
 
 
 def distinct(rng: np.random.Generator, extent: int, *shape: int) -> Any:
-    """Indices of a dimension of size `extent`, each at most once along dimension 0."""
+    """Returns indices of a dimension of size `extent`, each at most once along dimension 0."""
     return np.stack([rng.permutation(extent)[: shape[0]] for _ in range(int(np.prod(shape[1:])))], -1).reshape(shape)
 
 
@@ -367,7 +367,7 @@ SORT: dict[str, Samples] = {
 
 
 def recurrent(states: int, gates: int) -> Samples:
-    """Samples of a recurrent layer with that many states and gates."""
+    """Returns samples of a recurrent layer with the given numbers of states and gates."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         samples: list[Sample] = []
@@ -387,7 +387,7 @@ def recurrent(states: int, gates: int) -> Samples:
 
 
 def recurrent_cell(states: int, gates: int) -> Samples:
-    """Samples of one step of a recurrent layer."""
+    """Returns samples of one step of a recurrent layer."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         hx = [f32(rng, 2, 4) for _ in range(states)]
@@ -416,7 +416,7 @@ RNN: dict[str, Samples] = {
 
 
 def equations(*calls: tuple[str, tuple[tuple[int, ...], ...]]) -> Samples:
-    """Samples of an equation over float tensors of the given shapes."""
+    """Returns samples of an equation over float tensors of the given shapes."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         return [(equation, [f32(rng, *shape) for shape in parts]) for equation, parts in calls]

@@ -17,7 +17,7 @@ from flambeau.tools.samples.sample_tensors import Sample, f32, mask
 
 
 def linear(rng: np.random.Generator) -> list[Sample]:
-    """Products with packed weights, for each activation."""
+    """Returns products with packed weights, for each activation."""
     samples: list[Sample] = [
         (f32(rng, 2, 5, 7), pack_linear_weight(f32(rng, 20, 7)), f32(rng, 20), f32(rng, 2, 5, 20), 20, activation)
         for activation in activation_names()
@@ -26,7 +26,7 @@ def linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def convolution(rng: np.random.Generator) -> list[Sample]:
-    """Convolutions with packed weights, dense and depthwise."""
+    """Returns convolutions with packed weights, dense and depthwise."""
 
     def sample(weight: Any, groups: int, channels: int, addend: Any, *window: tuple[int, int]) -> Sample:
         out_channels = weight.shape[0]
@@ -40,13 +40,13 @@ def convolution(rng: np.random.Generator) -> list[Sample]:
 
 
 def requantization(rng: np.random.Generator, channels: int) -> Any:
-    """Bias, multiplier and shift of each channel, which bring sums to about 8 bits."""
+    """Returns bias, multiplier and shift of each channel, which bring sums to about 8 bits."""
     ratios = rng.integers(2**30, 2**31, channels)
     return np.stack((rng.integers(-9000, 9000, channels), ratios, rng.integers(36, 40, channels))).astype(np.int32)
 
 
 def quantized_linear(rng: np.random.Generator) -> list[Sample]:
-    """Products of integers, signed and not, of depths that are no multiples of 4."""
+    """Returns products of integers, signed and not, of depths that are no multiples of 4."""
     return [
         (bytes_of(rng, "int8", 2, 5, 7), pack_quads(bytes_of(rng, "int8", 20, 7)), requantization(rng, 20), 20, 3, -128, 127),
         (bytes_of(rng, "uint8", 3, 8), pack_quads(bytes_of(rng, "int8", 16, 8)), requantization(rng, 16), 16, 128, 100, 200),
@@ -55,7 +55,7 @@ def quantized_linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
-    """Products of floats with integers; rows, depths and features that fill no tile."""
+    """Returns products of floats with integers; rows, depths and features that fill no tile."""
     return [
         (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20), f32(rng, 20), 20),
         (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48), None, 48),
@@ -64,7 +64,7 @@ def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def dynamic_quantized_linear(rng: np.random.Generator) -> list[Sample]:
-    """Products of integers with a scale for the whole input, and for each of its rows."""
+    """Returns products of integers with a scale for the whole input, and for each of its rows."""
 
     def sample(
         dtype: str, rows: tuple[int, ...], depth: int, features: int, scales: tuple[int, ...], kind: Any, zeros: Any, bias: bool
@@ -91,7 +91,7 @@ def dynamic_quantized_linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def quantized_convolution(rng: np.random.Generator) -> list[Sample]:
-    """Convolutions of integers, dense and depthwise, with borders."""
+    """Returns convolutions of integers, dense and depthwise, with borders."""
 
     def sample(dtype: str, weight: Any, groups: int, channels: int, *window: tuple[int, int]) -> Sample:
         packed, low = pack_quantized_conv_weight(weight, groups), 0 if dtype == "uint8" else -128
@@ -257,13 +257,13 @@ QUANT: dict[str, Samples] = {
 
 
 def boxes(rng: np.random.Generator, count: int) -> Any:
-    """Boxes with their corners in order."""
+    """Returns boxes with their corners in order."""
     corners = rng.uniform(0, 8, (count, 2))
     return np.concatenate([corners, corners + rng.uniform(0.5, 8, (count, 2))], 1).astype(np.float32)
 
 
 def regions(rng: np.random.Generator, images: int, count: int) -> Any:
-    """Boxes, each with the number of its image."""
+    """Returns boxes, each with the number of its image."""
     return np.concatenate([rng.integers(0, images, (count, 1)), boxes(rng, count)], 1).astype(np.float32)
 
 

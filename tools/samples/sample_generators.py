@@ -38,14 +38,14 @@ def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32
 
 
 def fixed(*samples: tuple[Any, ...]) -> Samples:
-    """Samples without tensors."""
+    """Returns samples without tensors."""
     return lambda _: list(samples)
 
 
 def unary(
     *rest: tuple[Any, ...], dtypes: tuple[str, ...] = FLOATS, low: float = -3, high: float = 3, special: Sequence[float] = SPECIAL
 ) -> Samples:
-    """Returns one tensor of each dtype, of several shapes and of special numbers, then each of the tails of other arguments."""
+    """Returns samples of one tensor: of each dtype, of several shapes and of special numbers, with each tail of other arguments."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         tails = rest or ((),)
@@ -68,7 +68,7 @@ def binary(
     low2: float | None = None,
     special: bool = True,
 ) -> Samples:
-    """Returns two tensors: of each dtype, of mixed dtypes, broadcast, 0-d, of special numbers; `low2` bounds the second."""
+    """Returns samples of two tensors: of each dtype, of mixed dtypes, broadcast, 0-d, of special numbers; `low2` bounds the second."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         second = low if low2 is None else low2
@@ -93,7 +93,7 @@ def reduction(
     empty: bool = True,
     large: tuple[str, ...] = (),
 ) -> Samples:
-    """Returns a tensor of rank 3 of each dtype with each tail of arguments, then a 0-d, an empty one and one with NaN with the first tail.
+    """Returns samples of a rank-3 tensor of each dtype with each tail, then of 0-d, empty and NaN tensors with the first tail.
 
     Of the types in `large` also numbers whose squares are among the largest of float32.
     """
@@ -115,7 +115,7 @@ def reduction(
 
 
 def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], str] | float) -> Callable[[np.random.Generator], Any]:
-    """Returns a bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
+    """Returns samples of a bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
 
     def operand(rng: np.random.Generator, spec: tuple[tuple[int, ...], str] | float) -> Any:
         return make(rng, *spec) if isinstance(spec, tuple) else spec
@@ -135,7 +135,7 @@ def and_reals_that_do_not_fit(samples: Samples, *rest: tuple[Any, ...]) -> Sampl
 
 
 def tensors(*samples: tuple[Any, ...], low: float = -3, high: float = 3) -> Samples:
-    """Samples in which a pair (shape, dtype) whose dtype is a name stands for a tensor."""
+    """Returns samples in which a pair (shape, dtype) whose dtype is a name represents a tensor."""
 
     def value(rng: np.random.Generator, item: Any) -> Any:
         parts = cast("tuple[Any, ...]", item) if isinstance(item, tuple) else ()

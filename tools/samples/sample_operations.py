@@ -35,7 +35,7 @@ def arrays_of(sample: Sequence[Any]) -> list[Array]:
 
 
 def with_tensors(sample: Sequence[Any], change: Callable[[int, Array], Any]) -> tuple[Any, ...]:
-    """Returns the sample with what a function makes of the number and the array of each tensor in its place."""
+    """Returns the sample with each tensor replaced by a function of its number and array."""
     number = iter(range(1 << 20))
 
     def value(item: Any) -> Any:
@@ -70,7 +70,7 @@ def numpy_type(name: str) -> np.dtype[Any]:
 
 
 def converted(array: Array, name: str) -> Array:
-    """Returns the values in another element type; those that it does not hold become small ones."""
+    """Returns the values in another element type; those that it cannot hold become small ones."""
     if name == "bool":
         return np.asarray(array.astype(np.float64) > 0)
     if name in FLOATS:

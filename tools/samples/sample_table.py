@@ -17,7 +17,10 @@ from flambeau.tools.samples.sample_generators import Samples
 
 @cache
 def all_samples() -> dict[str, Samples]:
-    """Returns the samples of every `*_samples.py` in this folder, by full operator name; an alias without any has its operator's."""
+    """Returns the samples of every `*_samples.py` in this folder, by full operator name.
+
+    An alias without samples has those of its operator.
+    """
     found: dict[str, Samples] = {}
     for module in pkgutil.iter_modules(flambeau.tools.samples.__path__):
         if module.name.endswith("_samples"):

@@ -27,7 +27,7 @@ def mask(rng: np.random.Generator, *shape: int) -> Any:
 
 
 def shapes(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of a float tensor of each shape, with the further arguments; and of an integer tensor of the first."""
+    """Returns samples of a float tensor of each shape, and of an integer tensor of the first shape, with the further arguments."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         samples: list[Sample] = []
@@ -41,7 +41,7 @@ def shapes(*calls: tuple[Any, ...]) -> Samples:
 
 
 def floats(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of float tensors: a call starts with their shapes (None for an absent one); lists after them are tuples of numbers."""
+    """Returns samples of float tensors. Each call begins with their shapes (None if absent); later lists are tuples of numbers."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         samples: list[Sample] = []
@@ -56,7 +56,7 @@ def floats(*calls: tuple[Any, ...]) -> Samples:
 
 
 def lists(*calls: tuple[Any, ...]) -> Samples:
-    """Samples of a list of float tensors with the shapes of the first argument, and the further arguments."""
+    """Returns samples of a list of float tensors with the shapes of the first argument, and the further arguments."""
 
     def make(rng: np.random.Generator) -> list[Sample]:
         samples: list[Sample] = []

@@ -15,17 +15,17 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 7.5,
 
 
 def spread(low: float, high: float, count: int = 24) -> Array:
-    """Numbers from `low` to `high` at which nothing special happens."""
+    """Returns numbers from `low` to `high` without special points."""
     return np.linspace(low, high, count) + 0.0137
 
 
 def function_of_one(low: float = -12, high: float = 12) -> Samples:
-    """Numbers within the range where the function does different things, and special ones."""
+    """Returns numbers from all ranges in which the function behaves differently, and special ones."""
     return lambda _: [(np.concatenate([spread(low, high), SPECIAL]),)]
 
 
 def pairs(rng: np.random.Generator) -> list[tuple[object, ...]]:
-    """Orders, each with numbers."""
+    """Returns orders, each with numbers."""
     orders = np.array([0.5, 1.0, 1.5, 2.0, 5.0, np.nan])[:, None]
     numbers = np.array([-9.5, -3.0, -0.4, 0.0, 0.001, 1.0, 3.3, 100.0, np.inf, np.nan])
     return [(orders, numbers)]
@@ -54,7 +54,7 @@ LINE = np.array([-1.5, 0.0, 0.0, 2.0, 8.0])
 
 
 def lines(*tails: tuple[object, ...], bools: bool = True, nan: bool = True) -> Samples:
-    """Lines with equal elements, of floats and integers, and without dimensions."""
+    """Returns lines with equal elements, of floats and integers, and without dimensions."""
 
     def generate(rng: np.random.Generator) -> list[tuple[object, ...]]:
         real = X if nan else np.nan_to_num(X, nan=4, neginf=-9)
@@ -70,7 +70,7 @@ def runs(dim: int) -> Samples:
 
 
 def index_reductions(rng: np.random.Generator) -> list[tuple[object, ...]]:
-    """Returns tensors into whose rows others are reduced."""
+    """Returns tensors into whose rows other tensors are reduced."""
     x, source = make(rng, (3, 4)), make(rng, (3, 5))
     index = np.array([0, 3, 3, 1, 0])
     found: list[tuple[object, ...]] = [
@@ -93,7 +93,7 @@ DTYPES = ("float32", "float64")
 
 
 def matrices(shapes: tuple[tuple[int, ...], ...], arguments: Callable[[Array], list[Any]], *others: Array) -> Samples:
-    """Returns what `arguments` gives for matrices of each shape, and for other ones, in each element type."""
+    """Returns the samples of `arguments` for matrices of each shape, and for other ones, in each element type."""
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:
         drawn = [make(rng, shape, dtype) for shape in shapes for dtype in DTYPES]

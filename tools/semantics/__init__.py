@@ -1,1 +1,1 @@
-"""The results of a module, compared with the results of its later forms."""
+"""Comparison of a module's results with those of its later forms."""

@@ -1,4 +1,4 @@
-"""`CheckSemantics`: compares what a module computes after each pass of a pipeline, and stops at the first pass that changes a result."""
+"""`CheckSemantics`: compares the results of a module after each pass of a pipeline, and stops at the first pass that changes one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions
 
 
 class CheckSemantics(Instrumentation):
-    """Runs the module before the pipeline and after each pass, and stops at the first that changes a result, with a PassError."""
+    """An instrumentation that runs the module before the pipeline and after each pass. The first changed result is a PassError."""
 
     def __init__(self, tolerance: float | None = None, inputs: Mapping[str, Array] | None = None, seed: int = 0):
         self.options = SemanticsOptions(tolerance, inputs, seed)
@@ -31,14 +31,14 @@ class CheckSemantics(Instrumentation):
         self._snapshot: Snapshot | None = None
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
-        """Takes the reference; of a module that goes through several pipelines, before the first. Raises SemanticsError."""
+        """Computes the reference, before the first pipeline on the module. Raises SemanticsError."""
         if self._module is not module:
             self._reference = Reference(module, _ours(context), self.options)
             self._module = module
             self._good, self._snapshot = module.clone(), Snapshot(module)
 
     def check_pass(self, step: PassStep) -> None:
-        """Compares. Raises PassError that names the pass, the output, and the first value that differs."""
+        """Compares the results. Raises PassError that names the pass, the output, and the first value that differs."""
         reference, good, context = self._reference, self._good, _ours(step.context)
         if reference is None or good is None or (snapshot := Snapshot(step.module)) == self._snapshot:
             return

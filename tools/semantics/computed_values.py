@@ -1,4 +1,4 @@
-"""The values that operations compute while a form of a module runs, and which of another form are the same values."""
+"""The values that operations compute in a run of a module, and their counterparts in another form of the module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDED, RECORDED_BYTES = 100_000, 2**30
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """A value, and what it was at one time in one call."""
+    """A value, with its content at one time in one call."""
 
     value: SSAValue
     op: Operation
@@ -32,7 +32,7 @@ class Computed:
 
 
 class ValueRecorder:
-    """Keeps what each operation computes, moved by `rounding` if there is one: its `observe` is an observer of the interpreter."""
+    """A recorder of the results of each operation, perturbed by `rounding` if given; its `observe` is an observer of the interpreter."""
 
     def __init__(self, rounding: Rounding | None = None):
         self.values: list[Computed] = []
@@ -41,7 +41,7 @@ class ValueRecorder:
         self._left = RECORDED_BYTES
 
     def observe(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-        """Keeps the results of an operation, and gives those that the run goes on with."""
+        """Records the results of an operation, and returns the values that the run continues with."""
         values = results_of(op)
         arrays = arrays if self._rounding is None else self._rounding.observe(op, arrays)
         # Weights are there anyway.
@@ -67,7 +67,7 @@ def results_of(op: Operation) -> Sequence[SSAValue]:
 
 
 def counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Computed, Sequence[Computed]]:
-    """For values of the new form, what they may have been before, the likeliest last.
+    """Returns the possible earlier counterparts of each value of the new form, the likeliest last.
 
     Values of the two forms are taken for the same when they are of one type and share a name that nothing else has; or that nothing else
     has in one of the forms, where a loop may have been unrolled, and as many times; or when the new one is the last of all with its
@@ -116,7 +116,7 @@ def _function_of(op: Operation) -> str:
 
 
 def _is_one(items: Iterable[Computed]) -> bool:
-    """Returns whether one operation computed them all."""
+    """Returns whether one operation computed all values."""
     return len({(item.op, item.value) for item in items}) == 1
 
 

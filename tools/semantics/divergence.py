@@ -27,7 +27,7 @@ from flambeau.tools.semantics.result_comparison import Rounding, difference_of, 
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first value of a form of a module that is not what the other form computed in its place."""
+    """The first value of a form of a module that differs from its counterpart in the other form."""
 
     before: Computed
     after: Computed
@@ -48,7 +48,7 @@ def first_divergence(
     before: tuple[ModuleOp, FlambeauContext],
     after: tuple[ModuleOp, FlambeauContext],
 ) -> Divergence | None:
-    """Returns the first value, in order of execution, that lies on the way to the result that differs and is another than before.
+    """Returns the first value, in order of execution, that leads to the differing result and differs from before.
 
     A value that has several counterparts, those of one location, differs if none of these had its content.
 
@@ -96,7 +96,7 @@ def _values(
 
 
 def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | None:
-    """Returns the operations that a function's output is made of; None where slots are written more than once."""
+    """Returns the operations that a function's output depends on; None if unknown, because slots are written more than once."""
     bodies = {op.sym_name.data: op.body for op in module.body.block.ops if isinstance(op, FuncOp | PartitionOp)}
     function = next((op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == difference.method), None)
     if function is None:

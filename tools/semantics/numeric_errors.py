@@ -1,4 +1,4 @@
-"""How far the values of one stage lie from those of another, operator by operator, and which is the first that is wrong."""
+"""Distances between the values of two stages, operator by operator, and the first wrong value."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def run_stage(
 
 
 def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
-    """Returns every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError if it cannot run one."""
+    """Returns every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError if it cannot run."""
     require_torch("what PyTorch computes")
     from flambeau.frontends.torch_export.evaluate import run_leaves
     from flambeau.runtime.bundled_program.bundled_values import to_array
@@ -124,7 +124,10 @@ def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: S
 
 
 def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
-    """Returns every value that the C runtime computes for a method at the planned stage. Raises FlambeauError."""
+    """Returns every value that the kernels and delegates of the C runtime compute for a method at the planned stage.
+
+    Raises FlambeauError.
+    """
     from flambeau.runtime import Runtime
 
     # Emitting may note memory in the module, whose operations are those of the result.
@@ -151,7 +154,7 @@ def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: 
 
 
 def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list[Computed]:
-    """Returns every value that an ETDump logs of the first run of a method at the planned stage. Raises SemanticsError, ETDumpError.
+    """Returns every value that an ETDump logs of the first run of a method at the planned stage.
 
     Args:
         module: the planned module of the program that ran.
@@ -184,7 +187,7 @@ def _event_name(op: Operation) -> str:
 def compare_values(
     reference: Sequence[Computed], stage: Sequence[Computed], options: SemanticsOptions, noise_for: Callable[[Computed], Array | None]
 ) -> Numerics:
-    """Returns the error of each value of a stage that the reference computed too.
+    """Returns the error of each value of a stage that has a counterpart in the reference.
 
     Args:
         reference: the values of the reference.
@@ -207,7 +210,7 @@ def compare_values(
 
 
 def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Computed, Computed]:
-    """For values of a stage, what they are in the reference."""
+    """Returns the counterparts in the reference for the values of a stage."""
     pairs: dict[Computed, Computed] = {}
     for item, candidates in counterparts(reference, stage).items():
         # What is fused has the location of one of its parts, and the name of the last.
@@ -237,7 +240,7 @@ def _by_name(items: Iterable[Computed]) -> dict[tuple[object, ...], list[Compute
 
 
 def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> Callable[[Computed], Array | None]:
-    """Returns a function that says how far rounding moves a value of a module: it runs the module when it is first asked."""
+    """Returns a function that tells how far rounding moves a value of a module; the module runs at the first call."""
     runs: list[dict[tuple[object, int], Array]] = []
 
     def noise_for(item: Computed) -> Array | None:
@@ -252,7 +255,7 @@ def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inpu
 
 
 def _distance(expected: Array, found: Array) -> tuple[float, float]:
-    """Returns the greatest difference of an element, and the greatest finite number that was expected."""
+    """Returns the greatest difference of an element, and the greatest finite expected number."""
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     a, b = expected.astype(wide), found.astype(wide)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The reference results of a module: the interpreter computes them on given or made-up inputs, and later forms are compared with them.
+"""The reference results of a module: the interpreter computes them on given or generated inputs, and later forms are compared with them.
 
 `CheckSemantics` compares after each pass of a pipeline and stops at the first that changes a result.
 """
@@ -37,7 +37,7 @@ from flambeau.tools.semantics.result_comparison import NOT_FINITE, Rounding, Sem
 
 
 class SemanticsError(ValueError):
-    """A module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
+    """An error for a module whose results cannot be compared: the interpreter cannot run it, or its results are random."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -50,7 +50,7 @@ _ORDINALS = ("first", "second", "third")
 
 @dataclass(frozen=True)
 class Difference:
-    """The first result of a module that is not what the reference says."""
+    """The first result of a module that differs from the reference."""
 
     method: str
     call: int
@@ -89,7 +89,7 @@ class Difference:
 
 
 class _RunError(SemanticsError):
-    """A form of the module that cannot be run, or fails; its cause is what the interpreter said."""
+    """An error of a form of the module that cannot run; its cause is the interpreter's error."""
 
     def __init__(self, message: str, failure: Difference):
         super().__init__(message, failure.op)
@@ -212,7 +212,10 @@ class Reference:
         return outputs
 
     def difference(self, module: ModuleOp, context: FlambeauContext | None = None) -> Difference | None:
-        """Returns the first output of a form that differs from the reference. Raises SemanticsError for a form without meaning."""
+        """Returns the first output of a form of the module that differs from the reference.
+
+        Raises SemanticsError if nothing is comparable.
+        """
         try:
             outputs = self.run(module, context)
         except _RunError as error:
@@ -237,11 +240,11 @@ class Reference:
         return None
 
     def is_extreme(self, session: str, call: int) -> bool:
-        """Returns whether the inputs of a call are extreme, so that only what stays finite is to be compared."""
+        """Returns whether the inputs of a call are extreme, so that only finite results are compared."""
         return session != IN_SEQUENCE and self._kinds[call] == "extreme"
 
     def _detail(self, session: str, call: int, index: int, found: Leaf) -> str | None:
-        """Returns the difference of one output of a call."""
+        """Returns a description of the difference of one output of a call."""
         expected, finite_only = self.outputs[session][call][index], self.is_extreme(session, call)
         detail = difference_of(expected, found, self.options, finite_only=finite_only)
         if detail is None:
@@ -251,7 +254,7 @@ class Reference:
         return difference_of(expected, found, self.options, noise=noise, finite_only=finite_only)
 
     def _noisy_runs(self, session: str) -> list[Outputs]:
-        """Returns the results of the reference where every number is moved as far as rounding may."""
+        """Returns the results of the reference with every number perturbed as far as rounding may."""
         if session not in self._noise:
             self._noise[session] = []
             for seed in range(NOISY_RUNS):
@@ -262,7 +265,7 @@ class Reference:
         return self._noise[session]
 
     def _ever_changes(self, state: int) -> bool:
-        """Returns whether any call leaves a mutable global with something else than it held before: one that none does may be removed."""
+        """Returns whether any call changes a mutable global; one that no call changes may be removed."""
         values = [leaves[state - len(self.states)] for calls in self.outputs.values() for leaves in calls]
         initial = interpret(self._module, self._context).state(next(iter(self.inputs)), self.states[state])
         return any(difference_of(initial, value, self.options) is not None for value in values)
@@ -271,7 +274,7 @@ class Reference:
 def inputs_for(
     method: FuncOp | MethodOp, context: FlambeauContext, options: SemanticsOptions, call: int = 0, kind: InputKind = "usual"
 ) -> list[Leaf]:
-    """Returns the inputs of one call of a method: those of the options, the program's examples, or invented ones.
+    """Returns the inputs of one call of a method: given by the options, brought by the program, or generated.
 
     Raises:
         InterpreterError: the options lack one of them, or nothing can be made up.
@@ -308,7 +311,7 @@ def _is_random(op: Operation) -> bool:
 
 
 def _is_called(method: FuncOp | MethodOp) -> bool:
-    """Returns whether a method may be called from outside, and has a body."""
+    """Returns whether a method has a body and may be called from outside."""
     if isinstance(method, MethodOp):
         return True
     private = method.sym_visibility is not None and method.sym_visibility.data == "private"

@@ -1,4 +1,4 @@
-"""Comparing results: how far numbers may lie apart, and what rounding alone does to them."""
+"""Compares results: tolerances, and the effect of rounding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOISE_FACTOR = 2
 
 @dataclass(frozen=True)
 class SemanticsOptions:
-    """The way to run a module and to compare its results."""
+    """The options for running a module and comparing its results."""
 
     tolerance: float | None = None
     """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
@@ -55,7 +55,7 @@ class SemanticsOptions:
 def difference_of(
     expected: Leaf, found: Leaf, options: SemanticsOptions, *, noise: Array | None = None, finite_only: bool = False
 ) -> str | None:
-    """The difference of two results in words; None when they are equal up to the tolerance, with NaN and infinities in the same places.
+    """Returns the difference of two results as text; None if they are equal up to the tolerance, with NaN and infinity in the same places.
 
     Args:
         expected: what the reference says.
@@ -98,7 +98,7 @@ def difference_of(
 
 
 def _parts(array: Array) -> Array:
-    """Returns the real and imaginary parts of complex numbers side by side; another array as it is."""
+    """Returns the real and imaginary parts of complex numbers side by side; another array unchanged."""
     return np.ascontiguousarray(array).view(cast("Array", cast(Any, array).real).dtype) if array.dtype.kind == "c" else array
 
 
@@ -112,7 +112,7 @@ def _brief(leaf: Leaf) -> str:
 
 
 class Rounding:
-    """Moves floats at random by as much as rounding may: run through a whole program, it shows what rounding does to the results.
+    """A random perturbation of floats by as much as rounding may: a perturbed run shows the effect of rounding on the results.
 
     Where numbers cancel out that is much, in relation to what is left; elsewhere it is about what the dtype cannot tell apart.
     """
@@ -121,7 +121,7 @@ class Rounding:
         self._random = np.random.default_rng(seed)
 
     def moved(self, leaf: Leaf) -> Leaf:
-        """Returns an array of floats, perturbed; any other value as it is."""
+        """Returns an array of floats, perturbed; any other value unchanged."""
         if not isinstance(leaf, np.ndarray):
             return leaf
         if (parts := _parts(leaf)) is not leaf:
@@ -133,7 +133,7 @@ class Rounding:
         return np.asarray(leaf.astype(np.float64) * by).astype(leaf.dtype)
 
     def observe(self, op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-        """Moves what an operation computed; for the interpreter."""
+        """Perturbs the results of an operation; an observer of the interpreter."""
         return [np.asarray(self.moved(array)) for array in arrays]
 
 

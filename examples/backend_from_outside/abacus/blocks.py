@@ -20,7 +20,7 @@ GUARD = 30
 
 
 def rounded(numbers: Whole, shift: int) -> Whole:
-    """Numbers over 2^shift, or times 2^-shift; halves are rounded away from zero."""
+    """Rounds numbers over 2^shift, or times 2^-shift; halves are rounded away from zero."""
     if shift <= 0:
         return numbers << -shift
     if shift > 62:
@@ -29,7 +29,7 @@ def rounded(numbers: Whole, shift: int) -> Whole:
 
 
 def block(numbers: Floats) -> tuple[Whole, int]:
-    """The block of a tensor. Raises ValueError for what the device has no numbers for."""
+    """Returns the block of a tensor. Raises ValueError if the device has no numbers for it."""
     if not np.isfinite(numbers).all():
         raise ValueError("the device has no infinities and no NaN")
     largest = np.abs(numbers).max(initial=0)
@@ -39,7 +39,7 @@ def block(numbers: Floats) -> tuple[Whole, int]:
 
 
 def numbers(whole: Whole, power: int) -> Floats:
-    """What a computation gives, `whole` times 2^power, rounded to a block. Raises ValueError for a number of 2^127 or more."""
+    """Returns the result `whole` times 2^power, rounded to a block. Raises ValueError for a number of 2^127 or more."""
     largest = int(np.abs(whole).max(initial=0))
     shift = max(largest.bit_length() - BITS, LEAST - power) if largest else 0
     if shift > 0 and int(rounded(np.asarray(largest), shift)).bit_length() > BITS:
@@ -51,7 +51,7 @@ def numbers(whole: Whole, power: int) -> Floats:
 
 
 def aligned(*tensors: Floats) -> tuple[list[Whole], int]:
-    """Tensors as whole numbers times the same power of two."""
+    """Returns tensors as whole numbers times the same power of two."""
     blocks = [block(tensor) for tensor in tensors]
     power = max(power for _, power in blocks) - GUARD
     return [rounded(whole, power - own) for whole, own in blocks], power

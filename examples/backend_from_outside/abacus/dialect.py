@@ -1,4 +1,4 @@
-"""The dialect `abacus`: what the device computes, a row each. A row's `numpy` gives the device's numbers exactly."""
+"""The dialect `abacus`: a row for each operator of the device. A row's `numpy` gives the device's numbers exactly."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""From operators of the edge level to those of the device."""
+"""Lowers operators of the edge level to those of the device."""
 
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.converters import Converters
@@ -33,7 +33,7 @@ for _name, _kind in {
 
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """The product with the transposed weight, which is laid out here, and perhaps a bias."""
+    """Returns the product with the transposed weight, which is laid out here, plus the bias if there is one."""
     x, weight = op.operands[:2]
     array = constants.array(weight)
     assert array is not None

@@ -33,7 +33,7 @@ VALUE, STEP, OUTPUT = struct.Struct("<5I"), struct.Struct("<3I"), struct.Struct(
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """The payload of a converted partition. Raises BackendError for constants that the device has no numbers for."""
+    """Returns the payload of a converted partition. Raises BackendError for constants that the device has no numbers for."""
     body = partition.body.block
     loads = [item for item in body.ops if isinstance(item, GlobalLoadConstantOp)]
     steps = [item for item in body.ops if isinstance(item, SchemaOp)]
@@ -61,13 +61,13 @@ def _constant(constants: ModuleConstants, value: SSAValue) -> bytes:
 
 
 class _Reader:
-    """The records of a payload, in order."""
+    """A reader of the records of a payload, in order."""
 
     def __init__(self, data: memoryview):
         self.data, self.place = data, 0
 
     def bytes(self, size: int) -> memoryview:
-        """The next bytes. Raises BackendError where the payload ends before."""
+        """Returns the next bytes. Raises BackendError if the payload ends before."""
         if size > len(self.data) - self.place:
             raise _refused(f"it ends before {self.place + size} bytes")
         self.place += size
@@ -75,7 +75,7 @@ class _Reader:
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """What a payload computes, in operators of the dialect. Raises BackendError for a bad payload."""
+    """Returns the operators of the dialect that a payload computes. Raises BackendError for a bad payload."""
     reader = _Reader(data)
     magic, version, inputs, count, steps, outputs = HEADER.unpack(reader.bytes(HEADER.size))
     if magic != MAGIC:

@@ -1,4 +1,4 @@
-"""Checks that the C part and numpy give the same numbers, and what the device refuses. Builds the C part: needs cmake and a compiler."""
+"""Checks that the C part and numpy give the same numbers, and that the device refuses bad programs. Needs cmake and a compiler."""
 
 import struct
 import subprocess
@@ -61,7 +61,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def floats(shape: Sequence[int], seed: int, power: float = 0.0, spread: float = 0.0) -> Floats:
-    """Numbers about 2^power; with a spread, numbers of very different sizes among them."""
+    """Returns numbers about 2^power; with a spread, numbers of very different sizes among them."""
     random = np.random.default_rng(seed)
     return np.asarray(random.standard_normal(shape) * 2.0 ** (power + spread * random.uniform(-1, 1, shape)), np.float32)
 
@@ -136,7 +136,7 @@ def test_what_it_does_not_take_has_a_reason():
 
 
 def payload(**changed: int) -> bytes:
-    """A payload of one step, on an input and a constant, with some fields changed."""
+    """Returns a payload of one step, on an input and a constant, with some fields changed."""
     fields = {
         **{"magic": 0x43414241, "version": 1, "inputs": 1, "constants": 1, "steps": 1, "outputs": 1},
         **{

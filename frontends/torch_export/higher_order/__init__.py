@@ -1,1 +1,1 @@
-"""Higher-order operators of torch.export: branches and loops, what their bodies write, and calls of operators that write to arguments."""
+"""Higher-order operators of torch.export: branches and loops, writes within their bodies, calls of operators that write to arguments."""

@@ -1,4 +1,4 @@
-"""Imports higher-order operators: branches and loops as regions of `scf`, calls of subgraphs in their place."""
+"""Imports higher-order operators: branches and loops as regions of `scf`, calls of subgraphs inline."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_value(value: object) -> TypeGuard[SSAValue]:
 
 
 class Builder(Protocol):
-    """What emits the calls of a graph."""
+    """A protocol for emitting the calls of a graph."""
 
     symbols: Symbols
     """Those of the program."""
@@ -55,12 +55,12 @@ class Builder(Protocol):
         ...
 
     def inline(self, module: fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
-        """Emits the calls of a graph for the values of its placeholders; gives those of its outputs."""
+        """Emits the calls of a graph with operands for its placeholders, and returns the values of its outputs."""
         ...
 
 
 def needs_retracing(module: fx.GraphModule) -> bool:
-    """Returns whether the graph has what only PyTorch's retracing resolves.
+    """Returns whether the graph has something that only PyTorch's retracing resolves.
 
     That is an enabled autocast, `vmap`, a write inside of a subgraph, or a weight that is read as the plain tensors that it wraps.
     """
@@ -103,7 +103,7 @@ class _Importer:
         self.builder.add(op, self.where)
 
     def emit(self, op: Operation) -> SSAValue:
-        """Adds an operation; gives its first result."""
+        """Adds an operation and returns its first result."""
         self.insert(op)
         return op.results[0]
 
@@ -112,11 +112,11 @@ class _Importer:
         return self.emit(ValueOp(value, IndexType()) if not is_known(value) else arith.ConstantOp(IntegerAttr(value, IndexType())))
 
     def sizes(self, shape: Sequence[int]) -> list[SSAValue | int]:
-        """Returns sizes of a slice: extents as values."""
+        """Returns sizes of a slice, with extents as values."""
         return [size if is_known(size) else self.number(size) for size in shape]
 
     def values(self, given: Sequence[Any], types: Sequence[Attribute]) -> list[SSAValue]:
-        """Returns tensors and integers as values of these types, row-major where they have another dim order. Raises UnsupportedError."""
+        """Returns tensors and numbers as values of the given types, row-major if they have another dim order. Raises UnsupportedError."""
         if len(given) != len(types):
             raise UnsupportedError(f"a subgraph gives {len(given)} values where {len(types)} are expected")
         return [self._value(item, kind) for item, kind in zip(given, types, strict=True)]
@@ -135,7 +135,7 @@ class _Importer:
         return self.emit(clone(value, result_types=[kind]))
 
     def condition(self, predicate: Any) -> SSAValue:
-        """Returns the only element of a tensor of bools, or a truth value."""
+        """Returns a truth value, or the only element of a tensor of bools."""
         arithmetic = Arithmetic(self.insert)
         if isinstance(predicate, DataNumber | bool):
             return arithmetic.value(predicate, i1)
@@ -145,7 +145,7 @@ class _Importer:
         return arithmetic.truth(predicate)
 
     def enter(self, module: fx.GraphModule, args: Sequence[SSAValue], extra: Sequence[Any]) -> list[Any]:
-        """Emits the calls of a graph whose first placeholders are arguments of the current block; gives the values of its outputs."""
+        """Emits the calls of a graph whose first placeholders are arguments of the current block, and returns the values of its outputs."""
         held = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
         return self.builder.inline(module, [*map(self._held, args, held), *extra])
 
@@ -153,13 +153,13 @@ class _Importer:
         return import_value(value, known, self.builder.symbols, self.insert)
 
     def given(self) -> list[Any]:
-        """Returns the results of the operator that was added last, as its users take them."""
+        """Returns the results of the last operator, as its users take them."""
         last = self.builder.block.last_op
         assert last is not None
         return list(map(self._held, last.results, self.results))
 
     def branch(self, module: fx.GraphModule, operands: Sequence[Any]) -> tuple[Block, list[Any]]:
-        """Returns the block of a branch, and what it gives."""
+        """Returns the block of a branch, and the values of its outputs."""
         block = Block()
         with self.builder.emitting_to(block):
             return block, self.builder.inline(module, operands)
@@ -174,7 +174,7 @@ class _Importer:
         self.insert(scf.YieldOp(*self.values(values, self.types)))
 
     def cond(self, predicate: Any, on_true: fx.GraphModule, on_false: fx.GraphModule, operands: Sequence[Any]) -> Operation:
-        """Returns `torch.cond`."""
+        """Returns the `scf.if` of a `torch.cond`."""
         condition = self.condition(predicate)
         branches = [self.branch(module, operands) for module in (on_true, on_false)]
         given = zip(*(values for _, values in branches), strict=True)
@@ -183,7 +183,7 @@ class _Importer:
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
     def _common(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """Returns the type of a value that is one of several: a size of all of them is its size."""
+        """Returns the type of a branch's result; a size that is equal in all branches becomes its size."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
@@ -193,7 +193,7 @@ class _Importer:
         return self.builder.symbols.renewed(cast(Tensor, kind))
 
     def while_loop(self, test: fx.GraphModule, body: fx.GraphModule, carried: Sequence[Any], extra: Sequence[Any]) -> Operation:
-        """Returns `while_loop`."""
+        """Returns the `scf.while` of a `while_loop`."""
         start = self.values(carried, self.types)
         before, after = Block(arg_types=self.types), Block(arg_types=self.types)
         with self.builder.emitting_to(before):
@@ -204,7 +204,7 @@ class _Importer:
         return scf.WhileOp(start, self.types, [before], [after])
 
     def scan(self, body: fx.GraphModule, start: Sequence[Any], sequences: Sequence[Any], extra: Sequence[Any]) -> Operation:
-        """Returns `scan` over the outermost dimension of the sequences; with nothing carried, `map`."""
+        """Returns the `scf.for` of a `scan` over the outermost dimension of the sequences, or of a `map` if nothing is carried."""
         rows = [item for item in sequences if _is_value(item)]
         if len(rows) != len(sequences):
             raise UnsupportedError("one of its sequences is not a tensor")
@@ -266,7 +266,7 @@ def check_operator(operator: HigherOrderOperator) -> None:
 
 
 def import_higher_order(operator: HigherOrderOperator, args: Sequence[Any], results: Any, where: LocationAttr, builder: Builder) -> Any:
-    """Emits a call of a higher-order operator that `check_operator` accepts; gives its results, nested as PyTorch has them.
+    """Emits a call of a higher-order operator that `check_operator` accepts, and returns its results in PyTorch's nesting.
 
     Args:
         operator: what is called.

@@ -1,4 +1,4 @@
-"""Makes subgraphs that write to their operands give the new values instead; the graph that calls them writes.
+"""Rewrites subgraphs that write to their operands to return the new values instead; the calling graph writes them.
 
 `torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded, and gives them
 operands that are views of one memory. PyTorch's own functionalisation does not take such programs; it takes what this makes of them.
@@ -28,14 +28,14 @@ _OPERANDS: dict[Any, Callable[[Sequence[Any]], Sequence[Any]]] = {
 
 
 def have_subgraph_writes(module: fx.GraphModule) -> bool:
-    """Returns whether an operator inside of a subgraph writes to an argument."""
+    """Returns whether an operator in a subgraph writes to an argument."""
     subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
     targets = [cast(object, node.target) for subgraph in subgraphs for node in subgraph.graph.nodes]
     return any(isinstance(target, OpOverload) and mutated_arguments(cast(Overload, target)) for target in targets)
 
 
 def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program in which calls write to operands of their subgraphs afterwards, where that is the same, and share no operands."""
+    """Returns the program with writes to subgraphs' operands moved after the calls, where that is equivalent, and no shared operands."""
     if not any(isinstance(node.target, HigherOrderOperator) for node in program.graph.nodes):
         return program
     return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)
@@ -73,7 +73,7 @@ def _rewritten(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def _with_own_results(module: fx.GraphModule) -> fx.GraphModule:
-    """Makes a graph give copies of results in the memory of an operand, as of `x.real`: `map` and `scan` copy them all the same."""
+    """Makes a graph return copies of results that share memory with an operand, such as `x.real`; `map` and `scan` copy them anyway."""
     program = flatten(module)
     aliases = _aliases(program)
     known, end = set(program.placeholders), module.graph.output_node()
@@ -90,7 +90,7 @@ def _with_own_results(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def _compute(node: fx.Node, constant: torch.Tensor) -> None:
-    """Computes a constant number, as of `x[0] = 7`: PyTorch's functionalisation does not take constants of subgraphs."""
+    """Replaces a constant number, as in `x[0] = 7`, by a computed one: PyTorch's functionalisation rejects constants of subgraphs."""
     if constant.numel() == 1:
         with node.graph.inserting_before(node):
             number = node.graph.call_function(
@@ -109,7 +109,7 @@ def _aliases(program: FlatProgram) -> Aliases:
 
 
 def _written(module: fx.GraphModule) -> set[int]:
-    """Returns the numbers of the placeholders in whose memory a graph writes."""
+    """Returns the numbers of the placeholders to whose memory a graph writes."""
     program = flatten(module)
     targets = [argument(step, index) for step in program.steps if step.overload is not None for index in mutated_arguments(step.overload)]
     if not targets:
@@ -120,7 +120,7 @@ def _written(module: fx.GraphModule) -> set[int]:
 
 
 def _can_follow(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int], program: FlatProgram) -> bool:
-    """Returns whether writes to operands can follow a call: its subgraphs see the written memory as one operand only."""
+    """Returns whether writes to operands can follow a call: its subgraphs must see the written memory as one operand only."""
     aliases = _aliases(program)
     if node.target not in _OPERANDS:
         operands: Sequence[Any] = [item for item in node.all_input_nodes if item.op != "get_attr"]
@@ -136,7 +136,7 @@ def _carried(loop: fx.Node) -> int:
 
 
 def _is_shared(aliases: Aliases, operands: Sequence[Any], index: int) -> bool:
-    """Returns whether another operand may lie in the memory of this one, or where this one lies is not known."""
+    """Returns whether another operand may share the memory of the operand at `index`, or its memory is unknown."""
     own = operands[index]
     if not isinstance(own, fx.Node) or own not in aliases.variables:
         return True
@@ -144,7 +144,7 @@ def _is_shared(aliases: Aliases, operands: Sequence[Any], index: int) -> bool:
 
 
 def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> None:
-    """Gives a call copies of operands that lie in the memory of another one; its subgraphs only read them."""
+    """Copies operands of a call that share memory with another operand and are only read by its subgraphs."""
     aliases = _aliases(program)
     operands = _OPERANDS[node.target](node.args)
     copies: dict[int, fx.Node] = {}
@@ -159,7 +159,7 @@ def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> No
 
 
 def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
-    """Gives a call once what it is given twice."""
+    """Passes an operand that is passed twice only once."""
     operands = _OPERANDS[node.target](node.args)
     first: dict[Any, int] = {}
     twice: dict[int, int] = {}
@@ -178,7 +178,7 @@ def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
 
 
 def _set_operands(node: fx.Node, operands: Sequence[Any]) -> None:
-    """Calls the subgraphs with other operands; a loop carries as many as before."""
+    """Sets the operands of a call; a loop keeps the number of carried ones."""
     if node.target is _LOOP:
         carried = _carried(node)
         node.args = (*node.args[:2], tuple(operands[:carried]), tuple(operands[carried:]))
@@ -187,7 +187,7 @@ def _set_operands(node: fx.Node, operands: Sequence[Any]) -> None:
 
 
 def _write_after(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int]) -> None:
-    """Makes the subgraphs of a call give what they write to operands, and writes it after the call."""
+    """Makes the subgraphs of a call return the new values of written operands, and writes these after the call."""
     operands = _OPERANDS[node.target](node.args)
     changed = [operands[index] for index in written]
     if node.target is _LOOP:
@@ -216,7 +216,7 @@ def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _carry(module: fx.GraphModule, carried: int, written: Sequence[int]) -> None:
-    """Moves placeholders of a loop's subgraph behind those of what the loop carries."""
+    """Moves placeholders of a loop's subgraph behind the carried ones."""
     placeholders = _placeholders(module)
     last = placeholders[carried - 1]
     for index in written:
@@ -225,7 +225,7 @@ def _carry(module: fx.GraphModule, carried: int, written: Sequence[int]) -> None
 
 
 def _give(module: fx.GraphModule, written: Iterable[int]) -> None:
-    """Makes a graph write to copies of placeholders, and give them after its other results."""
+    """Makes a graph write to copies of placeholders, and return them after its other results."""
     graph, placeholders = module.graph, _placeholders(module)
     copies: list[fx.Node] = []
     for index in written:

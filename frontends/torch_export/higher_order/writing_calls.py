@@ -30,7 +30,7 @@ from flambeau.frontends.torch_export.values import dense_order, tensor_type_of
 
 
 def is_writing_call(step: Step) -> bool:
-    """Returns whether a step calls an operator that writes to its arguments, as one that gives their new values."""
+    """Returns whether a step calls an operator that writes to its arguments, in the functional form that returns their new values."""
     return step.node.target in (auto_functionalized, auto_functionalized_v2)
 
 
@@ -50,7 +50,7 @@ def _writing_row(overload: Any) -> type[SchemaOp]:
 
 @dataclass
 class WritingCall:
-    """A call of an operator that writes to tensors or to views of them, whose new values it gives after its results."""
+    """A call of an operator that writes to tensors or to views of them, and returns the new values after its results."""
 
     step: Step
     given: Mapping[str, Any]
@@ -59,7 +59,7 @@ class WritingCall:
     insert: Insert
 
     def emit(self) -> Any:
-        """Emits the operator, and what puts the new values of views into their tensors; gives its results, then the tensors' new values.
+        """Emits the operator and the updates of tensors from their views, and returns its results, then the tensors' new values.
 
         Raises:
             UnsupportedError: the operator has no row that says what it writes, or two of the views share memory.
@@ -98,7 +98,7 @@ class WritingCall:
         return list(op.results)
 
     def _returned(self, cls: type[SchemaOp], results: Sequence[SSAValue]) -> list[Any]:
-        """Returns what the operator itself gives: None where that is nothing, the new value where it gives back what it writes."""
+        """Returns the operator's own results: [None] if it has none, the new value if it returns an argument that it writes."""
         if schema_of(cast(Overload, self.step.args[0])).returns and len(cls.schema.returns) == len(cls.schema.written):
             return list(results)
         return list(results[: len(cls.schema.returns) - len(cls.schema.written)]) or [None]
@@ -126,7 +126,7 @@ class WritingCall:
                 return base
 
     def _put(self, view: Any, base: SSAValue, value: SSAValue) -> SSAValue:
-        """Returns a tensor with the new value of a view."""
+        """Returns a tensor updated with the new value of a view."""
         match view:
             case SliceViewInfo():
                 return self._emit("aten.slice_scatter", base, value, view.dim, view.start, view.end, 1)
@@ -162,7 +162,7 @@ class WritingCall:
         return bases[int(view.base_index)].meta["val"]
 
     def _check_apart(self, views: Sequence[Any]) -> None:
-        """Raises UnsupportedError for two arguments that are written and may share elements."""
+        """Raises UnsupportedError for two written arguments that may share elements."""
         for a, b in combinations(views, 2):
             if a.base_index == b.base_index and not _are_apart(self._base(a), a, b):
                 raise UnsupportedError("two of the arguments that it writes to may share memory; write to a clone() of one of them")
@@ -173,7 +173,7 @@ def _numbers(view: AsStridedViewInfo) -> tuple[tuple[int, ...], tuple[int, ...],
 
 
 def _are_apart(base: torch.Tensor, a: Any, b: Any) -> bool:
-    """Returns whether two views of a tensor have no element in common, as far as numbers that are known tell."""
+    """Returns whether two views of a tensor have no element in common, as far as their numbers are known."""
     try:
         if isinstance(a, SliceViewInfo) and isinstance(b, SliceViewInfo) and a.dim == b.dim and a.start >= 0 and b.start >= 0:
             return bool(a.end <= b.start or b.end <= a.start)

@@ -80,12 +80,15 @@ class Compilation:
             self._reach(following.name, following.passes(self.options))
 
     def emit(self) -> bytes:
-        """Returns the program as the bytes of a .pte file. Runs what passes are left."""
+        """Returns the program as the bytes of a .pte file, after running the remaining passes."""
         return b"".join(self.emit_parts())
 
     @collector_paused()
     def emit_parts(self) -> list[bytes | memoryview]:
-        """Returns the parts of a .pte file, without copies of weights; their concatenation is the file. Runs what passes are left."""
+        """Returns the parts of a .pte file without copies of weights, after running the remaining passes.
+
+        Their concatenation is the file.
+        """
         self.to(STAGES[-1])
         start = time.perf_counter()
         self.unmeasured = measure_scratch(self.module, self.context)

@@ -1,4 +1,4 @@
-"""Handing operators to backends, and counting those that were, in ExecuTorch's terms."""
+"""Delegates operators to backends, and counts delegated operators in ExecuTorch's terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flambeau.support.executorch_names import ExplainsMembers
 
 @dataclass(frozen=True)
 class DelegationBreakdown:
-    """How many operations of one operator are in delegates, and how many are not."""
+    """The numbers of delegated and of other operations of one operator."""
 
     op_type: str
     delegated: int = 0
@@ -35,7 +35,7 @@ class DelegationBreakdown:
 
 @dataclass(frozen=True)
 class DelegationInfo(ExplainsMembers):
-    """How much of a program is delegated; printable."""
+    """The numbers of delegated and of other operations of a program; printable."""
 
     num_delegated_subgraphs: int
     num_delegated_nodes: int
@@ -43,7 +43,7 @@ class DelegationInfo(ExplainsMembers):
     delegation_by_operator: dict[str, DelegationBreakdown]
 
     def get_summary(self) -> str:
-        """Three lines for people."""
+        """Returns a summary of three lines for the user."""
         return (
             f"Total delegated subgraphs: {self.num_delegated_subgraphs}\n"
             f"Number of delegated nodes: {self.num_delegated_nodes}\n"
@@ -57,7 +57,7 @@ class DelegationInfo(ExplainsMembers):
 
 @dataclass(frozen=True)
 class Handed:
-    """What a partition held when it was handed over: how many operations of each operator, and the debug handles of each operation."""
+    """The content of a partition when it was handed over: the number of operations of each operator, and each operation's debug handles."""
 
     operators: Counter[str]
     handles: tuple[tuple[int, ...], ...]
@@ -75,7 +75,7 @@ def operators_in(op: Operation) -> Counter[str]:
 
 @dataclass(frozen=True)
 class HandOver(ModulePass):
-    """Gives the partitions of backends their compile specs, by the identifiers of these, and notes what is in each partition."""
+    """A pass that gives partitions the compile specs of their backends, and records the content of each partition."""
 
     name = "hand-over"
     specs: Mapping[str, Sequence[CompileSpec]]

@@ -152,7 +152,7 @@ class ExecutorchProgramManager(ExplainsMembers):
         return self._maps.instruction_id_to_num_outs_map
 
     def get_etrecord(self) -> ETRecord:
-        """Returns the record of how the program was compiled. Raises ValueError where `to_edge` was not told to keep one."""
+        """Returns the record of the compilation. Raises ValueError if `to_edge` was not asked for one."""
         if self.edge is None or self.edge.recorded is None:
             raise ValueError("there is no ETRecord: say to_edge(..., generate_etrecord=True)")
         return ETRecord(self.edge.recorded, self._maps)
@@ -214,7 +214,10 @@ class EdgeProgramManager(ExplainsMembers):
 
     @explains_arguments
     def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:
-        """Returns a manager of the program after some passes: the text of a pipeline, or passes. Raises PassError, PipelineError."""
+        """Returns a manager of the program after some passes, given as the text of a pipeline or as passes.
+
+        Raises PassError, PipelineError.
+        """
         module = self.module.clone()
         pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
         pipeline.run(module, self.context)
@@ -227,7 +230,7 @@ class EdgeProgramManager(ExplainsMembers):
         no_delegate: str | Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
-        """Returns a manager of the program in which what a backend takes is delegated to it.
+        """Returns a manager of the program in which the operators that a backend takes are delegated to it.
 
         Args:
             partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
@@ -241,11 +244,14 @@ class EdgeProgramManager(ExplainsMembers):
         return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
 
     def survey(self, backend: str) -> Survey:
-        """Returns what `backend` would take, and why not the rest; printable. Raises BackendError when there is no such backend."""
+        """Returns the operators that `backend` would take, and the reasons for the others; printable.
+
+        Raises BackendError for an unknown backend.
+        """
         return survey(self.module, backend)
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
-        """Returns the finished program. Raises PassError when the target lacks a kernel, ValueError when there is no such planner."""
+        """Returns the finished program. Raises PassError if the target lacks a kernel, ValueError for an unknown planner."""
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
         options = self.options if config is None else _planned(config, self.options)
@@ -302,7 +308,7 @@ def _to_edge(
     backends: tuple[str, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
-    """Returns a program at the edge level, in which the operators that backends want whole are so."""
+    """Returns a program at the edge level in which the operators that backends want whole are kept whole."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -340,7 +346,7 @@ def to_edge_transform_and_lower(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Returns `to_edge`, then `transform`, then `to_backend`.
+    """Applies `to_edge`, then `transform`, then `to_backend`.
 
     Args:
         programs: as for `to_edge`.
@@ -374,7 +380,7 @@ def _delegated(
 
 
 def _partitioner(given: object) -> Partitioner:
-    """Returns the backend that a user names. Raises TypeError, BackendError for what names none."""
+    """Returns the backend that a user names. Raises TypeError, and BackendError for an unknown name."""
     found = Partitioner(given) if isinstance(given, str) else given
     if not isinstance(found, Partitioner):
         listed = f"there are {', '.join(backend_names())}"
@@ -387,7 +393,7 @@ def _partitioner(given: object) -> Partitioner:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Returns what stays, as a user names it: a text or several. Raises TypeError."""
+    """Returns the given text or texts as a sequence. Raises TypeError."""
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")
@@ -415,7 +421,7 @@ def generate_etrecord(
 
 @explains_arguments
 def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
-    """Returns how many operators of a program were handed to backends, and how many were not; printable."""
+    """Returns the numbers of operators that were and were not delegated to backends; printable."""
     if not isinstance(cast(object, program), EdgeProgramManager):
         raise TypeError(f"get_delegation_info takes what to_backend gives, a flambeau.EdgeProgramManager, not {_full_name(program)}")
     return count_delegated(program.module, program.context, program.delegated)
@@ -440,7 +446,7 @@ def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
 
 
 def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> PipelineOptions:
-    """Returns the options with the planner of a configuration. Raises TypeError, ValueError for what is none."""
+    """Returns the options with the planner of a configuration. Raises TypeError, and ValueError for an unknown planner."""
     given = config.memory_planning_pass
     planning = given if isinstance(given, MemoryPlanningPass) else MemoryPlanningPass(given)
     planner = planning.memory_planning_algo
@@ -456,7 +462,7 @@ def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> Pipel
 
 
 def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | None:
-    """Returns what collects external constants. Raises TypeError for what neither says whether there are any nor names their files."""
+    """Returns a collector of external constants, or None. Raises TypeError unless the argument is a bool or a function that names files."""
     given: object = False if config is None else config.external_constants
     if isinstance(given, bool):
         return ExternalConstants(all_external) if given else None
@@ -466,7 +472,7 @@ def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | Non
 
 
 def _operator_name(operator: Any) -> str:
-    """Returns `hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError when there is no such operator."""
+    """Returns the name `hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError for an unknown operator."""
     text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
     name = text.removeprefix("aten::").removeprefix("aten.")
     check_operator(name)

@@ -30,7 +30,7 @@ FORWARD = "forward"
 
 @dataclass(frozen=True)
 class InstructionMaps:
-    """What a program says of its instructions, by method and by the number of the instruction.
+    """Facts about the instructions of a program, by method and instruction number.
 
     Attributes:
         debug_handle_map: the debug handles of the calls of the exported program that an instruction computes, the result's last.
@@ -45,7 +45,7 @@ class InstructionMaps:
 
 
 def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> InstructionMaps:
-    """Returns the maps of a planned module. `handed` says what its delegates were made of."""
+    """Returns the maps of a planned module. `handed` has the content of its delegates."""
     found = InstructionMaps()
     backends = {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)}
     for name, method in methods_of(module).items():
@@ -68,7 +68,7 @@ def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tupl
 
 
 def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
-    """Returns the handles of each instruction: of the calls that it computes, that of its result last.
+    """Returns the handles of each instruction: of the calls that it computes, with that of its result last.
 
     The last instruction of a call may give what no call gives, such as a result in another layout. Then it has the handles of what reads
     it too.
@@ -101,7 +101,7 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
 
 
 def _named(op: InstructionOp, views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
-    """Returns the handles of an instruction's values. The result of a decomposed call may be a view of the last computed value."""
+    """Returns the handles of the values that an instruction computes."""
     writes = reads_and_writes(op)[1]
     own = [handle for value in writes if (handle := handle_of(value)) is not None]
     viewed = [handle for value in writes for view in views.get(value, ()) if (handle := handle_of(view)) in calls and handle is not None]
@@ -123,7 +123,7 @@ class ETRecord(ExplainsMembers):
     _reference_outputs: Mapping[str, Sequence[object]] | None = None
 
     def update_representative_inputs(self, representative_inputs: Sequence[object] | BundledProgram) -> None:
-        """Sets the inputs of `forward` with which the Inspector computes what is right; by default the example inputs of the export."""
+        """Sets the inputs of `forward` for which the Inspector computes reference values; by default the example inputs of the export."""
         suites = getattr(representative_inputs, "method_test_suites", None)
         if suites is None:
             self._representative_inputs = representative_inputs  # pyright: ignore[reportAttributeAccessIssue]: without suites, a sequence
@@ -134,7 +134,7 @@ class ETRecord(ExplainsMembers):
         self._representative_inputs = cases[0][0].inputs
 
     def update_reference_outputs(self, reference_outputs: Mapping[str, Sequence[object]] | Sequence[object] | BundledProgram) -> None:
-        """Sets what the methods should give, by their names and test cases; a list is that of `forward`."""
+        """Sets the expected outputs of the methods, by method name and test case; a list applies to `forward`."""
         suites = getattr(reference_outputs, "method_test_suites", None)
         if suites is not None:
             found = {suite.method_name: [case.expected_outputs for case in suite.test_cases] for suite in suites}

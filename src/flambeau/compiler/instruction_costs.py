@@ -1,4 +1,4 @@
-"""What the instructions of a method compute, counted from the types of their slots."""
+"""Costs of the instructions of a method, counted from the types of their slots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flambeau.runtime.interpreter.function_runner import named_data_of
 
 @dataclass(frozen=True)
 class InstructionCost:
-    """What one run of an instruction costs at the greatest sizes.
+    """The cost of one run of an instruction at the greatest sizes.
 
     Attributes:
         flops: its floating-point operations; None where nothing here says what it computes.
@@ -66,7 +66,7 @@ def _cost(op: Operation, delegates: Mapping[str, int | None]) -> InstructionCost
 
 
 def _computation(call: CallOp, kernel: RowKernel) -> KernelCall:
-    """Returns what the call of the kernel that a row describes computes."""
+    """Returns the computation of a call of the kernel that a row describes."""
     inputs = [argument.name for argument in kernel.out.arguments if argument not in kernel.out.outs]
     arguments = {
         name: slot if isinstance(slot.type, TensorType) else _literal(slot.owner) for name, slot in zip(inputs, call.ins, strict=False)

@@ -37,7 +37,7 @@ class MemoryReport:
         return sum(self.arenas) + self.method + (self.scratch or 0) + (self.delegates or 0)
 
     def describe(self) -> str:
-        """Returns one line for people."""
+        """Returns one line for the user."""
         arena = sum(self.arenas)
         share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
         scratch = "an unknown amount" if self.scratch is None else str(self.scratch)

@@ -1,4 +1,4 @@
-"""How long each instruction of a program takes, with the places in the model that it comes from."""
+"""Measured times of a program's instructions, with the places in the model that these come from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNKNOWN_PLACE = "-"
 
 @dataclass
 class ProfileRow:
-    """What instructions with something in common did, in each run.
+    """The times and costs of the instructions of one group, in each run.
 
     Attributes:
         name: what they have in common.
@@ -102,15 +102,15 @@ class Profile:
         return head + html_table(("operator", "p50 µs", "share", "module", "line"), rows)
 
     def flops_of(self, event: Event) -> int | None:
-        """Returns the floating-point operations of an instruction that ran; None where nothing here says what it computes."""
+        """Returns the floating-point operations of an instruction that ran; None if they are not counted."""
         return self.costs.get(place_of(event), InstructionCost()).flops
 
     def bytes_of(self, event: Event) -> int:
-        """Returns the bytes that it read and wrote."""
+        """Returns the bytes that an instruction read and wrote."""
         return max(0, event.bytes - self.costs.get(place_of(event), InstructionCost()).untouched)
 
     def rows(self, by: By = "instruction") -> list[ProfileRow]:
-        """Returns what the instructions did: each in order, or those of an operator, a module or a line together, the longest first."""
+        """Returns a row for each instruction in order, or for each operator, module or line of the model, the longest first."""
         key = _KEYS[by]
         rows: dict[object, ProfileRow] = {}
         for number, run in enumerate(self.runs):
@@ -172,7 +172,7 @@ def profile_program(
 
 
 def place_of(event: Event) -> tuple[int, int]:
-    """Returns where the instruction of an event stands: its chain and its number."""
+    """Returns the chain and the number of an event's instruction."""
     return event.chain or 0, event.instruction or 0
 
 
@@ -194,14 +194,14 @@ def _costs(program: pte.Program, method: str) -> dict[tuple[int, int], Instructi
 
 
 def module_of(frames: Sequence[pte.Frame]) -> str:
-    """Returns the path of the module that all places lie in."""
+    """Returns the path of the innermost module that contains all places."""
     paths = [frame.name.split(".") for frame in frames if frame.name]
     shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
     return ".".join(parts[0] for parts in shared) or UNKNOWN_PLACE
 
 
 def line_of(frames: Sequence[pte.Frame]) -> str:
-    """Returns the first line of a file that frames name: `model.py:12`."""
+    """Returns the first line of a file among the frames: `model.py:12`."""
     return next((f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename), UNKNOWN_PLACE)
 
 

@@ -1,4 +1,4 @@
-"""Where the bytes of a program lie: in which parts of the file, and for which modules and operators of the model."""
+"""Sizes in bytes of a program's parts, by part of the file, module and operator of the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZE_BY: tuple[SizeBy, ...] = get_args(SizeBy)
 
 @dataclass
 class SizeRow:
-    """The bytes of something.
+    """The bytes of a part, a module or an operator.
 
     Attributes:
         name: a part of the file, a module, or an operator or backend.
@@ -47,14 +47,14 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class _Owner:
-    """The instruction that data is counted for: the first that reads it."""
+    """The instruction that data is attributed to: the first that reads it."""
 
     module: str
     operator: str
 
 
 def program_sizes(data: bytes, by: SizeBy = "part") -> list[SizeRow]:
-    """Returns the bytes of a `.pte`, which the rows sum up to, the largest first. Raises PteError."""
+    """Returns rows, largest first, whose sum is the size of a `.pte`. Raises PteError."""
     program = pte.read_program(data)
     rows = _parts(program) if by == "part" else _owned(program, by)
     known = sum(row.bytes for row in rows)
@@ -63,7 +63,7 @@ def program_sizes(data: bytes, by: SizeBy = "part") -> list[SizeRow]:
 
 
 def _parts(program: pte.Program) -> list[SizeRow]:
-    """Returns the parts of a file, but for its tables."""
+    """Returns the parts of a file except its tables."""
     states = [state for states in program.mutable_data for state in states if state]
     constants = [constant for constant in program.constants if constant]
     payloads = list(_distinct(delegate.processed for plan in program.execution_plan for delegate in plan.delegates))
@@ -127,7 +127,7 @@ def _owner(plan: pte.ExecutionPlan, step: pte.Instruction, frames: Sequence[pte.
 
 
 def _arguments(plan: pte.ExecutionPlan, step: pte.Instruction) -> Iterator[int]:
-    """Yields the values that an instruction refers to, those in lists too."""
+    """Yields the values that an instruction refers to, including those in lists."""
     match step:
         case pte.KernelCall() | pte.DelegateCall():
             given: Sequence[int] = step.args
@@ -143,12 +143,12 @@ def _arguments(plan: pte.ExecutionPlan, step: pte.Instruction) -> Iterator[int]:
 
 
 def _is_external(tensor: pte.Tensor) -> bool:
-    """Returns whether its bytes lie in another file."""
+    """Returns whether the bytes lie in another file."""
     return tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location is pte.TensorDataLocation.EXTERNAL
 
 
 def _named_data_of_payloads(program: pte.Program) -> Mapping[bytes, Sequence[str]]:
-    """Returns the keys that each payload reads, as far as backends say it."""
+    """Returns the keys that each payload reads, as far as backends tell them."""
     context = FlambeauContext()
     try:
         module = from_program(program, context)
@@ -178,6 +178,6 @@ def _stripped(program: pte.Program) -> pte.Program:
 
 
 def _tables(program: pte.Program) -> int:
-    """Returns the bytes of a program without its data."""
+    """Returns the size of a program without its data."""
     parts = pte.write_program(program)
     return len(parts[0]) + (len(parts[1]) if len(parts) > 1 else 0)

@@ -1,4 +1,4 @@
-"""Measures the memory that kernels and delegates of a planned program need, by asking our runtime."""
+"""Measures the memory that kernels and delegates of a planned program need, in Flambeau's C runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flambeau.runtime.emit.pte_writer import EmitError, to_program
 
 
 def measure_scratch(module: ModuleOp, context: FlambeauContext, file: bytes | mmap.mmap | None = None) -> str | None:
-    """Notes on each method how much memory our runtime's kernels and delegates need; returns why some method has no such figure.
+    """Records on each method the memory that its kernels and delegates need; returns the reason if some method has no such figure.
 
     A method has none if our runtime lacks a kernel or a backend that it needs, or a backend refuses its part.
 
@@ -64,7 +64,7 @@ def _is_measured(method: MethodOp) -> bool:
 
 
 def _without_weights(module: ModuleOp, context: FlambeauContext) -> mmap.mmap:
-    """Returns the program as a file in memory with holes where its constants are: pages that nothing writes take no memory."""
+    """Returns a program file in memory with holes in place of its constants: pages that are never written take no memory."""
     program = to_program(module, context, strip_debug=True)
     constants = set(map(id, program.constants))
     parts = pte.write_program(program)

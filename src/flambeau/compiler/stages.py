@@ -1,4 +1,4 @@
-"""The stages of a module, and the stage that a module is at."""
+"""The stages of compilation, and the detection of a module's stage."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STAGES = tuple(stage.name for stage in ROAD)
 
 
 class StageError(ValueError):
-    """A stage that does not exist, or that a module has passed already."""
+    """An error for a stage that does not exist, or that a module has passed already."""
 
 
 def stage_of(module: ModuleOp) -> str:
-    """Returns the stage that a module is at, from what is in it. Raises StageError for a mixture."""
+    """Returns the stage of a module, judged by its operations. Raises StageError for a mixture."""
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if methods and functions:
@@ -36,5 +36,5 @@ def stage_of(module: ModuleOp) -> str:
 
 
 def count_operations(module: ModuleOp) -> int:
-    """Returns the operations within functions or methods."""
+    """Returns the number of operations within functions or methods."""
     return sum(1 for item in module.body.block.ops if isinstance(item, FuncOp | MethodOp) for op in item.walk() if op is not item)

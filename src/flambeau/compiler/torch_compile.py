@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def flambeau_backend(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, str] | None = None
 ) -> Callable[..., list[Any]]:
-    """Compiles a graph of Dynamo, and gives the function that runs it on the C runtime.
+    """Compiles a Dynamo graph, and returns the function that runs it on the C runtime.
 
     Args:
         graph: what `torch.compile` captured. Its parameters become constants of the program.
@@ -47,7 +47,7 @@ def flambeau_backend(
 
 
 def _target(options: Any) -> str:
-    """Returns what the options of `torch.compile` choose. Raises ValueError."""
+    """Returns the target that the options of `torch.compile` name. Raises ValueError."""
     if not isinstance(options, Mapping):
         raise ValueError(f"the backend flambeau takes options in a dict, not {options!r}")
     given = cast("Mapping[Any, Any]", options)
@@ -60,7 +60,7 @@ def _target(options: Any) -> str:
 
 
 class _Compiled:
-    """A graph and its program: another one is compiled for larger sizes than it takes, other floats, and parameters that were changed."""
+    """A graph and its program, which is recompiled for larger sizes, other floats and changed parameters."""
 
     def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], target: str):
         self.graph = graph
@@ -68,7 +68,7 @@ class _Compiled:
         self.compile([item if hasattr(item, "shape") else item.node.hint for item in inputs], inputs)
 
     def compile(self, values: Sequence[Any], inputs: Sequence[Any]) -> None:
-        """Compiles a program for values, with room for larger ones where no limit is known."""
+        """Compiles a program for values, with room for larger sizes that have no known limit."""
         from flambeau.frontends.torch_export.dynamo_graphs import InferenceGraph
 
         self.inputs = [*inputs]
@@ -95,7 +95,7 @@ class _Compiled:
         self.method = Runtime.get().load_program(compilation.emit()).load_method()
 
     def _takes(self, values: Sequence[Any]) -> bool:
-        """Returns whether the program takes these values, and computes with these parameters as they are now."""
+        """Returns whether the program accepts these values and was compiled with the current parameters."""
         are_known = all(values[index] is item and item._version == version for index, item, version in self.parameters)
         fit = all(values[index].shape[dim] <= limit for (index, dim), limit in self.limits)
         return are_known and fit and all(_same(values[index], number) for index, number in self.fixed.items())
@@ -112,5 +112,5 @@ class _Compiled:
 
 
 def _same(value: Any, number: int | float) -> bool:
-    """Returns whether a value is the number that a program was compiled for: the zeros are two, and what is not a number is itself."""
+    """Returns whether a value is the number that a program was compiled for; 0.0 and -0.0 differ, and NaN equals itself."""
     return float(value).hex() == number.hex() if isinstance(number, float) else bool(value == number)

@@ -52,7 +52,7 @@ _ROOT = "flambeau_plugins"
 
 
 class PluginError(ValueError):
-    """A plug-in that cannot be loaded. One line, for people, with the place in its source where there is one."""
+    """An error of a plug-in that cannot be loaded. The message is one line for the user, with the place in its source if known."""
 
     def __init__(self, message: str, position: Position | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position)
@@ -63,7 +63,7 @@ class PluginError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Plugin:
-    """A plug-in that is loaded."""
+    """A loaded plug-in."""
 
     name: str
     """The path as it is shown; of an installed one, `entry point (distribution version)`."""
@@ -83,7 +83,7 @@ _INSTALLED: list[Plugin] = []
 
 
 def loaded_plugins() -> tuple[Plugin, ...]:
-    """Returns the plug-ins that are loaded, in that order; installed ones come last."""
+    """Returns the loaded plug-ins in the order of loading; installed ones come last."""
     return (*_LOADED.values(), *_INSTALLED)
 
 
@@ -142,7 +142,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
 
 
 def _load_irdl(shown: Path, place: Path) -> Plugin:
-    """Returns the dialects that a file declares in IRDL."""
+    """Loads the dialects that a file declares in IRDL."""
     import hashlib
 
     from flambeau.dialects.irdl.load import read_irdl
@@ -173,7 +173,7 @@ def _load_irdl(shown: Path, place: Path) -> Plugin:
 
 
 def unload_plugin(plugin: Plugin) -> None:
-    """Takes back what a plug-in declared."""
+    """Removes the registrations of a plug-in."""
     _undo(plugin.undos)
     _forget(plugin.modules)
     _LOADED.pop(plugin.path or Path(), None)
@@ -181,7 +181,7 @@ def unload_plugin(plugin: Plugin) -> None:
 
 @contextmanager
 def plugin_scope() -> Generator[None, None, None]:
-    """Unloads, at the end of the block, what `load_plugin` loaded within it: one run of a tool leaves nothing behind."""
+    """Unloads, at the end of the block, the plug-ins that `load_plugin` loaded within it, so that a run of a tool leaves none loaded."""
     before = set(_LOADED)
     try:
         yield
@@ -230,7 +230,7 @@ def load_installed() -> str:
 
 
 def _execute(name: str, file: Path) -> ModuleType:
-    """Runs a file as the module `name`. A compiled copy would outlive changes within a second, so there is none."""
+    """Runs a file as the module `name`, without a compiled copy, which would hide changes within a second."""
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
@@ -241,7 +241,7 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _package(folder: Path) -> str:
-    """Returns the package that stands for a folder, so that files in it can import each other, and equal names elsewhere are others."""
+    """Returns the package that represents a folder: its files can import each other, and equal names of other folders stay separate."""
     import hashlib
 
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
@@ -279,7 +279,7 @@ def _digest(modules: Iterable[str]) -> str:
 
 
 class _Located(Exception):
-    """A registration that failed, and the name in the plug-in that it was for."""
+    """A failed registration, with the name in the plug-in that it was for."""
 
     def __init__(self, name: str, error: RegistrationError):
         self.name = name
@@ -287,7 +287,7 @@ class _Located(Exception):
 
 
 def _declare_all(items: Iterable[tuple[str, Any]], package: str, file: Path | None) -> int:
-    """Registers what is found by its type; returns how much that was."""
+    """Registers the objects of a plug-in by their types; returns how many were registered."""
     count = 0
     for name, item in list(items):
         if name.startswith("_"):
@@ -324,7 +324,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
 
 
 def _is_of(item: Any, package: str) -> bool:
-    """Returns whether a class or a function is of a package."""
+    """Returns whether a class or a function was defined in a package."""
     module = str(getattr(item, "__module__", ""))
     return module == package or module.startswith(f"{package}.")
 
@@ -373,7 +373,7 @@ def _explained(error: BaseException, shown: Path, file: Path, package: str) -> P
 
 
 def _assignment(name: str, file: Path) -> Position:
-    """Returns the place at which a file defines a name."""
+    """Returns the position at which a file defines a name."""
     text = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^(?:class[ \t]+|def[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:

@@ -26,7 +26,7 @@ _METHODS: dict[str, tuple[type[ModulePass], str, str]] = {
 
 
 def check_pass(kind: type[ModulePass]) -> None:
-    """Raises RegistrationError for a class that is to be a pass, and that no pipeline could run."""
+    """Raises RegistrationError for a class that is registered as a pass and that no pipeline could run."""
     name: object = getattr(kind, "name", None)
     if name is None:
         raise RegistrationError(f'{kind.__name__} has no name: write `name = "my-pass"` in it, or let its own name begin with _')
@@ -53,7 +53,7 @@ def check_pass(kind: type[ModulePass]) -> None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Returns whether a function may be called with so many arguments; yes if it does not tell."""
+    """Returns whether a function accepts this number of arguments; True if its signature is unknown."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -64,7 +64,7 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def what_was_meant(items: Iterable[tuple[str, Any]], is_own: Callable[[Any], bool]) -> tuple[str, str] | None:
-    """Of a plug-in that declares nothing, a name in it that looks as if it should, and why it does not.
+    """Returns a hint on a name in a plug-in that declares nothing: it looks like a declaration, and why it is none.
 
     Args:
         items: names and what they stand for.
@@ -111,7 +111,7 @@ _MUTABLE = re.compile(r"mutable default <class '(?:list|dict|set)'> for field (\
 
 
 def advice(error: BaseException, package: str, beside: Callable[[str], bool]) -> str:
-    """Returns what to do about an exception that a plug-in raised while it was loaded; empty when there is nothing to say.
+    """Returns advice on an exception that a plug-in raised while it was loaded; empty if there is none.
 
     Args:
         error: what it raised.

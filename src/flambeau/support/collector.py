@@ -1,4 +1,4 @@
-"""Python's collector of cycles, which costs a compiler time and finds it nothing."""
+"""Pauses Python's collector of cycles, which costs a compiler time and frees nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Generator[None, None, None]:
-    """Does not look for cycles within the block, or the function: a module's operations all live, so that only costs time."""
+    """Pauses the collector of cycles within the block or function: all operations of a module are alive, so there is nothing to free."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

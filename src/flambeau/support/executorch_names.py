@@ -1,4 +1,4 @@
-"""ExecuTorch's Python names that Flambeau does not have, and what to use instead of each."""
+"""Names of ExecuTorch's Python API that Flambeau does not have, with the replacement for each."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 def missing_name(module: str, name: str) -> AttributeError | ImportError:
-    """The error that the `__getattr__` of a package raises; the import statement shows the message of an ImportError only."""
+    """Returns the error for `__getattr__` of a package to raise; an import statement shows the message only of an ImportError."""
     if name in INSTEAD:
         hint = f", which ExecuTorch has: {INSTEAD[name]}"
     elif name in sys.modules["flambeau"].__all__:
@@ -177,7 +177,7 @@ def missing_name(module: str, name: str) -> AttributeError | ImportError:
 
 
 class ExplainsMembers:
-    """A class whose objects say what to use instead of ExecuTorch's members."""
+    """A class whose instances name the replacement for a member of ExecuTorch in the error."""
 
     if not TYPE_CHECKING:  # type checkers would accept any member
 
@@ -189,7 +189,7 @@ class ExplainsMembers:
 
 
 def explains_arguments(function: _Callable) -> _Callable:
-    """A function, or a class, that says what to use instead of ExecuTorch's keyword arguments."""
+    """Wraps a function or class so that errors name the replacements for ExecuTorch's keyword arguments."""
     given: Any = function
     if not isinstance(given, type):
         return _explaining(given, given.__qualname__)
@@ -222,6 +222,6 @@ def _arguments_of(function: Any, argument: str) -> str:
 
 
 def instead_of_object(given: object, otherwise: str) -> str:
-    """What to use instead of an object of a class of ExecuTorch; `otherwise` for a class that has no line."""
+    """Returns the replacement for an object of an ExecuTorch class; `otherwise` for a class without an entry."""
     names: Iterable[str] = (kind.__name__ for kind in type(given).__mro__)
     return next((INSTEAD[name] for name in names if name in INSTEAD), otherwise)

@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Makes an OSError within the block that names no file, such as that of a full disk, name `path`."""
+    """Makes an OSError within the block name `path` if it names no file, such as that of a full disk."""
     try:
         yield
     except OSError as error:

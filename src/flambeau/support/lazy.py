@@ -1,4 +1,4 @@
-"""What is imported on first use: numpy as `np`, so that tools that only read IR start without it, and functions by their place."""
+"""Imports on first use: numpy as `np`, so that tools that only read IR start without it, and functions by module and name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
 
 
 def later(place: str) -> Callable[..., Any]:
-    """Returns the function that is at `module:name`, imported when it is first called: a list of functions imports none of their parts."""
+    """Returns a function that imports and calls `module:name`, so that a list of functions imports none of their modules."""
 
     def call(*arguments: Any) -> Any:
         module, _, name = place.partition(":")

@@ -1,4 +1,4 @@
-"""Keeps quiet what libraries log."""
+"""Silences the logs of libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def logs_silenced() -> Generator[None, None, None]:
-    """Silences a library's log of a failure, which fills the screen and says no more than the error; not with FLAMBEAU_DEBUG."""
+    """Silences a library's log of a failure, which repeats the error; not with FLAMBEAU_DEBUG."""
     before = logging.root.manager.disable
     if not os.environ.get("FLAMBEAU_DEBUG"):
         logging.disable(logging.ERROR)

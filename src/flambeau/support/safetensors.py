@@ -84,7 +84,7 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
 
 
 def _element_size(dtype: str) -> int:
-    """Returns the bytes of an element: the names of the format say the bits, but for `BOOL`."""
+    """Returns the bytes of an element: the number in the name of its format counts bits, and `BOOL` is one byte."""
     bits = re.search(r"\d+", dtype)
     return 1 if bits is None else int(bits[0]) // 8
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Returns the known name most similar to `name`; None when no similarity reaches `cutoff`, from 0 (anything) to 1 (equal)."""
+    """Returns the known name most similar to `name`; None if no similarity reaches `cutoff`, from 0 (anything) to 1 (equal)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)

@@ -38,12 +38,12 @@ _REGISTERED: ContextVar[list[Registration] | None] = ContextVar("flambeau_regist
 
 
 class RegistrationError(ValueError):
-    """Something that cannot be registered, for example because its name is taken or not valid. The message is one line for users."""
+    """An error of a registration, for example because the name is taken or invalid. The message is one line for the user."""
 
 
 @contextmanager
 def declared_by(origin: str) -> Generator[list[Registration], None, None]:
-    """Registrations within the block belong to `origin`; yields the list of them, in order."""
+    """Assigns registrations within the block to `origin`; yields the list of them, in order."""
     registered: list[Registration] = []
     tokens = _ORIGIN.set(origin), _REGISTERED.set(registered)
     try:
@@ -86,13 +86,13 @@ def discover() -> bool:
 
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
-    """Returns the end of a message about an unknown name: known names if `listing`, the nearest one, and plug-ins that failed to load."""
+    """Returns the end of a message about an unknown name: the known names if `listing`, the nearest one, plug-ins that failed to load."""
     text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
     return f"{text}{discovery_failures()}"
 
 
 def discovery_failures() -> str:
-    """Returns the end of a message about an unknown name that lists installed plug-ins that failed to load; empty when there are none."""
+    """Returns the end of a message about an unknown name that lists installed plug-ins that failed to load, or an empty text."""
     return f"; {_failures}" if _failures else ""
 
 
@@ -103,10 +103,10 @@ def check_called(decorator: str, given: object, example: str) -> None:
 
 
 class Table(Generic[T]):
-    """The named things of one kind that were added to the built-in ones."""
+    """A table of the named things of one kind that were added to the built-in ones."""
 
     def __init__(self, kind: str, builtin: Callable[[str], tuple[str, T] | None], pattern: re.Pattern[str] = NAME):
-        """A table.
+        """Creates a table.
 
         Args:
             kind: the kind for messages, such as "pass".
@@ -132,7 +132,7 @@ class Table(Generic[T]):
         note_registration(f"{self._kind} {name!r}", lambda: self._items.pop(name, None) and None)
 
     def find(self, name: str) -> T | None:
-        """Returns the thing that a plug-in added under a name, loading installed plug-ins if needed; None for others, as built-in ones."""
+        """Returns the thing added under a name, after loading installed plug-ins if needed, or None."""
         if name not in self._items and not discover():
             return None
         found = self._items.get(name)
@@ -143,6 +143,6 @@ class Table(Generic[T]):
         return {name: item for name, (_, item) in self._items.items()}
 
     def origin(self, name: str) -> str | None:
-        """Returns the plug-in or program that added the thing of a name; None when there is none."""
+        """Returns the plug-in or program that added the thing under a name, or None."""
         found = self._items.get(name)
         return None if found is None else found[0]

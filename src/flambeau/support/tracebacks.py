@@ -18,7 +18,7 @@ def in_one_line(error: BaseException) -> str:
 
 
 def raised_at(error: BaseException, accepts: Callable[[Path], bool]) -> Position | None:
-    """Returns the innermost line of the traceback in a file that `accepts` accepts; None when there is none."""
+    """Returns the innermost line of the traceback in a file that `accepts` accepts, or None."""
     import traceback
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if accepts(Path(frame.filename))]
@@ -31,7 +31,7 @@ def raised_at(error: BaseException, accepts: Callable[[Path], bool]) -> Position
 
 
 def raised_outside(error: BaseException) -> Position | None:
-    """The innermost line of the traceback outside Flambeau, xDSL and Python: in a plug-in, or in the user's model. None when there is none.
+    """Returns the innermost line of the traceback outside Flambeau, xDSL and Python: in a plug-in, or in the user's model.
 
     The causes of the exception are searched first, because they come from deeper calls. Installed files count only if there are no others:
     a plug-in may be installed beside other libraries.

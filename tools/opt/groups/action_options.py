@@ -1,4 +1,4 @@
-"""`--profile-actions`, `--log-actions-to`, `--debug-counter`: single rewrites, watched and forbidden."""
+"""`--profile-actions`, `--log-actions-to`, `--debug-counter`: watch and forbid single rewrites."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Join(OptionAction):
-    """An option that may be given again: the lists of all are one."""
+    """An option that may be repeated: the lists are concatenated."""
 
     def act(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object) -> None:
         earlier = getattr(namespace, self.dest)
@@ -29,7 +29,7 @@ class _Join(OptionAction):
 
 
 class DebugCounterGroup(OptionGroup):
-    """Debug counters over all chunks."""
+    """The options for debug counters over all chunks."""
 
     title = "debug counters"
 
@@ -67,7 +67,7 @@ class DebugCounterGroup(OptionGroup):
         return () if self._counter is None else (self._counter,)
 
     def finish(self, arguments: argparse.Namespace) -> None:
-        """Prints what was counted, and warns of counters that counted nothing."""
+        """Prints the counts, and warns of counters that counted nothing."""
         counter, self._counter = self._counter, None
         if counter is None:
             return
@@ -83,7 +83,7 @@ class DebugCounterGroup(OptionGroup):
 
 
 class ActionsGroup(OptionGroup):
-    """Traces and logs."""
+    """The options for traces and logs."""
 
     title = "actions"
 
@@ -104,13 +104,13 @@ class ActionsGroup(OptionGroup):
         group.add_argument("--log-actions-to", metavar="FILE", type=report_file, help="write the same as lines of text; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Forgets what an earlier run in this process left."""
+        """Resets the state of an earlier run in this process."""
         self._files.close()
         self._watchers = []
         self._opened = False
 
     def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:
-        """Is an event. The pipeline is one of its own."""
+        """Records the phase as an event. The pipeline is an event of its own."""
         self._open(arguments)
         return self._phase(name)
 

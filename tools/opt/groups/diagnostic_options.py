@@ -1,4 +1,4 @@
-"""`--remarks`, `--why-not`, `--legality-report`, `--verify-roundtrip`: what passes did or declined to do, and why, and other checks."""
+"""`--remarks`, `--why-not`, `--legality-report`, `--verify-roundtrip`: explanations by passes, and other checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flambeau.tools.opt.result_files import report_file, write_json
 
 
 class DiagnosticsGroup(OptionGroup):
-    """Which diagnostics are shown."""
+    """The options for showing diagnostics."""
 
     title = "diagnostics"
 
@@ -53,7 +53,7 @@ class DiagnosticsGroup(OptionGroup):
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Refuses what does not compile or splits nowhere."""
+        """Refuses an invalid regular expression, an invalid question and an empty marker."""
         self._reports = []
         if arguments.remarks is not None:
             try:
@@ -71,7 +71,7 @@ class DiagnosticsGroup(OptionGroup):
             parser.error("argument --split-input-file: a marker must not be empty")
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Checks that text parses back, and notes the reports of conversions that fail, where that is asked for."""
+        """Returns the instrumentations for round trips and for reports of failed conversions, if requested."""
         items: list[Instrumentation] = []
         if chunk.arguments.verify_roundtrip:
             from flambeau.tools.instruments.round_trip import RoundTrip
@@ -88,6 +88,6 @@ class DiagnosticsGroup(OptionGroup):
         return items
 
     def finish(self, arguments: argparse.Namespace) -> None:
-        """Writes the reports, which are none when everything went well."""
+        """Writes the reports, which are empty if all conversions succeeded."""
         if arguments.legality_report:
             write_json(arguments.legality_report, self._reports)

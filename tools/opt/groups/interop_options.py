@@ -1,4 +1,4 @@
-"""`--emit-irdl`, `--print-for-irdl`, `--irdl-runs`: what MLIR's own tools need to check our IR."""
+"""`--emit-irdl`, `--print-for-irdl`, `--irdl-runs`: output for MLIR's own tools to check Flambeau's IR."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flambeau.tools.opt.option_group import Arguments, OptionGroup
 
 
 class InteropGroup(OptionGroup):
-    """Exchange with MLIR."""
+    """The options for exchange with MLIR."""
 
     title = "exchange with MLIR"
 
@@ -29,7 +29,7 @@ class InteropGroup(OptionGroup):
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Writes the IRDL if it is asked for, and exits. Raises IrdlError, OSError."""
+        """Writes the IRDL if requested, and exits. Raises IrdlError, OSError."""
         if arguments.emit_irdl is None:
             return
         from flambeau.dialects.irdl.export import irdl_text

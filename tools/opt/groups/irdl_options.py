@@ -1,4 +1,4 @@
-"""`--irdl-file`: dialects from IRDL, by the name that mlir-opt has for it. As `--load-plugin`, it takes effect where it stands."""
+"""`--irdl-file`: loads dialects from IRDL, under mlir-opt's name. It takes effect in order, as `--load-plugin` does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _LoadIrdl(OptionAction):
 
 
 class IrdlGroup(OptionGroup):
-    """Dialects without Python."""
+    """The option for dialects without Python."""
 
     title = "dialects from IRDL"
 

@@ -1,4 +1,4 @@
-"""`--load-plugin` and `--list-plugins`: they take effect where they stand, so that `--help` after them knows what was loaded."""
+"""`--load-plugin` and `--list-plugins`: they take effect in order, so that a later `--help` knows the loaded plug-ins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _ListPlugins(OptionAction):
 
 
 class PluginsGroup(OptionGroup):
-    """The plug-ins that are loaded before anything is parsed."""
+    """The options for plug-ins, which are loaded before anything is parsed."""
 
     title = "plug-ins"
 

@@ -74,7 +74,7 @@ class PrintingGroup(OptionGroup):
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Refuses to write stages over the one that is read."""
+        """Refuses to overwrite the input with stages."""
         self._dumped = False
         if arguments.dump_dir is not None and arguments.input != "-":
             from flambeau.tools.instruments.stage_dump import is_stage

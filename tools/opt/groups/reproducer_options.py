@@ -1,4 +1,4 @@
-"""`--run-reproducer` and its kin: files that hold all it takes to see a pass fail again."""
+"""`--run-reproducer` and related options: files with everything needed to reproduce the failure of a pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReproducerGroup(OptionGroup):
-    """Writes reproducers, and takes the options of one that is run again."""
+    """The options for writing and running reproducers."""
 
     title = "reproducers"
 
@@ -59,7 +59,7 @@ class ReproducerGroup(OptionGroup):
         group.add_argument("--no-reproducer", action="store_true", help="write no reproducer when a pass fails")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Reads the header of a reproducer that is to be run; options that were given on the command line stay."""
+        """Reads the header of the reproducer to run; options given on the command line take priority."""
         self._forget()
         if arguments.no_reproducer and arguments.crash_reproducer:
             parser.error("--crash-reproducer and --no-reproducer contradict each other")
@@ -112,7 +112,7 @@ class ReproducerGroup(OptionGroup):
         return nullcontext()
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Opens the weights of a reproducer that is run; writes one that was asked for; watches for failures."""
+        """Opens the weights of a reproducer to run, and returns the instrumentations that write requested ones and detect failures."""
         arguments = chunk.arguments
         self._unread -= 1
         opened = files_beside(arguments.input) if self._weights else []
@@ -136,7 +136,7 @@ class ReproducerGroup(OptionGroup):
         return outcome if unwanted else (*outcome, _OnFailure(chunk, None))
 
     def finish(self, arguments: argparse.Namespace) -> None:
-        """Says whether the error of a reproducer came again, and which reproducers that were asked for there are not."""
+        """Reports whether the error of a reproducer came again, and which requested reproducers were not written."""
         from flambeau.tools.rendering.diagnostics_rendering import tell
 
         if self._outcome is not None:
@@ -147,7 +147,7 @@ class ReproducerGroup(OptionGroup):
 
 
 class _Outcome(Instrumentation):
-    """The outcome of a reproducer that is run."""
+    """The outcome of running a reproducer."""
 
     def __init__(self, expected: Reproducer):
         self._expected = expected
@@ -171,7 +171,7 @@ class _Outcome(Instrumentation):
 
 
 class _OnFailure(Instrumentation):
-    """Writes a reproducer when a pass fails: until then, not even the code that does so is loaded."""
+    """An instrumentation that writes a reproducer when a pass fails; the code for this is loaded only then."""
 
     def __init__(self, chunk: Chunk, path: Path | None):
         self._chunk = chunk
@@ -208,7 +208,10 @@ def _settings(arguments: argparse.Namespace) -> Reproducer:
 
 
 def _place(arguments: argparse.Namespace, name: str, number: int) -> Path:
-    """Returns the file for a part of a split input: `crash.mlir`, `crash-1.mlir`, … Raises ValueError instead of overwriting another."""
+    """Returns one file for each part of a split input: `crash.mlir`, `crash-1.mlir` and so on.
+
+    Raises ValueError if a file would be lost.
+    """
     path = Path(name)
     path = path.with_stem(f"{path.stem}-{number}") if number else path
     if arguments.input != "-":

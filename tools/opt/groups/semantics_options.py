@@ -1,4 +1,4 @@
-"""`--check-semantics`: whether passes change what a module computes."""
+"""`--check-semantics`: checks whether passes change the results of a module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEFAULT = "default"
 
 
 class SemanticsGroup(OptionGroup):
-    """The interpreter after each pass."""
+    """The options for running the interpreter after each pass."""
 
     title = "semantics"
 
@@ -31,7 +31,7 @@ class SemanticsGroup(OptionGroup):
         group.add_argument("--seed", type=int, metavar="N", help="makes up other inputs")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Reads the tolerance; the options must make sense."""
+        """Reads the tolerance, and refuses contradictory options."""
         given = arguments.check_semantics
         arguments.tolerance = None
         if given is None:
@@ -58,7 +58,7 @@ class SemanticsGroup(OptionGroup):
 
 
 def semantics_checks(arguments: argparse.Namespace) -> Sequence[Instrumentation]:
-    """Returns the check that the options ask for. Raises ValueError or OSError when there are no such inputs."""
+    """Returns the checks that the options request. Raises ValueError or OSError if there are no such inputs."""
     if arguments.check_semantics is None:
         return ()
     from flambeau.tools.semantics.check_semantics import CheckSemantics

@@ -1,4 +1,4 @@
-"""`--pass-statistics`: what the passes did."""
+"""`--pass-statistics`: statistics of passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StatisticsGroup(OptionGroup):
-    """Statistics over all chunks."""
+    """The options for statistics over all chunks."""
 
     title = "statistics"
 
@@ -39,7 +39,7 @@ class StatisticsGroup(OptionGroup):
         group.add_argument("--pass-statistics-json", metavar="FILE", type=report_file, help="write the same as JSON; - is stderr")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-        """Starts to gather."""
+        """Starts gathering."""
         self._statistics = None
         if arguments.pass_statistics or arguments.pass_statistics_json:
             from flambeau.tools.instruments.pass_statistics import PassStatistics

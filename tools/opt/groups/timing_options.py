@@ -1,4 +1,4 @@
-"""`--timing`: where the time goes."""
+"""`--timing`: the time of each phase, pass and pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TimingGroup(OptionGroup):
-    """A timer over the whole run."""
+    """The options for a timer over the whole run."""
 
     title = "timing"
 
@@ -48,7 +48,7 @@ class TimingGroup(OptionGroup):
             self._timer = Timer()
 
     def phase(self, name: str, arguments: argparse.Namespace) -> AbstractContextManager[None]:
-        """Is a branch of the tree. The pipeline is one of its own."""
+        """Measures the phase as a branch of the tree. The pipeline is a branch of its own."""
         return nullcontext() if self._timer is None or name == "passes" else self._timer.phase(name)
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:

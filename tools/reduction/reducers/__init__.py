@@ -1,4 +1,4 @@
-"""The reducers, in the order in which they are tried: what takes most away comes first."""
+"""The reducers, in the order in which they are tried: those that remove most come first."""
 
 from __future__ import annotations
 

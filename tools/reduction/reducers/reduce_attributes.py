@@ -1,4 +1,4 @@
-"""Attributes: left out, or with simpler values."""
+"""Reducers of attributes: removal, or simpler values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _entries(module: ModuleOp) -> list[tuple[Operation, str, Attribute]]:
 
 
 class AttributesReducer(Reducer[Place]):
-    """Leaves out attributes; those that an operation needs show when it is verified."""
+    """A reducer that removes attributes; verification rejects the removal of required ones."""
 
     name = "attributes"
 
@@ -51,7 +51,7 @@ class AttributesReducer(Reducer[Place]):
         return found
 
     def apply(self, module: ModuleOp, targets: Sequence[Place]) -> None:
-        """Leaves them out, and infers again."""
+        """Removes the attributes, and infers types again."""
         for op, key in targets:
             (op.attributes if key in op.attributes else op.properties).pop(key, None)
         infer_again(module)
@@ -65,7 +65,7 @@ def _is_required(op: Operation, key: str) -> bool:
 
 
 class ValuesReducer(Reducer[Place]):
-    """Gives attributes simpler values."""
+    """A reducer that gives attributes simpler values."""
 
     name = "values"
 
@@ -77,7 +77,7 @@ class ValuesReducer(Reducer[Place]):
         return [(op, key) for op, key, value in _entries(module) if key not in _LISTS and self._simpler(value) is not None]
 
     def apply(self, module: ModuleOp, targets: Sequence[Place]) -> None:
-        """Changes them, and infers again."""
+        """Simplifies the values, and infers types again."""
         for op, key in targets:
             held = op.attributes if key in op.attributes else op.properties
             value = self._simpler(held[key])
@@ -97,7 +97,7 @@ def _plain_integer(attribute: Attribute) -> int | None:
 
 
 def number(target: int) -> Simpler:
-    """Numbers, also those of a list, become 0 or 1."""
+    """Replaces numbers, also those in a list, by 0 or 1."""
 
     def simpler(attribute: Attribute) -> Attribute | None:
         match attribute:
@@ -117,7 +117,7 @@ def number(target: int) -> Simpler:
 
 
 def halved(attribute: Attribute) -> Attribute | None:
-    """Whole numbers become half as large."""
+    """Halves whole numbers."""
     value = _plain_integer(attribute)
     if value is None or abs(value) <= 2:
         return None
@@ -125,7 +125,7 @@ def halved(attribute: Attribute) -> Attribute | None:
 
 
 def rounded(attribute: Attribute) -> Attribute | None:
-    """Numbers with digits after the point lose them."""
+    """Rounds numbers to whole ones."""
     if not isinstance(attribute, FloatAttr):
         return None
     value: float = cast("FloatAttr[Any]", attribute).value.data
@@ -135,7 +135,7 @@ def rounded(attribute: Attribute) -> Attribute | None:
 
 
 def shorter(attribute: Attribute) -> Attribute | None:
-    """Lists lose their last item, dictionaries their last entry, texts become empty."""
+    """Removes the last item of lists and the last entry of dictionaries, and empties texts."""
     match attribute:
         case DenseArrayBase():
             array = cast("DenseArrayBase[Any]", attribute)

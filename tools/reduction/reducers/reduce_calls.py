@@ -1,4 +1,4 @@
-"""Calls of functions: the body in place of the call, so that neither signature stands in the way of anything else."""
+"""The reducer of calls: inlines bodies, so that the signature no longer blocks other reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flambeau.tools.reduction.reducer import NotApplicableError, Reducer
 
 
 class CallsReducer(Reducer[CallOp]):
-    """Puts a copy of a function of one block, which calls nothing itself, in the place of a call."""
+    """A reducer that replaces a call by a copy of the called function, which has one block and no calls."""
 
     name = "calls"
 
@@ -23,7 +23,7 @@ class CallsReducer(Reducer[CallOp]):
         return [op for op in module.walk() if isinstance(op, CallOp) and op.callee.string_value() in functions]
 
     def apply(self, module: ModuleOp, targets: Sequence[CallOp]) -> None:
-        """Copies their bodies."""
+        """Inlines copies of their bodies."""
         functions = _leaves(module)
         for call in targets:
             _inline(call, functions[call.callee.string_value()])

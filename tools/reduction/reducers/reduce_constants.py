@@ -1,4 +1,4 @@
-"""Zeros in the place of what is computed."""
+"""The reducer that replaces computed values by zeros."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 class ZerosReducer(Reducer[Operation]):
-    """Replaces operations that need what others compute by zeros: a constant global for a tensor, a constant for a number."""
+    """A reducer that replaces operations with computed operands by zeros: a constant global for a tensor, a constant for a number."""
 
     name = "zeros"
 
@@ -35,7 +35,7 @@ class ZerosReducer(Reducer[Operation]):
         self._blobs = blobs
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns those whose results can all be zero, and that are more than a step away from constants and arguments."""
+        """Returns the operations whose results can all be zero, and that are more than a step away from constants and arguments."""
         return [
             op
             for op in module.walk()
@@ -47,7 +47,7 @@ class ZerosReducer(Reducer[Operation]):
         ]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Replaces them."""
+        """Replaces the operations."""
         names: dict[Attribute, str] = {}
         for op in targets:
             block = op.parent

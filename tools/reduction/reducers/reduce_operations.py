@@ -1,4 +1,4 @@
-"""Operations: cut out of their function, left out where nothing uses them, or replaced by a value that is there already."""
+"""Reducers of operations: cut out of their function, erased if unused, or replaced by an existing value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _body_ops(function: FuncOp) -> list[Operation]:
 
 
 class CutOperationsReducer(Reducer[Operation]):
-    """Cuts operations out of their function: what they give becomes arguments, what only they used becomes results.
+    """A reducer that cuts operations out of their function: their results become arguments, values that only they used become results.
 
     So the work of all others stays visible from outside, whichever are taken: the middle of a function is found by halves, as is its
     beginning or end.
@@ -30,11 +30,11 @@ class CutOperationsReducer(Reducer[Operation]):
     name = "operations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns the operations inside of functions that nothing calls."""
+        """Returns the operations in functions that are not called."""
         return [op for function in free_functions(module) for op in _body_ops(function)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Cuts them out, function by function."""
+        """Cuts the operations out, function by function."""
         chosen = set(targets)
         for function in free_functions(module):
             outermost = [op for op in _body_ops(function) if op in chosen and not _inside(op, chosen)]
@@ -74,12 +74,12 @@ def _cut(function: FuncOp, chosen: Sequence[Operation]) -> None:
 
 
 class DeadCodeReducer(Reducer[Operation]):
-    """Erases operations whose results nothing uses, those with effects among them."""
+    """A reducer that erases operations with unused results, including those with effects."""
 
     name = "unused operations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns those that are unused once the unused ones after them are gone."""
+        """Returns the operations that are unused once the unused ones after them are erased."""
         dead: dict[Operation, None] = {}
         for op in module.walk(reverse=True):
             if op is module or is_terminator(op) or op.has_trait(SymbolOpInterface):
@@ -89,7 +89,7 @@ class DeadCodeReducer(Reducer[Operation]):
         return list(reversed(dead))
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Erases those that the others do not need."""
+        """Erases the operations that others do not need."""
         chosen = set(targets)
         for op in reversed(targets):
             if all(_within(use.operation, chosen) for result in op.results for use in result.uses):
@@ -108,16 +108,16 @@ def _within(op: Operation, chosen: dict[Operation, None] | set[Operation]) -> bo
 
 
 class BypassReducer(Reducer[Operation]):
-    """Replaces operations by operands of theirs, or arguments, of the types of their results."""
+    """A reducer that replaces operations by their operands, or arguments, of the same types."""
 
     name = "bypasses"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns those with such values."""
+        """Returns the operations with such values."""
         return [op for op in module.walk() if op.results and all(value_of_type(op, kind) is not None for kind in op.result_types)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Replaces them."""
+        """Replaces the operations."""
         for op in targets:
             if op.parent is None:
                 continue
@@ -126,12 +126,12 @@ class BypassReducer(Reducer[Operation]):
 
 
 class ResultsReducer(Reducer[tuple[FuncOp, int]]):
-    """Makes functions give fewer results."""
+    """A reducer that removes results of functions."""
 
     name = "results"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[FuncOp, int]]:
-        """Returns every result of the functions that nothing calls."""
+        """Returns every result of the functions that are not called."""
         return [
             (function, index)
             for function in free_functions(module)
@@ -140,7 +140,7 @@ class ResultsReducer(Reducer[tuple[FuncOp, int]]):
         ]
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[FuncOp, int]]) -> None:
-        """Drops them."""
+        """Removes the results."""
         for function in dict.fromkeys(function for function, _ in targets):
             signature = Signature.of(function)
             signature.drop_outputs({index for owner, index in targets if owner is function})
@@ -148,12 +148,12 @@ class ResultsReducer(Reducer[tuple[FuncOp, int]]):
 
 
 class ArgumentsReducer(Reducer[tuple[FuncOp, int]]):
-    """Takes away unused arguments of functions."""
+    """A reducer that removes unused arguments of functions."""
 
     name = "arguments"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[FuncOp, int]]:
-        """Returns every argument of the functions that nothing calls, that is unused or of which an earlier one can take the place."""
+        """Returns every argument of uncalled functions that is unused or that an earlier one can replace."""
         found: list[tuple[FuncOp, int]] = []
         for function in free_functions(module):
             seen: set[object] = set()
@@ -164,7 +164,7 @@ class ArgumentsReducer(Reducer[tuple[FuncOp, int]]):
         return found
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[FuncOp, int]]) -> None:
-        """Drops them; the first argument of the same type takes the place of one that is used."""
+        """Removes the arguments; the first argument of the same type replaces one that is used."""
         for function in dict.fromkeys(function for function, _ in targets):
             signature = Signature.of(function)
             chosen = {index for owner, index in targets if owner is function}
@@ -181,16 +181,16 @@ class ArgumentsReducer(Reducer[tuple[FuncOp, int]]):
 
 
 class OperandsReducer(Reducer[tuple[Operation, int]]):
-    """Takes operands out of lists, and optional ones away."""
+    """A reducer that removes operands from lists, and optional ones."""
 
     name = "operands"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """Returns every operand of a list, or that may be absent, but those of `func.return`, which are results."""
+        """Returns every operand in a list, or that is optional, except those of `func.return`, which are results."""
         return [(op, index) for op in module.walk() if not isinstance(op, ReturnOp) for index in spare_operands(op)]
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[Operation, int]]) -> None:
-        """Drops them, and infers again."""
+        """Removes the operands, and infers types again."""
         for op in dict.fromkeys(op for op, _ in targets):
             drop_operands(op, {index for owner, index in targets if owner is op})
         infer_again(module)

@@ -1,4 +1,4 @@
-"""Regions and blocks: what is inside without what is around it, and control flow that goes one way only."""
+"""Reducers of regions and blocks: inlining of bodies, and straight-line control flow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from flambeau.tools.reduction.reducer import NotApplicableError, Reducer
 
 
 class InlineRegionsReducer(Reducer[tuple[Operation, int]]):
-    """Puts the body of an operation in its place."""
+    """A reducer that replaces an operation by its body."""
 
     name = "regions"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """Returns the regions of one block, but those of functions and modules."""
+        """Returns the regions of one block, except those of functions and modules."""
         return [
             (op, index)
             for op in module.walk()
@@ -31,7 +31,7 @@ class InlineRegionsReducer(Reducer[tuple[Operation, int]]):
         ]
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[Operation, int]]) -> None:
-        """Moves the operations of the first chosen region of each operation; its other regions are lost."""
+        """Moves the operations of the first chosen region of each operation out of it; its other regions are lost."""
         signatures = {function: Signature.of(function) for function in free_functions(module)}
         done: set[Operation] = set()
         for op, index in targets:
@@ -80,12 +80,12 @@ def _stand_in(op: Operation, argument: BlockArgument, signatures: dict[FuncOp, S
 
 
 class BranchesReducer(Reducer[tuple[Operation, int]]):
-    """Makes conditional branches go one way, and joins what then follows in a line."""
+    """A reducer that makes conditional branches unconditional, and joins the blocks that follow each other."""
 
     name = "branches"
 
     def targets(self, module: ModuleOp) -> Sequence[tuple[Operation, int]]:
-        """Returns both ways of each conditional branch, and each branch to a block that nothing else leads to."""
+        """Returns both ways of each conditional branch, and each branch to a block with no other predecessor."""
         found: list[tuple[Operation, int]] = []
         for op in module.walk():
             if isinstance(op, ConditionalBranchOp):
@@ -95,7 +95,7 @@ class BranchesReducer(Reducer[tuple[Operation, int]]):
         return found
 
     def apply(self, module: ModuleOp, targets: Sequence[tuple[Operation, int]]) -> None:
-        """Changes them, and erases blocks that cannot be reached any more."""
+        """Changes the branches, and erases unreachable blocks."""
         for op, way in targets:
             block = op.parent
             if block is None:

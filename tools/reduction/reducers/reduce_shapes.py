@@ -1,4 +1,4 @@
-"""Shapes: extents of dimensions made smaller, everywhere at once or of one argument or weight."""
+"""Reducers of shapes: smaller extents, everywhere at once or in one argument or weight."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def to_one(extent: int) -> int:
 
 
 def to_two(extent: int) -> int:
-    """Returns 2."""
+    """Returns 2, or a smaller extent."""
     return min(extent, 2)
 
 
 def to_half(extent: int) -> int:
-    """Returns half of it."""
+    """Returns half of an extent."""
     return extent // 2 if extent > 1 else extent
 
 
 def less(part: int) -> Step:
-    """Smaller by one part of so many."""
+    """Returns a function that reduces an extent by its `part`-th part."""
     return lambda extent: extent - extent // part if extent > 1 else extent
 
 
 def less_one(extent: int) -> int:
-    """Returns one less."""
+    """Returns an extent less one."""
     return extent - 1 if extent > 1 else extent
 
 
@@ -55,7 +55,7 @@ def _extents(kind: Attribute) -> tuple[int, ...]:
 
 
 class SizesReducer(Reducer[int]):
-    """Makes every dimension of some extent smaller, throughout the module, and infers all types again."""
+    """A reducer that makes every dimension of some extent smaller, throughout the module, and infers all types again."""
 
     name = "sizes"
 
@@ -69,7 +69,7 @@ class SizesReducer(Reducer[int]):
         return sorted((extent for extent in found if 0 <= self._step(extent) < extent), reverse=True)
 
     def apply(self, module: ModuleOp, targets: Sequence[int]) -> None:
-        """Changes them."""
+        """Changes the extents."""
         Retyping(module, self._blobs, {extent: self._step(extent) for extent in targets}).run()
 
 
@@ -77,7 +77,7 @@ Dimension = tuple[GlobalOp | BlockArgument, int]
 
 
 class DimensionsReducer(Reducer[Dimension]):
-    """Makes single dimensions of arguments and weights smaller, and infers what follows."""
+    """A reducer that makes single dimensions of arguments and weights smaller, and infers the types that depend on them."""
 
     name = "dimensions"
 
@@ -86,7 +86,7 @@ class DimensionsReducer(Reducer[Dimension]):
         self._step = step
 
     def targets(self, module: ModuleOp) -> Sequence[Dimension]:
-        """Returns the dimensions of tensors that functions take, and of globals."""
+        """Returns the dimensions of the arguments of functions and of globals."""
         found: list[Dimension] = []
         sources: list[GlobalOp | BlockArgument] = [op for op in module.body.block.ops if isinstance(op, GlobalOp)]
         for function in free_functions(module):
@@ -99,7 +99,7 @@ class DimensionsReducer(Reducer[Dimension]):
         return found
 
     def apply(self, module: ModuleOp, targets: Sequence[Dimension]) -> None:
-        """Changes them."""
+        """Changes the dimensions."""
         kinds: dict[GlobalOp | BlockArgument, Tensor] = {}
         for source, dim in targets:
             kind = kinds.get(source) or tensor_type(source.type)

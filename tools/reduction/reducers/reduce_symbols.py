@@ -1,4 +1,4 @@
-"""Whole functions, globals and whatever else stands at the top of a module."""
+"""Reducers of symbols at the top of a module: functions, globals and others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 def _references(module: ModuleOp) -> dict[Operation, set[str]]:
-    """Returns the symbols that each operation at the top of the module refers to, itself aside."""
+    """Returns the symbols that each operation at the top of the module refers to, except its own."""
     found: dict[Operation, set[str]] = {}
     for op in module.body.block.ops:
         names = {name for inner in op.walk() for name in references_in(inner)}
@@ -24,18 +24,18 @@ def _references(module: ModuleOp) -> dict[Operation, set[str]]:
 
 
 class SymbolsReducer(Reducer[Operation]):
-    """Erases what stands at the top of the module and nothing else refers to, and what only that referred to."""
+    """A reducer that erases unreferenced operations at the top of the module, and those that only they referred to."""
 
     name = "symbols"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns the operations directly inside of the module that no other refers to."""
+        """Returns the unreferenced operations at the top of the module."""
         references = _references(module)
         named = set[str]().union(*references.values())
         return [op for op in references if symbol_name(op) not in named]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Erases them."""
+        """Erases the operations."""
         references = _references(module)
         going = dict.fromkeys(targets)
         lost = set[str]().union(*(references.pop(op) for op in going))
@@ -48,7 +48,7 @@ class SymbolsReducer(Reducer[Operation]):
 
 
 class BodiesReducer(Reducer[FuncOp]):
-    """Leaves of a function only its declaration."""
+    """A reducer that makes functions declarations."""
 
     name = "bodies"
 
@@ -57,7 +57,7 @@ class BodiesReducer(Reducer[FuncOp]):
         return [op for op in module.walk() if isinstance(op, FuncOp) and op.body.blocks]
 
     def apply(self, module: ModuleOp, targets: Sequence[FuncOp]) -> None:
-        """Takes their bodies."""
+        """Removes the bodies."""
         for function in targets:
             declaration = FuncOp(function.sym_name.data, function.function_type, Region(), "private")
             declaration.location = function.location

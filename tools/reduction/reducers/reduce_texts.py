@@ -11,16 +11,16 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 class LocationsReducer(Reducer[Operation]):
-    """Takes locations away."""
+    """A reducer that removes locations."""
 
     name = "locations"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns the operations that have one, or whose blocks' arguments do."""
+        """Returns the operations that have a location, or whose blocks' arguments do."""
         return [op for op in module.walk() if op.location != UNKNOWN_LOC or any(arg.location != UNKNOWN_LOC for arg in _arguments(op))]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Takes them away."""
+        """Removes the locations."""
         for op in targets:
             op.location = UNKNOWN_LOC
             for argument in _arguments(op):
@@ -34,7 +34,7 @@ def _arguments(op: Operation) -> Iterator[BlockArgument]:
 
 
 class NamesReducer(Reducer[SSAValue]):
-    """Numbers values instead of naming them."""
+    """A reducer that removes the names of values, which are then numbered."""
 
     name = "names"
 
@@ -44,6 +44,6 @@ class NamesReducer(Reducer[SSAValue]):
         return [value for value in values if value.name_hint is not None]
 
     def apply(self, module: ModuleOp, targets: Sequence[SSAValue]) -> None:
-        """Takes their names."""
+        """Removes the names."""
         for value in targets:
             value.name_hint = None

@@ -1,4 +1,4 @@
-"""Weights: zeros where the values do not matter, else ones."""
+"""The reducer of weights: zeros, or ones if the predicate needs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flambeau.tools.reduction.reducer import Reducer
 
 
 class WeightsReducer(Reducer[GlobalOp]):
-    """Makes all elements of a global 0 or 1."""
+    """A reducer that sets all elements of a global to 0 or 1."""
 
     name = "weights"
 
@@ -37,7 +37,7 @@ class WeightsReducer(Reducer[GlobalOp]):
         return bool(np.any(array != self._value) and np.any(array != 0))
 
     def apply(self, module: ModuleOp, targets: Sequence[GlobalOp]) -> None:
-        """Changes them."""
+        """Changes the elements."""
         for op in targets:
             kind = cast(Tensor, op.type)
             array = np.full(shape_of(kind), self._value, numpy_dtype(kind.element_type))
