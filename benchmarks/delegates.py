@@ -112,7 +112,7 @@ MAKERS: dict[str, dict[str, Maker]] = {
         "openvino": (compile_openvino, run_openvino),
     },
 }
-"""By backend: what compiles an export, and what makes a function of that."""
+"""By backend: a function that compiles an export, and one that makes the result callable."""
 
 
 def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def measure(name: str, backend: str, pairs: int) -> dict[str, Any]:
     result: dict[str, dict[str, Any]] = {key: {} for _, key, _ in ROWS}
     calls: dict[str, Callable[[], Any]] = {}
     for maker, (compiler, run) in MAKERS[backend].items():
-        compiler(torch.export.export(torch.nn.Linear(4, 4), (torch.ones(1, 4),)))  # what is imported on first use does not count
+        compiler(torch.export.export(torch.nn.Linear(4, 4), (torch.ones(1, 4),)))  # imports on first use do not count
         with torch.no_grad():
             exported = torch.export.export(module, inputs)
         start = time.process_time()

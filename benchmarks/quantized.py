@@ -1,4 +1,4 @@
-"""Compares models in int8 with their floats, and with what ExecuTorch, OpenVINO and ONNX Runtime make of int8, in turns.
+"""Compares models in int8 with their floats, and with the int8 programs of ExecuTorch, OpenVINO and ONNX Runtime, in turns.
 
     python benchmarks/quantized.py mobilenet_v2
     python benchmarks/quantized.py --json > quantized.json

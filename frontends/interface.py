@@ -1,4 +1,4 @@
-"""The table of front ends by what they read: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:name`."""
+"""The table of front ends by source: the suffix of a file (`.pt2`), a scheme (`hub://name`), or `package.module:name`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flambeau.dialects.text.module_text import read_module
 from flambeau.support.tables import Table, check_called, discover
 
 Frontend = Callable[[str, FlambeauContext], ModuleOp]
-"""From what the user wrote, and the context that receives the weights, to a module. Raises ValueError or OSError with one line."""
+"""A function from a source as the user wrote it, and the context for the weights, to a module. Raises ValueError or OSError."""
 
 _KEY = re.compile(r"\.[a-z0-9][a-z0-9_.]*|[a-z][a-z0-9+-]*://", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+-]*://", re.IGNORECASE)
@@ -77,11 +77,11 @@ def register_frontend(key: str, function: Frontend) -> None:
     """Makes a front end known.
 
     Args:
-        key: the suffix of the files that it reads (`.onnx`; they exist when it is called), or what its sources begin with (`hub://`).
+        key: the suffix of the files that it reads (`.onnx`; they exist when it is called), or the scheme of its sources (`hub://`).
         function: reads a source.
 
     Raises:
-        RegistrationError: there is another one, or `key` is neither.
+        RegistrationError: `key` has a front end already, or is neither a suffix nor a scheme.
     """
     _FRONTENDS.add(key, function)
 

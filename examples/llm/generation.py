@@ -27,7 +27,7 @@ class Sampler:
     temperature: float = 0.0
     """0 takes the most likely token."""
     top_k: int = 0
-    """How many of the most likely tokens there are to choose from; 0: all of them."""
+    """The number of most likely tokens to choose from; 0: all."""
     top_p: float = 1.0
     """The share of the most likely tokens that there are to choose from."""
     seed: int = 0

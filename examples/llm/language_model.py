@@ -60,7 +60,7 @@ def make_model(family: str, sizes: Sizes, window: int | None = None) -> Any:
 class CachedModel(torch.nn.Module):
     """A causal language model of transformers with its static cache, whose keys and values are buffers.
 
-    It takes what the runner of ExecuTorch gives: token ids, [1, tokens], and the position of the first one, [1]. It returns the logits
+    It takes the inputs of ExecuTorch's runner: token ids, [1, tokens], and the position of the first one, [1]. It returns the logits
     after the last token, [1, vocabulary].
     """
 

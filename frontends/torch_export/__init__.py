@@ -61,7 +61,7 @@ def load(path: str | Path) -> ExportedProgram:
             _register_operators(path)
             return torch.export.load(path)
     except Exception as error:
-        # Readers within PyTorch raise what they happen to raise.
+        # PyTorch's readers raise exceptions of any class.
         raise ValueError(f"{path} does not hold an exported program of PyTorch {torch.__version__}: {_first_line(error)}") from None
 
 

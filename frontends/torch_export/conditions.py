@@ -1,6 +1,6 @@
 """Imports the conditions of a program on the sizes of its inputs: those of `torch._check`, and those under which the model branches.
 
-PyTorch keeps it as text, in a `.pt2` file too: `L['x'].size()[0] / L['y'].size()[0] <= 2.0`.
+PyTorch keeps them as text, in a `.pt2` file too: `L['x'].size()[0] / L['y'].size()[0] <= 2.0`.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _OF_SIZES: Mapping[str, Callable[..., int]] = {
     "max": maximum,
     "min": minimum,
 }
-"""What gives a size for sizes."""
+"""Functions whose result on sizes is a size."""
 _TRUTHS = frozenset({"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge"})
 _ROUNDING = frozenset({"ceil", "floor", "round", "trunc"})
 _KEEPING = frozenset({*_OF_SIZES, "ite"})
-"""What gives an integer for integers; anything else gives a float."""
+"""Functions whose result on integers is an integer; that of all others is a float."""
 _PART = re.compile(r"(.+)_(\d+)")
 """How PyTorch names one of the inputs that are given for `*name`."""
 

@@ -81,7 +81,7 @@ class Number:
     value: SSAValue
     """An `f64`, `i64` or `i1`."""
     is_of_sizes: bool = False
-    """Whether sizes alone decide it. What PyTorch knows of any other number, it may know from a check that comes later."""
+    """Whether it depends on sizes only. A fact that PyTorch has about any other number may come from a later check."""
 
 
 DataNumber: TypeAlias = Item | Number | Comparison

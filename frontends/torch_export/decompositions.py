@@ -78,7 +78,7 @@ _FORMS: Mapping[str, Callable[..., Any]] = {
     "aten::_grouped_mm": _grouped_product,
     "transformers::grouped_mm_fallback": _grouped_product,
 }
-"""By name: what computes an operator that PyTorch makes only of writes to memory or of Python loops, or makes wrongly."""
+"""By name: definitions of operators that PyTorch decomposes only into memory writes or Python loops, or incorrectly."""
 _SIZES = logging.getLogger("torch.fx.experimental.symbolic_shapes")
 _PLACE = ("nn_module_stack", "stack_trace")
 
@@ -110,9 +110,9 @@ class Decomposition:
     variables: dict[fx.Node, Variable]
     """The variable behind each of its nodes."""
     operands: tuple[fx.Node, ...]
-    """The values of the program around it that its placeholders stand for."""
+    """The values of the enclosing program that are passed to its placeholders."""
     inner: dict[fx.Node, Decomposition]
-    """What its calls are whose operators have no row either."""
+    """The decompositions of its calls whose operators have no row either."""
 
     def __str__(self) -> str:
         counts = Counter(step.name for step in self.program.steps if not step.is_getitem)
@@ -195,6 +195,6 @@ def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node], reasons: l
                 with torch.no_grad(), mode or nullcontext(), _any_size(mode), enable_python_dispatcher():
                     yield flatten(make_fx(function)(*values))
             except Exception as error:
-                # Decompositions are Python and C++ that raise what they happen to raise; the operator itself is then reported.
+                # Decompositions raise exceptions of any class; the operator itself is then reported.
                 reasons.append(f"tracing it fails: {next(iter(str(error).splitlines()), type(error).__name__)}")
                 break

@@ -27,10 +27,10 @@ class InferenceGraph(torch.nn.Module):
     """A Dynamo graph as a module: its parameters are registered, and sizes that its tensors determine are no inputs.
 
     Attributes:
-        positions: where the inputs that are left stand among those of the graph.
-        numbers: the positions of numbers that a program is to take in any value.
+        positions: the positions of the remaining inputs among those of the graph.
+        numbers: the positions of numbers that stay dynamic.
         floats: the floats among the inputs, by position, which are constants of the program. Dynamo gives each as a tensor.
-        dynamic: the dimensions that a program is to take in any size: the position of the input, and the dimension.
+        dynamic: the dynamic dimensions: the position of the input, and the dimension.
     """
 
     def __init__(self, graph: fx.GraphModule, inputs: Sequence[object]):
@@ -41,13 +41,13 @@ class InferenceGraph(torch.nn.Module):
         self.dynamic: list[tuple[int, int]] = []
         self._ranges: dict[tuple[int, int], Any] = {}
         self._sizes: dict[int, tuple[int, int]] = {}
-        """Where the tensors tell an input that is a size."""
+        """For each input that is a size: the input tensor and the dimension that determine it."""
         told: dict[str, tuple[int, int]] = {}
         placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         for index, (node, item) in enumerate(zip(placeholders, inputs, strict=True)):
             if isinstance(item, torch.Tensor) and item.requires_grad and torch.is_grad_enabled():
                 raise CaptureError("the backend flambeau is for inference: call the compiled module under torch.no_grad()")
-            # What was made under inference_mode does not tell when it is written.
+            # Tensors made under inference_mode have no version counter for writes.
             if isinstance(item, torch.nn.Parameter) and not item.is_inference():
                 self.register_parameter(f"parameter_{index}", item)
             known = node.meta.get("example_value")
@@ -58,7 +58,7 @@ class InferenceGraph(torch.nn.Module):
                     told.setdefault(str(size), (index, dim))
         self.numbers = {index for index, item in enumerate(inputs) if isinstance(item, torch.SymInt) and str(item) not in told}
         self._symbols: dict[Any, tuple[int, int | None]] = {}
-        """Where the values of symbols stand: the position of an input, and the dimension of a tensor."""
+        """The sources of the values of symbols: the position of an input, and the dimension of a tensor."""
         for index, node in enumerate(placeholders):
             known = node.meta.get("example_value")
             places = enumerate(known.shape) if isinstance(known, torch.Tensor) else [(None, known)]

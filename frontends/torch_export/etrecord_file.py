@@ -35,8 +35,8 @@ def write_etrecord(
         path: the file, or where to write it.
         programs: the programs by method, whose nodes have debug handles.
         maps: the JSON files by name: for each method, something by the number of the instruction.
-        inputs: the leaves of inputs that stand for usual ones.
-        outputs: what the methods should give, by their names, for each test case.
+        inputs: the leaves of representative inputs.
+        outputs: the expected outputs of the methods, by name, for each test case.
 
     Raises:
         ModuleNotFoundError: ExecuTorch, whose serialisation it is, is not installed.

@@ -25,7 +25,7 @@ _FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}
 
 
 _ENFORCED = re.compile(r"\[enforce fail at [^]]*\] .*?\. ")
-"""What PyTorch's allocator says first: its own file, line and condition."""
+"""The start of a message of PyTorch's allocator: its own file, line and condition."""
 
 
 class EvaluationError(ValueError):
@@ -134,7 +134,7 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
     written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
     if not written:
         return results
-    # What is returned, and the new value of one input, may lie in another that is written now.
+    # A result, or the new value of an input, may lie in the memory of an input that is written now.
     values = [value.clone() for value in results]
     last = len(values) - len(written)
     for name, value in zip(written, values[last:], strict=True):

@@ -24,7 +24,7 @@ class Step:
 
     @property
     def overload(self) -> Overload | None:
-        """The operator, when it is one with a schema."""
+        """The operator, if it has a schema."""
         target = self.node.target
         return cast(Overload, target) if isinstance(target, OpOverload) else None
 
@@ -35,7 +35,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The operator's name for people: `aten.add.Tensor`."""
+        """The operator's name for messages: `aten.add.Tensor`."""
         target, overload = self.node.target, self.overload
         if overload is not None:
             return overload.name().replace("::", ".")
@@ -136,7 +136,7 @@ def _flatten(module: fx.GraphModule, known: dict[fx.Node, Any], add: Callable[[S
         if node.target is operator.getitem and not isinstance(args[0], fx.Node):
             known[node] = args[0][args[1]]
         elif isinstance(node.target, type) and issubclass(node.target, tuple):
-            # What gathers the results of an operator under their names.
+            # The class that gathers an operator's results under their names.
             known[node] = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
         elif (region := _mode_region(node, args)) is not None:
             body, operands = region

@@ -26,14 +26,14 @@ from flambeau.dialects.schema.row import SchemaOp
 
 _INT_OO: Any = cast(Any, numbers).int_oo
 _LARGEST = 2**62
-"""From this bound on, PyTorch means that there is none."""
+"""The least bound that PyTorch uses for no bound."""
 _ROUNDED: Mapping[str, Callable[[Quotient], int]] = {
     "CeilToInt": Quotient.ceil,
     "FloorToInt": Quotient.floor,
     "RoundToInt": Quotient.round,
     "TruncToInt": Quotient.trunc,
 }
-"""What makes an integer of a number computed in floating point."""
+"""Conversions of a number computed in floating point to an integer."""
 
 
 _NAME = re.compile(r"(?!(?:in|min|max|mod|floordiv|true|false|[su]\d+)$)[A-Za-z_]\w*", re.ASCII)
@@ -48,10 +48,10 @@ class Symbols:
         self._ranges = {key: found for key, found in constraints.items() if isinstance(key, sympy.Symbol)}
         self._derived = {key: found for key, found in constraints.items() if not isinstance(key, sympy.Symbol)}
         self._names = _names_of_dimensions(program)
-        """What the model's author calls symbols, by PyTorch's names."""
+        """The author's names of symbols, by PyTorch's names."""
         self._known: dict[str, Symbol] = {}
         self._equal: dict[str, int] = {}
-        """What symbols are, of which PyTorch does not know it."""
+        """The sizes that symbols are equated with, unknown to PyTorch."""
         self._met: dict[str, int] = {}
         """The symbols that have a value here, each with the number of the step that gave it."""
         self._step = 0
@@ -90,8 +90,8 @@ class Symbols:
         The two differ where PyTorch knows the integer from a check, which need not come before it. Raises TypeError.
 
         Args:
-            value: what PyTorch calls the integer.
-            name: that of a new symbol.
+            value: the integer in PyTorch.
+            name: the name of a new symbol.
         """
         known = self.extent(value)
         if symbol_of(known) is not None and not self._has_value(known):

@@ -2,7 +2,7 @@
 
 `torch.export` keeps in-place operators and mutable buffers. PyTorch's own functionalisation retraces the program, which costs more than the
 rest of the import, so the common case is done here: an in-place operator whose operand no other live value aliases is its functional
-sibling, and the operand's name stands for the result from then on. Writes through views, and writes that live aliases would see, need
+sibling, and the operand's name means the result from then on. Writes through views, and writes that live aliases would see, need
 `run_decompositions({})` first.
 """
 
@@ -20,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from flambeau.frontends.torch_export.exported_graph import FlatProgram, Overload, Step, nodes_in, schema_of
 
-_functorch = cast(Any, torch)._C._functorch  # what is behind the tensors that `vmap` and `grad` show
+_functorch = cast(Any, torch)._C._functorch  # access to the tensors wrapped by `vmap` and `grad`
 
 
 class Variable:
@@ -116,7 +116,7 @@ class Aliases:
         self.variables: dict[fx.Node, Variable] = {}
         """The variable behind each node."""
         self.passed: set[fx.Node] = set()
-        """Results that are the very operand: `dropout` in evaluation mode."""
+        """Results that are the operand itself: `dropout` in evaluation mode."""
         self._same: dict[object, set[object]] = {}
         """The roots of a memory that tracing took for another one."""
         self._passes: dict[tuple[Any, ...], bool] = {}
@@ -163,7 +163,7 @@ class Aliases:
         given, value = first.meta.get("val"), step.node.meta.get("val")
         if not isinstance(given, torch.Tensor) or not isinstance(value, torch.Tensor) or not _are_alike(given, value):
             return None
-        # Neither extents nor strides decide it: layers of one kind are tried once.
+        # Extents and strides are irrelevant, so layers of one kind are tried once.
         key = (step.overload, _kind(step.args), _kind(tuple(sorted(step.kwargs.items()))))
         if key not in self._passes:
             args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
@@ -247,7 +247,7 @@ class Writes:
     hidden: tuple[Step, ...]
     """The steps whose writes renaming does not show to every alias."""
     lost: tuple[Step, ...]
-    """Those of them whose aliases PyTorch's functionalisation does not know of either."""
+    """The hidden writes whose aliases are unknown to PyTorch's functionalisation too."""
 
 
 def analyze_writes(program: FlatProgram) -> Writes:

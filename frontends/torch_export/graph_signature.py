@@ -59,7 +59,7 @@ def example_arrays(program: ExportedProgram) -> dict[str, Array]:
         return {}
     args, kwargs = program.example_inputs
     try:
-        # The spec knows the order in which the program takes what was given by name.
+        # The spec has the order in which the program takes keyword arguments.
         leaves = pytree.tree_leaves((tuple(args), {key: kwargs[key] for key in spec.child(1).context}))
     except KeyError:
         return {}

@@ -1,4 +1,4 @@
-"""The report of everything in a program that cannot be imported, and the value that stands for it."""
+"""The report of all constructs in a program that cannot be imported, and the placeholder value for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unsupported:
 
 
 class UnsupportedProgramError(ValueError):
-    """A program that holds constructs which cannot be imported; the message lists all of them."""
+    """A program with constructs that cannot be imported; the message lists all of them."""
 
     def __init__(self, problems: Sequence[Unsupported]):
         self.problems = tuple(problems)

@@ -94,7 +94,7 @@ def import_program(
     globals_.join_states()
     functions = [method.emit() for method in methods]
     if problems:
-        # A pass may still lower what only has a schema; where nothing is imported, all is said at once.
+        # A pass may still lower an operator that has only a schema; if the import fails anyway, all problems are reported at once.
         raise UnsupportedProgramError([*problems, *(item for method in methods for item in method.unknown)])
     for method, program in programs.items():
         context.examples |= {f"{method}.{key}": array for key, array in example_arrays(program).items()}
@@ -142,7 +142,7 @@ class _Method:
                 warnings.filterwarnings("ignore", "`isinstance\\(treespec", FutureWarning)
                 return cast(Any, without_subgraph_writes(program)).run_decompositions({})
         except Exception:
-            # It raises what the retracing happens to raise; the program as it is then shows which writes are the reason.
+            # Retracing raises exceptions of any class; the unchanged program then shows the writes at fault.
             return None
 
     def _find_states(self) -> None:
@@ -374,7 +374,7 @@ class _Method:
         self.add(op, location(value, self.name))
         return op.results[0]
 
-    # What control flow needs of it.
+    # The interface for control flow
 
     def add(self, op: Operation, where: LocationAttr) -> None:
         """Adds an operation to the current block."""

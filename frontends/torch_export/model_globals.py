@@ -68,7 +68,7 @@ class Globals:
     def join_states(self) -> None:
         """Merges the states of one buffer that some methods write and others know by another name, or by its name if read from files.
 
-        The memory of a buffer tells what it is, but not in a file. Programs are of one model if all parameters and buffers that they hold
+        The memory of a buffer identifies it, but not in a file. Programs are of one model if all parameters and buffers that they hold
         under one name are equal.
         """
         named: dict[str, list[GlobalState]] = {}

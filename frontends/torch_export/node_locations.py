@@ -24,9 +24,9 @@ _TRACING = (
     *(_TORCH + folder + os.sep for folder in ("fx", "_dynamo", "export", "_export")),
     os.path.dirname(__file__) + os.sep,
 )
-"""What the names of files begin with that are not of a model: code that torch.fx generates, and what traces."""
+"""The prefixes of file names outside of a model: code that torch.fx generates, and tracers."""
 _ANCESTORS = 16
-"""How many operands, theirs included, may tell the place of a call that tracing made."""
+"""The number of operands, including their operands, that are searched for the place of a call that tracing made."""
 
 
 @cache

@@ -1,7 +1,7 @@
 """Imports computations with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion.
 
-What `torch._check` asks of a number that data decides, PyTorch knows of it from the beginning: a range, its value, that it is a size of an
-input. Here this is known where it was checked: at once, where the program reads the number.
+PyTorch knows a condition of `torch._check` on a data-dependent number from the beginning: a range, its value, that it is a size of an
+input. Here it is known from the check on: at once, if the program reads the number.
 """
 
 from __future__ import annotations
@@ -139,14 +139,14 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
         case True:
             return
         case Comparison():
-            # Kept where ranges prove it, so that what gives the symbol, and checks its range, is kept too.
+            # Kept even if ranges prove it, so that the operation that defines the symbol, and checks its range, is kept too.
             if not (is_known(given.left - given.right) and HOLDS[given.relation](given.left, given.right)):
                 insert(AssertOp(given.left, given.relation, given.right, message if is_own and message else None))
         case _:
             arithmetic = Arithmetic(insert)
             holds = arithmetic.truth(given) if isinstance(given, SSAValue) else arithmetic.value(given, i1)
             text = message if is_own else message.removeprefix(_MADE_UP).partition(" on node ")[0]
-            text = "" if "Piecewise" in text else text  # no words for people
+            text = "" if "Piecewise" in text else text  # not for messages
             insert(cf.AssertOp(holds, text or "an assertion of the program"))
 
 

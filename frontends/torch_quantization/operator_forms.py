@@ -15,7 +15,7 @@ from flambeau.frontends.torch_export.imported_operators import class_of
 Scheme: TypeAlias = Literal["int8", "int8-dynamic", "w8", "float"]
 
 SCHEMES: Final = ("int8", "int8-dynamic", "w8")
-"""Integers for weights and for what is computed, with ranges that samples give, or that each run finds; or for weights alone."""
+"""Integers for weights and results, with ranges from samples or from each run; or for weights only."""
 FLOAT: Final = "float"
 
 LAYERS: dict[str, tuple[str, ...]] = {
@@ -31,7 +31,7 @@ PAIRS = ("add.Tensor", "mul.Tensor")
 AVERAGES = ("mean.dim", "adaptive_avg_pool2d", "avg_pool2d")
 JOIN = "cat"
 CLAMPS = ("relu", "relu6", "hardtanh", "clamp")
-"""What a layer or a sum of integers does at its end, or integers of their own."""
+"""Functions at the end of a layer or a sum of integers, or on integers of their own."""
 _KEEPING = (*CLAMPS, "max_pool2d", "upsample_nearest2d.vec", "clone", "dropout")
 
 

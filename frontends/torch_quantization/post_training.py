@@ -53,7 +53,7 @@ def quantize(
     Args:
         model: a result of `torch.export.export`, or a module and its example inputs, as `(module, inputs)` or `(module, inputs, kwargs)`.
         samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
-            sample. A recipe with ranges that samples give needs some.
+            sample. A recipe with ranges from samples needs some.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
 
     Raises:
@@ -81,7 +81,7 @@ def quantize(
             raise RecipeError(f"nothing of the program can be quantized by the recipe {recipe.scheme}: {_reasons(quantizer.choices)}")
         for sample in leaves:
             fx.Interpreter(prepared).run(*sample, enable_io_processing=False)
-        # The copy shares the parameters. It is not what is converted: annotations name the nodes that they were made for.
+        # The copy shares the parameters. The original is converted, because annotations refer to its nodes.
         floats = copy.deepcopy(prepared, {id(item): item for item in prepared.parameters()})
         integers = convert_pt2e(prepared)
     _remove_unused(integers)

@@ -18,7 +18,7 @@ class RecipeError(ValueError):
 class Recipe:
     """A scheme for a whole program, and overrides for parts of it.
 
-    `Recipe("int8", {"head": "float", "layer_norm": "float"})`: a key is the path of a module, whose submodules it stands for too, or the
+    `Recipe("int8", {"head": "float", "layer_norm": "float"})`: a key is the path of a module, including its submodules, or the
     name of an operator: `softmax`, `add.Tensor`, `aten.add.Tensor`. Where several fit an operator, the last one decides.
     """
 

@@ -68,7 +68,7 @@ class RecipeQuantizer(Quantizer):
 
     recipe: Recipe
     choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
-    """What was chosen for each node, by its name."""
+    """The choice for each node, by its name."""
 
     def annotate(self, model: fx.GraphModule) -> fx.GraphModule:
         """Annotates the nodes of a graph. Raises RecipeError."""

@@ -1,6 +1,6 @@
 """Flambeau: PyTorch programs to devices, through compiler IR that can be read, run and changed.
 
-The names are ExecuTorch's where it has them; each is imported when it is first used. Beside them stand the decorators of plug-ins.
+The names are ExecuTorch's where it has them; each is imported when it is first used. The decorators of plug-ins are here too.
 """
 
 import sys
@@ -90,7 +90,7 @@ __all__ = [
     "quantize",
     "to_edge",
     "to_edge_transform_and_lower",
-    # What ExecuTorch's Inspector reads.
+    # Input of ExecuTorch's Inspector
     "ETRecord",
     "generate_etrecord",
     # Programs with test cases.
@@ -98,7 +98,7 @@ __all__ = [
     "MethodTestCase",
     "MethodTestSuite",
     "serialize_from_bundled_program_to_flatbuffer",
-    # Passes over modules, and what watches them.
+    # Passes over modules, and their instrumentations
     "FlambeauContext",
     "Instrumentation",
     "PassError",
@@ -122,7 +122,7 @@ set_discovery(_load_installed_plugins)
 
 
 class _MissingModules:
-    """The last finder of modules: the error about a module of ExecuTorch that Flambeau does not have says what to use instead."""
+    """The last finder of modules: the error about a module of ExecuTorch that Flambeau does not have names the replacement."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:

@@ -54,7 +54,7 @@ class BisectionResult:
     number: int
     """The pass's place in the pipeline, from 1."""
     first_number: int
-    """As `number`; of the first pass that it may be too, where the forms between cannot be told."""
+    """The number of the first candidate pass, if the states between are undecided; else `number`."""
     total: int
     """The number of passes in the pipeline."""
     detail: str
@@ -66,7 +66,7 @@ class BisectionResult:
     replay: Replay
     rewrite: Rewrite | None
     reason: str
-    """Why it could not be told which rewrite; empty where it could."""
+    """The reason that the rewrite is unknown; empty if it is known."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -108,11 +108,11 @@ class Bisection:
     """A search for the pass and the rewrite that make a predicate hold.
 
     Args:
-        module: where the pipeline begins; it is not changed.
+        module: the input of the pipeline; it is not changed.
         context: owns its weights.
-        predicate: what the pipeline makes hold.
-        parsed: what was read, where the module was: rewrites are then placed in the text.
-        on_progress: is told, in a few words, what happens.
+        predicate: the property that the pipeline causes.
+        parsed: the parsed text of the module, if there is one, for positions of rewrites.
+        on_progress: receives short messages on progress.
     """
 
     module: ModuleOp

@@ -65,7 +65,7 @@ class Window(Instrumentation):
         stop_after: the index of the step to stop after, if any.
         stop_when_full: whether to stop after the step in which attempt number `limit` happened.
         keep: whether to keep a copy of the module before the first of the steps.
-        at_last: called before attempt number `limit`, while the module is what it was before it.
+        at_last: called before attempt number `limit`, with the module before it.
     """
 
     def __init__(

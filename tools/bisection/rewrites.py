@@ -26,13 +26,13 @@ class Rewrite:
     """The guilty rewrite."""
 
     attempt: int
-    """Its number among the attempts to rewrite of its pass, from 1: what a debug counter counts."""
+    """Its number among the attempts to rewrite of its pass, from 1, as debug counters count."""
     ordinal: int
     """Its number among those that changed something, from 1."""
     total: int
     """The number of such lines."""
     pattern: str
-    """The class of the pattern, or what the pass calls its rewrite."""
+    """The class of the pattern, or the pass's name for its rewrite."""
     op: str
     """The operation before, in one line."""
     place: str

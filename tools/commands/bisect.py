@@ -76,7 +76,7 @@ def bisect_command(
     if isinstance(predicate.question, WrongResult):
         flags += _semantics_flags(options)
     if isinstance(predicate.question, WrongResult | Crash):
-        # As in the search: of what is wrong, not even invalid IR is an error.
+        # As in the search: even invalid IR is no error here.
         unverified = ["--verify-each=0"] if isinstance(predicate.question, WrongResult) else []
         pattern = predicate.question.pattern if isinstance(predicate.question, Crash) else "changes the result"
         result = _in_new_process(result, lambda given: _run(_replay(given, files["before pass"], [*flags, *unverified]), given, pattern))
@@ -127,7 +127,7 @@ class _Ended:
     fails: bool
     """As is looked for: the pass is at fault."""
     said: str = ""
-    """The error, where it is another one."""
+    """The error, if it differs."""
 
 
 def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _Ended]) -> BisectionResult:

@@ -46,7 +46,7 @@ def make_engine(
         context: owns the weights.
         method: the method to run.
         pte: the program that the module was read from.
-        backend_options: what backends shall do, by their names, for the engine `c`.
+        backend_options: the options of backends, by backend, for the engine `c`.
 
     Raises:
         EngineError: no such engine, or one that cannot run this stage.

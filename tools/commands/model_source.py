@@ -29,16 +29,16 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
     """Returns the module in `source`, at whatever stage it is.
 
     Args:
-        source: a `.pt2` or `.mlir` file, what a plug-in's front end reads, or `package.module:name` or `file.py:name`. The name is that of
+        source: a `.pt2` or `.mlir` file, a source of a plug-in's front end, or `package.module:name` or `file.py:name`. The name is that of
             `(module, example_inputs)`, of `(module, example_inputs, example_kwargs)`, of an ExportedProgram, of a dict of these by method
             name, or of a function that returns any of them.
         context: receives the weights.
 
     Raises:
         SourceError: there is no such file, module or name, or it is something else.
-        IRError, UnsupportedProgramError: the program is not valid, or uses what cannot be imported.
+        IRError, UnsupportedProgramError: the program is invalid, or uses constructs that cannot be imported.
     """
-    with redirect_stdout(sys.stderr):  # what models print does not belong to the command's output
+    with redirect_stdout(sys.stderr):  # the output of models is not part of the command's output
         found = find_frontend(source)
         if found is not None:
             return found(source, context)

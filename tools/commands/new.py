@@ -47,7 +47,7 @@ def new_command(
         raise SkeletonError(f"there is no skeleton of a {kind!r}; there are {', '.join(KINDS)}")
     _check_name(kind, name)
     files = skeleton(kind, name)
-    # A pass is two files; the others are a folder each.
+    # A pass is two files; a dialect or backend is a folder.
     place = folder if kind == "pass" else folder / name
     if place.exists() and not place.is_dir():
         raise SkeletonError(f"{place} is a file: what is written needs a folder of that name, or another --dir")

@@ -41,13 +41,13 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
     """Checks, before the work, that its result can be written without overwriting anything else.
 
     Args:
-        path: what is to be written. With IR go its weights, as `.safetensors` beside it.
+        path: the file to write. IR has its weights beside it, as `.safetensors`.
         form: one of FORMS, or pt2.
-        source: what is read.
-        named: whether the user chose the name; where not, no IR that is there is replaced, for somebody may have written it.
+        source: the input.
+        named: whether the user chose the name. If not, existing IR is not overwritten, because it may be the user's own.
 
     Raises:
-        OutputError: `path` cannot be written, or is the source, or is there and something else than what would be written.
+        OutputError: `path` cannot be written, is the source, or exists with another kind of content.
         BlobError: the weights would replace a file that is not of Flambeau.
     """
     if path.is_dir():

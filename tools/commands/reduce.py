@@ -72,7 +72,7 @@ def reduce_command(
                 _write(reduction.result, context, path)
         if not reduction.begun:
             raise ReductionError(f"{file}: the predicate was not asked before the time was up")
-    # A pass may keep something from one run to the next, and a new process shows what others will see.
+    # A pass may keep state between runs; a new process shows the result without it.
     verdict = ask_in_new_process(path, predicate, options, allow_unregistered=given.allow_unregistered)
     if not verdict:
         raise ReductionError(
@@ -85,7 +85,7 @@ def _write(result: ReductionResult, context: FlambeauContext, path: Path) -> Non
     write_text(path, result.text)
     weights = weights_beside(path)
     if not save_weights(result.module, context.blobs, weights):
-        weights.unlink(missing_ok=True)  # those of what was written there before
+        weights.unlink(missing_ok=True)  # the weights of an earlier result
 
 
 def _report(console: Console, file: Path, path: Path, result: ReductionResult, verdict: Verdict, json: bool) -> None:

@@ -25,11 +25,11 @@ PredicateFile = Annotated[
         metavar="FILE", help="a .mlir file of any stage, with its weights beside it; a reproducer, whose pipeline it is; or - for stdin"
     ),
 ]
-"""`file: PredicateFile`: what a predicate is asked about."""
+"""`file: PredicateFile`: the input of a predicate."""
 
 LoadPlugins = Annotated[
     list[Path] | None,
-    # Eager: what other options name may be in a plug-in.
+    # Eager: other options may name things of a plug-in.
     typer.Option(
         "--load-plugin",
         metavar="FILE",

@@ -47,7 +47,7 @@ def main() -> None:
     """Runs the parts that need none of the hidden modules, and prints the message of compiling."""
     request: _Request = pickle.load(sys.stdin.buffer)
     modules: dict[str, ModuleType | None] = dict.fromkeys(request.hidden)
-    cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # an import of what is None fails
+    cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # importing a module whose entry is None fails
     for plugin in request.plugins:
         load_plugin(plugin)
     choice = find_choice(request.backend)

@@ -35,7 +35,7 @@ class ConformanceOptions:
     keep: Path | None = None
     """The folder for graphs that fail."""
     engines: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What else runs programs: for each name, the place of a function that loads one."""
+    """The other engines: for each name, the place of a function that loads a program."""
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:

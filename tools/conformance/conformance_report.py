@@ -36,7 +36,7 @@ class Report:
     graphs: int = 0
     """The graphs that were tried."""
     passed: Counter[str] = field(default_factory=Counter[str])
-    """The number of graphs that passed a check, by what was done."""
+    """The number of graphs that passed a check, by check."""
     checks: list[str] = field(default_factory=list[str])
     """The checks that are made once, and that it passed."""
     absent: dict[str, str] = field(default_factory=dict[str, str])
@@ -45,7 +45,7 @@ class Report:
     operators: dict[str, OperatorResult] = field(default_factory=dict[str, OperatorResult])
     failures: list[Failure] = field(default_factory=list[Failure])
     notes: list[str] = field(default_factory=list[str])
-    """What may be better, and what was not checked."""
+    """Possible improvements, and omitted checks."""
 
     def add(self, outcome: Outcome) -> None:
         """Adds the result of a graph."""

@@ -82,7 +82,7 @@ class EngineProcess:
                     try:
                         stream.close()
                     except BrokenPipeError:
-                        pass  # what was not sent has no reader
+                        pass  # unsent data has no reader
             self._process.wait()
         if self._said is not None:
             self._said.close()

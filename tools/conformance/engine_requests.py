@@ -69,6 +69,6 @@ class Reply:
     results: Sequence[Sequence[Sequence[Array]]] = ()
     error: str | None = None
     absent: str | None = None
-    """What is not here, so that the engine cannot run such programs."""
+    """The missing requirement of the engine for such programs."""
     crash: str | None = None
     """How the process ended instead of an answer."""

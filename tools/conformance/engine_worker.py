@@ -50,7 +50,7 @@ def _results(load: Load, request: Request) -> list[list[list[Array]]]:
         return [[np.array(value) for value in execute(inputs)] for inputs in request.calls]
 
     if not request.threads:
-        # Each call of one instance between those of the others.
+        # The calls of instances are interleaved.
         found = [[[np.array(value) for value in execute(inputs)] for execute in instances] for inputs in request.calls]
         return [[call[index] for call in found] for index in range(len(instances))]
     with ThreadPoolExecutor(len(instances)) as pool:
@@ -60,7 +60,7 @@ def _results(load: Load, request: Request) -> list[list[list[Array]]]:
 def main() -> None:
     """Answers requests until there are no more."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no reply
+    os.dup2(2, 1)  # the output of libraries is no reply
     start: Start = pickle.load(sys.stdin.buffer)
     sys.path[:] = start.path
     if start.memory is not None:

@@ -36,27 +36,27 @@ from flambeau.tools.samples.sample_operations import converted, type_of
 from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, noise_of
 
 STAYS = "conformance.stays"
-"""The attribute of operators that are kept from the backend, so that what it takes is cut into several partitions."""
+"""The attribute of operators that are withheld from the backend, so that it gets several partitions."""
 RAISES = "the table raises "
 """How the reason begins where the table raises an error."""
 MOST_ELEMENTS = 4096
 """Of one tensor of a graph."""
 LARGEST = 1e4
-"""The magnitude of the largest float of a graph: what is beyond, vendors' libraries compute as they like."""
+"""The magnitude of the largest float of a graph: beyond it, vendors' libraries differ."""
 _NOISY = 2
 """The number of computations in which each number is moved as far as rounding may move it."""
 _APPROXIMATION = 0.005
 """How much of the tolerance the approximation of a function may take."""
 _AROUND = 0.5
-"""What a function of one number is approximated relative to, where its result is smaller."""
+"""The scale of the error of an approximated function of one number whose result is smaller."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
 _ATTEMPTS = 10
-"""How often a graph is drawn again whose results cannot be compared."""
+"""The number of times that a graph with incomparable results is redrawn."""
 _OTHER = 1_000_003
-"""What is added to the seed then."""
+"""The increment of the seed for each new drawing."""
 REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
-"""What rows raise for samples that do not fit: such as those of the edge level, which takes fewer."""
+"""The exceptions of rows for unsuitable samples: the edge level, for example, takes fewer."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class _New:
 
     values: list[_Value] = field(default_factory=list[_Value])
     before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
-    """What gives some of them."""
+    """The operations that define some of the values."""
 
 
 def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
@@ -168,7 +168,7 @@ class _Drawing:
     def moved(self, array: Array, op: Operation | None = None) -> Array:
         """Returns an array perturbed as by rounding: relative to each number and, for approximated functions, slightly to the largest.
 
-        A function of one number, what `op` may compute, may be a difference of numbers around 1.
+        If `op` may be a function of one number, it may compute a difference of numbers around 1.
         """
         moved = cast(Array, self.rounding.moved(array))
         tolerance = TOLERANCES.get(array.dtype.name)

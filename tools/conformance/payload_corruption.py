@@ -20,9 +20,9 @@ from flambeau.tools.conformance.graph_forms import Payload
 _CHANGES = 4
 """The number of times that each payload is changed."""
 _EDGES = (0, 1, 2, 3, 4, 7, 8, 16, 64, 255, 65535, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 0x7FC00000, 0x7F800000)
-"""Numbers near the limits of what formats count with, and two that are no finite float."""
+"""Numbers near the limits of integer fields, and two that are no finite float."""
 _HEAD = 512
-"""The bytes at the beginning, which are changed as often as all others: constants may follow."""
+"""The number of bytes at the beginning that are changed as often as all others, because constants may follow."""
 
 
 def changed(data: bytes, chosen: random.Random) -> bytes:

@@ -18,7 +18,7 @@ SECTIONS = {
     "Licence": "that of what it is linked with or loads",
     "Dependencies": "what it needs, and why",
 }
-"""The sections, and what each says."""
+"""The sections, and the content of each."""
 
 
 def folder_of(backend: str) -> Path | None:
@@ -34,7 +34,7 @@ def folder_of(backend: str) -> Path | None:
 
 
 DEPENDENCY_COLUMNS = ("why", "licence", "to upgrade", "to mind")
-"""What the table of dependencies says of each, after its name."""
+"""The columns of the table of dependencies after the name."""
 
 
 def sections_of(readme: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from flambeau.tools.conformance.engine_requests import Request
 
 UNKNOWN = "no_such_option"
 LIBRARY = "no_such_library.so"
-"""What a backend that takes the path of a library as the option `library` is given for it."""
+"""The value of the option `library` for backends that take the path of a library."""
 
 
 def check_unknown_option(engine: EngineProcess, request: Request) -> None:

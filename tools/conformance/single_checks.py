@@ -12,7 +12,7 @@ from flambeau.tools.conformance.refused_operators import computed_and_refused
 from flambeau.tools.conformance.runtime_options import check_absent_library, check_unknown_option
 
 Check = Callable[[Trial], Sequence[str] | None]
-"""Gives notes, or None where there is nothing to look at; raises Disagreement."""
+"""A function that returns notes, or None if there is nothing to check; raises Disagreement."""
 
 
 def _readme(trial: Trial) -> Sequence[str] | None:
@@ -60,4 +60,4 @@ SINGLE_CHECKS: dict[str, Check] = {
     "unknown option": _unknown_option,
     "absent library": _absent_library,
 }
-"""By what is looked at."""
+"""The checks, by subject."""

@@ -55,11 +55,11 @@ class IRPrinting(Instrumentation):
     """An instrumentation that prints the IR before and after passes.
 
     Attributes:
-        stream: where to.
+        stream: the output.
         before: the passes before which to print.
         after: the passes after which to print.
         only_changed: print after a pass only if it changed something.
-        after_failure: print what a pass left that failed.
+        after_failure: print the IR that a failed pass left.
         module_scope: print the whole module also for a pass that runs on one function.
         options: how to print.
     """
@@ -105,8 +105,8 @@ class ChangePrinting(Instrumentation):
     In a diff, a value keeps the name under which it was printed first, so that a value that is gone does not rename all that follow.
 
     Attributes:
-        stream: where to.
-        mode: what of a change.
+        stream: the output.
+        mode: the part of a change to print.
         colour: whether lines of a diff are coloured.
         module_scope: compare and print the whole module also for a pass that runs on one function.
         options: how to print.

@@ -20,6 +20,6 @@ class ModuleChanges:
         try:
             before, self._shown = self._shown, TextWithNames(module, options, self._shown)
         except Exception:
-            # A pass that failed may leave what cannot be printed in its own syntax.
+            # A failed pass may leave IR that its own syntax cannot print.
             return []
         return diff_lines(before.text, self._shown.text) if before and before.text != self._shown.text else []

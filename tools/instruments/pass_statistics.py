@@ -30,9 +30,9 @@ class PassRecord:
     attempts: Counter[str] = field(default_factory=Counter[str])
     """The number of attempts of each pattern, by name."""
     applied: Counter[str] = field(default_factory=Counter[str])
-    """The number of rewrites of each pattern; the rewrites outside of patterns stand under the name of the pass."""
+    """The number of rewrites of each pattern; rewrites outside of patterns are under the name of the pass."""
     before: Counter[str] = field(default_factory=Counter[str])
-    """The operations inside of what it ran on, by name."""
+    """The operations inside of the one that it ran on, by name."""
     after: Counter[str] = field(default_factory=Counter[str])
 
     def changes(self) -> dict[str, int]:
@@ -45,7 +45,7 @@ class PassStatistics(Instrumentation):
     """An instrumentation that gathers a record for each pass, in the order of their first runs."""
 
     def __init__(self) -> None:
-        # By the pass's own identity: the same pass may stand in a pipeline twice.
+        # By the pass's own identity: a pass may be in a pipeline twice.
         self._records: dict[tuple[tuple[int, ...], int], PassRecord] = {}
         self._current: PassRecord | None = None
 

@@ -1,7 +1,7 @@
 """Detects changes by a pass: the structure of IR as a value that can be compared.
 
 Two snapshots of one operation are equal exactly when its text, names included, is the same. Attributes are shared with the IR and not
-copied, and what a pass has not touched compares by identity, so a snapshot costs a few microseconds for each operation.
+copied, and unchanged parts compare by identity, so a snapshot costs a few microseconds for each operation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Snapshot:
         return hash(len(self._items))
 
     def _number(self, item: SSAValue | Block) -> int:
-        # Counted from their first mention, so that values are told apart by where they stand and not by which object they are.
+        # Values are numbered by first mention, so that they are compared by position and not by identity.
         return self._numbers.setdefault(item, len(self._numbers))
 
     def _value(self, value: SSAValue) -> object:

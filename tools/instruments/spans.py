@@ -34,13 +34,13 @@ class Span:
     start: int
     """In nanoseconds, on the clock of `perf_counter_ns`."""
     place: object = None
-    """The position in the pipeline, which tells a pass or a nested pipeline from others of its name."""
+    """The position in the pipeline, which distinguishes passes and nested pipelines with the same name."""
 
 
 class SpanInstrumentation(Instrumentation):
     """An instrumentation that turns the hooks into spans that always nest, whatever fails.
 
-    It must be the last of the instrumentations: the others' work is then not taken for that of the passes.
+    It must be the last of the instrumentations, so that the work of the others is not attributed to passes.
     """
 
     def __init__(self) -> None:

@@ -94,11 +94,11 @@ def _remove_if_empty(folder: Path) -> None:
 class StageDump(Instrumentation):
     """An instrumentation that writes `00_input.mlir`, `01_decompose-aten.mlir` and so on, `index.json` and `index.html`.
 
-    Every file is a whole module that parses. In the index, `file` names what holds the module after a step, and `rest` is the pipeline that
+    Every file is a whole module that parses. In the index, `file` is the file of the module after a step, and `rest` is the pipeline that
     leads from there to the same end; inside of a nested pipeline there is none.
 
     Attributes:
-        folder: made when it does not exist; what an earlier run wrote into it is removed.
+        folder: created if needed; files of an earlier run in it are removed.
 
     The index grows with each step, so that it is there if a pass ends the process.
     """
@@ -110,13 +110,13 @@ class StageDump(Instrumentation):
     _places: list[tuple[int, tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...]]])
     """For each record: after which element of which run it was written."""
     _diffs: list[list[str] | None] = field(default_factory=list[list[str] | None])
-    """For each record: what changed."""
+    """The changes of each record."""
     _changes: ModuleChanges = field(default_factory=ModuleChanges)
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
     """The file that the next pass starts from: the whole module."""
     _around: int = -1
-    """The operations of the module outside of what the pass runs on; the module itself does not count."""
+    """The operations of the module outside of the pass's own operation, without the module itself."""
     _size: int = 0
     _file: str = ""
     _before: int = 0

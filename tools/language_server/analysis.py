@@ -22,7 +22,7 @@ from flambeau.tools.opt.expectations import Expectations
 from flambeau.tools.opt.input import split
 
 SMALL = 60_000
-"""Up to so many characters, a module is read at once with the places of all names, which takes several times as long."""
+"""The most characters of a module that is read at once with the places of all names, which takes several times as long."""
 
 _RUN = re.compile(r"^\s*//\s*RUN:(.*)$", re.MULTILINE)
 _PASSES = re.compile(r"(?:^|\s)(?:-p|--passes|--pass-pipeline|--[\w-]*check[\w-]*|--run-reproducer)\b")
@@ -80,7 +80,7 @@ class Chunk:
     good: ParsedModule | None = None
     """The module of this or an earlier text, with the places of its names."""
     ends_early: bool = False
-    """Whether `good` is only what stands before the first error: no form of this text could be read yet."""
+    """Whether `good` is only the text before the first error, because no complete form could be read yet."""
 
     @property
     def map(self) -> SourceMap:
@@ -195,9 +195,9 @@ def analyze(text: str, file: str, settings: Settings | None = None, previous: An
 
     Args:
         text: the file's text.
-        file: what to call it.
+        file: its name.
         settings: how to read it.
-        previous: what was known before, which modules that cannot be read now keep.
+        previous: the previous analysis, whose results are kept for modules that cannot be read now.
     """
     divided = _divided(text, file, settings or Settings(), previous)
     same = previous is not None and previous.run == divided.run and previous.settings == divided.settings

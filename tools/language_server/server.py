@@ -78,7 +78,7 @@ class FlambeauLanguageServer(LanguageServer):
         return self.workspace.get_text_document(uri).source if uri in self.workspace.text_documents else ""
 
     async def changed(self, uri: str, pause: float) -> None:
-        """Reads a file again if it does not change for a while, and tells the editor what is wrong with it."""
+        """Reads a file again if it does not change for a while, and sends its diagnostics to the editor."""
         file = self._file(uri)
         file.changes += 1
         change = file.changes
@@ -90,7 +90,7 @@ class FlambeauLanguageServer(LanguageServer):
             await self._read(uri, file, with_names=True)
 
     async def _read(self, uri: str, file: _OpenFile, *, with_names: bool = False) -> None:
-        """Reads the text as it is now, unless that is done; the names of large modules too, unless the text changes meanwhile."""
+        """Reads the current text unless it was read; the names of large modules too, unless the text changes meanwhile."""
         async with file.reading:
             text = self._text(uri)
             loop = asyncio.get_running_loop()
@@ -118,7 +118,7 @@ class FlambeauLanguageServer(LanguageServer):
         return file.analysis if file.analysis.text == text else moved(text, file.analysis)
 
     async def settled(self, uri: str) -> Analysis:
-        """A file as it is now, read."""
+        """The analysis of a file's current text."""
         file = self._file(uri)
         change = -1
         while change != file.changes:
@@ -153,7 +153,7 @@ class FlambeauLanguageServer(LanguageServer):
         await self.reload_plugins()
 
     async def discover_plugins(self) -> None:
-        """Loads what installed packages bring, the first time, so that it is proposed too."""
+        """Loads the plug-ins of installed packages once, so that their names are proposed too."""
         await asyncio.get_running_loop().run_in_executor(self._reader, _discover)
 
     def watch_plugins(self) -> None:
@@ -171,7 +171,7 @@ class FlambeauLanguageServer(LanguageServer):
         return {file: _stamp_of(file) for path in self._plugins for file in (path.rglob("*.py") if path.is_dir() else (path,))}
 
     async def reload_plugins(self) -> None:
-        """Loads plug-ins that are new or have changed; if there are any, every file is read again. The same trouble is told once."""
+        """Loads plug-ins that are new or have changed; if there are any, every file is read again. The same problem is reported once."""
         before = loaded_plugins()
         self._stamp = self._stamp_of_plugins()
         for path in self._plugins:
@@ -189,7 +189,7 @@ class FlambeauLanguageServer(LanguageServer):
         for uri, file in list(self._files.items()):
             file.is_read = False
             settings = Settings(self._settings.allow_unregistered, file.analysis.settings.encoding)
-            # Only names stay of what was read: requests may need them until the text is read again.
+            # Only names are kept: requests may need them until the text is read again.
             file.analysis = replace(moved(self._text(uri), file.analysis), settings=settings)
             await self.changed(uri, 0)
 

@@ -40,7 +40,7 @@ def word_at(text: str, offset: int) -> Word | None:
 def statement_before(text: str, offset: int) -> tuple[str | None, str]:
     """Returns the name of the operation around an offset, and its text up to the offset.
 
-    An operation that begins on a line above is meant only where a bracket of it is still open. Without one, the name is None and the text
+    An operation that begins on a line above counts only if one of its brackets is still open. Without one, the name is None and the text
     that of the line.
     """
     line = start = text.rfind("\n", 0, offset) + 1
@@ -65,7 +65,7 @@ def opens_region(text: str, brace: int) -> bool:
     """Returns whether an open brace in the text of an operation opens a region, not a dictionary of attributes."""
     before = text[:brace].rstrip()
     if _open_bracket(before) is not None:
-        return before.endswith(("(", "},"))  # the generic form, where regions stand in parentheses
+        return before.endswith(("(", "},"))  # the generic form, with regions in parentheses
     return _ATTRIBUTES.search(before) is not None or not before.endswith(("attributes", "}"))
 
 

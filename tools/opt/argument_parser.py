@@ -28,7 +28,7 @@ def help_width() -> int:
 class _Parser(argparse.ArgumentParser):
     """A parser that accepts passes as options; options whose value is optional take it after `=` only, because the input may follow.
 
-    What follows such an option may be the input.
+    The input may follow such an option.
     """
 
     def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces

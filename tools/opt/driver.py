@@ -72,7 +72,7 @@ def _main(argv: Sequence[str] | None) -> int:
     except (ValueError, OSError) as error:
         return _refuse(error)  # some options load and print
     if argv is None:
-        gc.freeze()  # in a process of its own: what was imported lives until the end, which then need not look through it
+        gc.freeze()  # in a process of its own: imported objects live until the end, so the collector need not scan them
     tool = _Tool(arguments)
     with collector_paused(), room_for_nesting():
         try:
@@ -121,7 +121,7 @@ class _Tool:
             self._print(*near_markers(whole, marker))
         outputs: list[str] = []
         try:
-            with redirect_stdout(sys.stderr):  # what passes print is not IR
+            with redirect_stdout(sys.stderr):  # the output of passes is not IR
                 for number, source in enumerate(sources):
                     outputs.append(self._chunk(source, pipeline, number))
         finally:
@@ -136,7 +136,7 @@ class _Tool:
         return self._status
 
     def fail(self, error: Exception) -> int:
-        """Reports what ended the tool; returns the exit status."""
+        """Reports the error that ended the tool; returns the exit status."""
         diagnostics = diagnostics_of(error)
         if diagnostics is not None and not isinstance(error, PassCrash):
             if isinstance(error, PipelineError) and error.text is not None:

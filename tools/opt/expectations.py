@@ -5,7 +5,7 @@
     // expected-note @above {{…}} expected-remark @below {{…}}
     // expected-warning @unknown {{…}}
 
-A comment speaks of its own line, of the line so many lines above or below, of the nearest line above or below without such a comment, or of
+A comment refers to its own line, to a line at a distance above or below, of the nearest line above or below without such a comment, or of
 diagnostics without a place in the text. Each diagnostic and each of its notes meets one comment, and each comment one diagnostic.
 """
 

@@ -19,7 +19,7 @@ NOTHING_TO_DO = {
     "mlir-disable-threading": "there is one thread",
     "mlir-pass-pipeline-local-reproducer": "reproducers begin as late in the pipeline as the error still comes",
 }
-"""Options of other tools that ask for what is always so, and why."""
+"""Options of other tools for behaviour that is always on, with the reason."""
 
 HINTS = {
     "debug": "--remarks prints what passes did or declined, --log-actions-to=- every rewrite",
@@ -38,4 +38,4 @@ HINTS = {
     "no-implicit-module": "operations that stand alone always get a module around them",
     "print-between-passes": "--print-ir-after-all prints the IR after every pass, on stderr",
 }
-"""Options of other tools that `flambeau-opt` does not have, and what to use instead."""
+"""Options of other tools that `flambeau-opt` does not have, with the replacement."""

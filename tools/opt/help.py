@@ -29,7 +29,7 @@ from flambeau.passes.manager.registry import (
 from flambeau.support.suggestions import did_you_mean
 
 EXAMPLES = "examples"
-"""The folder beside passes that holds an example for each: a module, `// -----`, and what the pass makes of it."""
+"""The folder beside passes that holds an example for each: a module, `// -----`, and the result of the pass."""
 
 _FIRST_LINE = re.compile(r'"""`[\w-]+`: (.*?)(?:""")?$')
 _PIPELINE = re.compile(r"// flambeau-opt -p '?([^']*)'?")

@@ -23,7 +23,7 @@ def read_input(path: str, blobs: BlobStore) -> Source:
     Raises ValueError if it holds no module, OSError.
     """
     if is_program(path):
-        # Most runs of the tool read no program, and start without what reads one.
+        # Most runs of the tool read no program, and do not import its reader.
         from flambeau.frontends.interface import find_frontend
 
         read = find_frontend(path)

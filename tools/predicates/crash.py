@@ -58,7 +58,7 @@ _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']
 def kind_of(error: Exception) -> tuple[str, ...]:
     """Returns the identity of an error, independent of the module: the pass, the class of the exception, and its origin or message.
 
-    An error about an operation is told by its words and the name of the operation; another by the innermost line outside of Flambeau and
+    An error about an operation is identified by its message and the operation's name; another by the innermost line outside of Flambeau and
     xDSL that it came through, or within them where there is none.
     """
     name = error.step.name if isinstance(error, PassError) else ""

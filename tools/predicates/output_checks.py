@@ -91,7 +91,7 @@ def _checked(file: Path, status: int, said: str) -> Verdict:
 
 
 CANNOT_TELL = 125
-"""The status of a script that has nothing to say about a module, as of `git bisect`."""
+"""The status of a script that cannot judge a module, as in `git bisect`."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Script(_TextQuestion):
         if not words:
             raise PredicateError("the script is empty: give a command, to which the path of a module is added")
         try:
-            # In a session of its own, so that what it starts can be ended with it.
+            # In a session of its own, so that its child processes can be ended with it.
             process = subprocess.Popen([*words, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         except OSError as error:
             raise PredicateError(f"the script {self.command!r} cannot be run: {error.strerror}{_advice(words[0])}") from error

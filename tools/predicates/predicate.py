@@ -53,7 +53,7 @@ class Verdict:
 
 
 Judge: TypeAlias = Callable[[Outcome], Verdict]
-"""The predicate about one input module: whether it holds for what a pipeline made of the module. It is asked as often as wanted."""
+"""A function that judges a pipeline's output for one input module. It may be called any number of times."""
 
 
 class Question(ABC):
@@ -62,9 +62,9 @@ class Question(ABC):
     description: str
     """The property in words: `the pipeline changes the result`."""
     wants_final: bool = False
-    """Whether it is about what the whole pipeline makes of a module; otherwise about any intermediate form, even after half a pass."""
+    """Whether it is about the output of the whole pipeline; otherwise about any intermediate form, even after half a pass."""
     is_about_errors: bool = False
-    """Whether a pipeline that fails can be what is looked for."""
+    """Whether a failing pipeline can satisfy the predicate."""
     wants_tellable: bool = False
     """Whether a pipeline that makes something of which nothing can be said is to blame for that."""
 
@@ -84,9 +84,9 @@ def run_pipeline(
     trial.blobs = context.blobs.copy()
     copy = module.clone()
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what passes print is not part of what a command prints
+        with contextlib.redirect_stdout(sys.stderr):  # the output of passes is not part of a command's output
             pipeline.run(copy, trial, instrumentations, verify_each=verify)
-    except Exception as error:  # a pass may fail in any way, and that is what is looked for
+    except Exception as error:  # a pass may fail in any way, and such a failure is wanted here
         return Outcome(copy, trial, error)
     return Outcome(copy, trial)
 

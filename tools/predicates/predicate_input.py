@@ -28,7 +28,7 @@ class PredicateInput:
     context: FlambeauContext
     """Owns the weights."""
     options: PredicateOptions
-    """As given; what is not given comes from the reproducer, where the file is one."""
+    """The given options, completed from the reproducer if the file is one."""
     allow_unregistered: bool
 
 
@@ -37,7 +37,7 @@ def read_predicate_input(file: Path, options: PredicateOptions, *, allow_unregis
 
     Raises:
         PredicateError: there are several modules in the file.
-        IRError, ReproducerError, PluginError, OSError: it is not what it should be, or cannot be read.
+        IRError, ReproducerError, PluginError, OSError: the input is invalid, or cannot be read.
     """
     name = "<stdin>" if file == STDIN else str(file)
     text = decode(sys.stdin.buffer.read(), name) if file == STDIN else read_text(file)

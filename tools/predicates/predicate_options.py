@@ -66,7 +66,7 @@ def make_predicate(options: PredicateOptions, module: ModuleOp, context: Flambea
     """Returns the predicate of a command line, for a module.
 
     Raises:
-        PredicateError: options that contradict each other, or files that are not what they should be.
+        PredicateError: options contradict each other, or files are invalid.
         PipelineError: the pipeline does not parse.
     """
     pipeline = Pipeline.parse(options.pipeline) if options.pipeline else Pipeline.of([])

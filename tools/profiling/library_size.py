@@ -40,8 +40,8 @@ class LibrarySize:
     """Bytes of code and constant data, on this machine.
 
     Attributes:
-        core: what loads and executes programs, without a kernel.
-        kernels: the kernels of the program, and what they share.
+        core: the code that loads and executes programs, without a kernel.
+        kernels: the kernels of the program, and the code that they share.
         alone: each operator, as if it were the only one.
         absent: the operators of which the library has no kernel.
     """

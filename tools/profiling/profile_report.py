@@ -1,4 +1,4 @@
-"""A profile as a table for people, and as data for programs."""
+"""A profile as a table for the user, and as data for programs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from flambeau.tools.reduction.reducers import all_reducers
 from flambeau.tools.reduction.reducers.reduce_texts import LocationsReducer
 
 Predicate: TypeAlias = Callable[[ModuleOp, FlambeauContext], object]
-"""Whether a module shows what is looked for: something true or false. It may do what it likes with the module."""
+"""A function that judges a module, with a result used as a truth value. It may change the module."""
 
 Stop: TypeAlias = Literal["timeout", "limit", "interrupt"]
 
@@ -91,12 +91,12 @@ def reduce_module(
 ) -> ReductionResult:
     """Makes a module smaller while a predicate holds.
 
-    Every candidate is printed, parsed and verified before the predicate sees it, so that what is found can be written and read.
+    Every candidate is printed, parsed and verified before the predicate sees it, so that the result can be written and read.
 
     Args:
-        module: valid IR, for which the predicate holds; it stays as it is.
+        module: valid IR for which the predicate holds; it is not changed.
         context: owns the module's weights, and receives those of candidates.
-        predicate: whether a module shows what is looked for.
+        predicate: judges a module.
         reducers: the ways to make it smaller, in the order to try them; all of them by default.
         timeout: seconds after which no more is tried.
         max_tests: how often the predicate may be asked.
@@ -182,7 +182,7 @@ class Reduction:
             reducer.apply(candidate, reducer.targets(candidate)[start:stop])
             verify_module(candidate)
             text = module_text(candidate)
-        except Exception:  # what an edit breaks may fail in the verifier or the printer of any dialect, in any way
+        except Exception:  # an invalid edit may fail in the verifier or the printer of any dialect, in any way
             self.result.invalid += 1
             return False
         key = _key(text)

@@ -116,7 +116,7 @@ def update_type(function: FuncOp) -> None:
 def _agrees(function: FuncOp, known: Callable[[FuncOp], Sequence[Leaf]], leaves: Sequence[Leaf]) -> bool:
     try:
         return list(known(function)) == list(leaves)
-    except ValueError:  # it lists what was there before
+    except ValueError:  # it lists the old values
         return False
 
 

@@ -33,7 +33,7 @@ from flambeau.dialects.schema.syntax import normalized_attribute
 from flambeau.tools.reduction.function_signature import returns_of, update_type
 
 Sizes = Mapping[int, int]
-"""Extents of dimensions, and what they become."""
+"""New extents of dimensions, by the old ones."""
 
 
 def with_shape(kind: Tensor, shape: Sequence[int]) -> Tensor:
@@ -136,7 +136,7 @@ def _symbol(attribute: Attribute) -> str | None:
 
 def _set_type(value: SSAValue, kind: Attribute) -> None:
     if value.type != kind:
-        value._type = kind  # pyright: ignore[reportPrivateUsage]  the uses stay as they are
+        value._type = kind  # pyright: ignore[reportPrivateUsage]  the uses are unchanged
 
 
 def infer_results(op: SchemaOp, sizes: Sizes) -> None:

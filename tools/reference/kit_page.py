@@ -44,7 +44,7 @@ product, total = (item for item in module.walk() if isinstance(item, SchemaOp))
 _COMMENT = re.compile(r"^    # (?P<title>[^.]+)\. (?P<text>.+)$")
 _NAME = re.compile(r'^    "(?P<name>\w+)",$')
 _WIDEST = 100
-"""Longer signatures stand on several lines."""
+"""Longer signatures take several lines."""
 _SPECIAL = {"__getitem__": "[…]", "__contains__": "in", "__str__": "str(…)"}
 _GUIDE = "../guide/rewriting.md"
 _ANCHORS = {

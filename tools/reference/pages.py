@@ -23,7 +23,7 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"reference/backends/{name}.md": partial(backend_page, name) for name in backend_names()},
     **{f"reference/{name}.md": partial(dialect_page, name) for name in dialect_names()},
 }
-"""The generated pages: the path of each within `docs`, and what writes it."""
+"""The generated pages: the path of each within `docs`, and the function that writes it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

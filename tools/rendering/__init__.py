@@ -1,1 +1,1 @@
-"""Diagnostics and reports as text for people."""
+"""Diagnostics and reports as text for the user."""

@@ -26,7 +26,7 @@ from flambeau.support.tracebacks import in_one_line, raised_outside
 LINE_WIDTH = 160
 """Longer lines of text are cut around the caret."""
 MOST_ERRORS = 20
-"""After so many errors of one module the rest are only counted."""
+"""The most errors of one module that are shown; the rest are counted."""
 
 _COLOURS: dict[Severity, str] = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m", "remark": "\x1b[1;34m", "note": "\x1b[1;36m"}
 _BOLD, _CARET, _RESET = "\x1b[1m", "\x1b[1;32m", "\x1b[0m"
@@ -99,7 +99,7 @@ class Renderer:
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
     """The texts that were read, by file name; others are read from their files."""
     show_changes: bool = False
-    """Whether to print an operation that no longer stands in the text as it is now."""
+    """Whether to print an operation that differs from the text."""
 
     def render(self, *diagnostics: Diagnostic) -> str:
         """Returns the text of the diagnostics, each followed by its notes, ending with a line break.

@@ -24,7 +24,7 @@ class Rectangle:
         arena: its number, from 1.
         offset, size: in bytes.
         start, end: the half-open span of moments in which it is in use; 0 is the call, the first instruction or label is 1.
-        node: the node that writes it first; None for what the caller writes.
+        node: the node that writes it first; None if the caller writes it.
     """
 
     name: str

@@ -27,7 +27,7 @@ class Node:
     Attributes:
         operator: the operator, or `input`, or `delegate` and the backend.
         names: the names of the values that it computes in the text, without `%`.
-        hints: those names without the numbers that tell equal ones apart, which other stages number otherwise.
+        hints: those names without the numbers of equal names, which differ between stages.
         modules: the paths of the modules of the model that it comes from.
         places: those modules with the lines of the model, as text.
         line: the first of these lines, as file and number.

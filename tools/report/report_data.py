@@ -41,7 +41,7 @@ class Subject:
     """The program that a report is about.
 
     Attributes:
-        source: the module as it was read, at any stage; it stays as it is.
+        source: the module as it was read, at any stage; it is not changed.
         context: its weights.
         method: the method that runs and whose graph is shown.
         road: the target, the backends and other options of the passes.

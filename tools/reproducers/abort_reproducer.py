@@ -46,7 +46,7 @@ class AbortReproducer(Instrumentation):
 
     def before_pass(self, step: PassStep) -> None:
         """Writes the current module. Raises OSError, BlobError."""
-        # Counters count from the start of the pipeline, and what was not verified may not parse.
+        # Counters count from the start of the pipeline, and unverified IR may not parse.
         only_once = bool(self._settings.debug_counters) or not self._settings.verify_each
         if self._pipeline is None or step.position[0] == self._place or (only_once and self._place is not None):
             return

@@ -32,7 +32,7 @@ def reproducer_of(error: BaseException) -> Path | None:
 class CrashReproducer(Instrumentation):
     """An instrumentation that writes a reproducer when a pass fails, and notes its path on the error (`reproducer_of`).
 
-    It costs nothing until then: what the IR was before the pass is found by running the passes before it again, on the original. A
+    It costs nothing until then: the IR before the pass is recomputed by running the earlier passes again, on the original. A
     reproducer begins as late in the pipeline as the same error still comes from its text; that is tried out before it is written.
     """
 
@@ -49,8 +49,8 @@ class CrashReproducer(Instrumentation):
         Args:
             path: the file; by default a new one among `failure_files`.
             original: makes the module as it was before the pipeline, in a context; by default a copy is kept of each.
-            settings: what the pipeline is run with.
-            checks: makes what else may stop the pipeline, as the options say.
+            settings: the settings of the run.
+            checks: makes the other instrumentations that may stop the pipeline.
         """
         self._checks = checks
         self._path = None if path is None else Path(path)

@@ -30,7 +30,7 @@ def failure_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"flambeau-failures{user}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or (user and folder.stat().st_uid != os.getuid()):
-        # Another user may have made this folder, to read or to replace what is written.
+        # Another user may have made this folder, to read or replace its files.
         return Path(tempfile.mkdtemp(prefix="flambeau-failures-"))
     return folder
 

@@ -1,6 +1,6 @@
 """Reads and writes reproducers: one file holds everything needed to reproduce the failure of a pass.
 
-The file is a module that parses as any other, below a header of comments with the pipeline and what else matters:
+The file is a module that parses as any other, below a header of comments with the pipeline and the settings:
 
     // flambeau reproducer, version 1; flambeau-opt --run-reproducer FILE
     // error: "fold-constants: …"
@@ -43,7 +43,7 @@ VERSION = 1
 """The version of the header."""
 
 WEIGHTS_LIMIT = 64 * 2**20
-"""So many bytes of weights are saved beside a reproducer; more of them are named where they are."""
+"""The most bytes of weights that are saved beside a reproducer; larger weights are referred to by file."""
 
 _FIRST = "// flambeau reproducer, version "
 _TRACEBACK = "// | "
@@ -89,7 +89,7 @@ class Reproducer:
     seed: int = 0
     """The seed of made-up inputs."""
     plugins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The plug-ins to load first: path -> digest of what they were."""
+    """The plug-ins to load first: path -> digest of their content."""
     weights: tuple[str, ...] = ()
     """Weight files; relative to the folder of the reproducer."""
     relative: Mapping[str, str] = field(default_factory=dict[str, str])

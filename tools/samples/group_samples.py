@@ -1,4 +1,4 @@
-"""Samples of operators that find equal elements or slices, and that count or reduce what belongs together."""
+"""Samples of operators that find equal elements or slices, and that count or reduce groups."""
 
 from __future__ import annotations
 

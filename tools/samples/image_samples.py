@@ -209,14 +209,14 @@ ALL_THREE = (True, True, True)
 
 
 def layer_norm_gradient(rng: np.random.Generator) -> list[Sample]:
-    """Returns the gradient of a layer norm, with what its forward pass computed."""
+    """Returns the gradient of a layer norm, with the results of its forward pass."""
     x = f32(rng, 2, 3, 4)
     mean, rstd = x.mean(-1, keepdims=True), 1 / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
     return [(f32(rng, 2, 3, 4), x, (4,), mean, rstd, f32(rng, 4), f32(rng, 4), ALL_THREE)]
 
 
 def group_norm_gradient(rng: np.random.Generator) -> list[Sample]:
-    """Returns the gradient of a group norm, with what its forward pass computed."""
+    """Returns the gradient of a group norm, with the results of its forward pass."""
     x = f32(rng, 2, 6, 4, 3)
     groups = x.reshape(2, 3, -1)
     mean, rstd = groups.mean(-1), 1 / np.sqrt(groups.var(-1) + np.float32(1e-5))

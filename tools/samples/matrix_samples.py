@@ -143,7 +143,7 @@ MATRICES: dict[str, Samples] = {
         SQUARES,
         lambda rng, shape, dtype: [(make(rng, (*shape[:-1], 2), dtype), by_factor(rng, shape, dtype), upper) for upper in (False, True)],
     ),
-    # Repeated along a dimension, others are singular, and their vectors are noise.
+    # Matrices repeated along a dimension are singular, and their vectors are noise.
     "geqrf": of(SQUARES, lambda rng, shape, dtype: [(make(rng, shape, dtype),)]),
     "linalg_householder_product": of(TALL, lambda rng, shape, dtype: [reflections(rng, shape, dtype)]),
     "linalg_qr": of(RECTANGLES, lambda rng, shape, dtype: [(make(rng, shape, dtype), mode) for mode in ("reduced", "complete", "r")]),

@@ -1,4 +1,4 @@
-"""Samples as operations: their tensors, the operation on them, and what it computes."""
+"""Samples as operations: their tensors, the operation on them, and its results."""
 
 from __future__ import annotations
 

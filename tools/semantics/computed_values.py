@@ -49,7 +49,7 @@ class ValueRecorder:
         if len(values) != len(arrays) or len(self.values) >= RECORDED or self._left < 0:
             return arrays
         for value, array in zip(values, arrays, strict=True):
-            # Slots of an arena are written again later, by others.
+            # Slots of an arena are overwritten later.
             self.values.append(Computed(value, op, array if op.results else array.copy(), self._times[value] if op.results else 0))
             self._times[value] += 1
         return arrays

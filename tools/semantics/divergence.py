@@ -107,7 +107,7 @@ def _leading_to(difference: Difference, module: ModuleOp) -> set[Operation] | No
         position = sum(leaf.is_tensor for leaf in outputs_of(function)[: difference.output])
         work += [end.operands[position] for end in ends if isinstance(end, ReturnOp)]
     work += [operand for end in ends if end is not None and end.successors for operand in end.operands]
-    # A later call reads what is stored to state.
+    # A later call reads the stored state.
     work += [op.value for op in module.walk() if isinstance(op, GlobalStoreOp)] if difference.call or difference.state else []
     found: set[Operation] = set()
     while work:

@@ -29,10 +29,10 @@ from flambeau.tools.semantics.reference_results import NOISY_RUNS, SemanticsErro
 from flambeau.tools.semantics.result_comparison import Rounding, SemanticsOptions, difference_of, noise_of
 
 EAGER = "eager"
-"""The name of what PyTorch computes, operator by operator."""
+"""The name of PyTorch's results, operator by operator."""
 
 DEVICE = "device"
-"""The name of what the C runtime computes on this machine."""
+"""The name of the C runtime's results on this machine."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class OperatorError:
     """The error of one value.
 
     Attributes:
-        operator: what computed it.
+        operator: the operator that computed it.
         value: its name, if it has one.
         before: the operator that computed it in the reference.
         place: the module of the model and the line, as text; empty if they are not known.
         module: the path of the module.
         line: `model.py:12`.
         difference: the greatest absolute difference of an element; infinite where only one side is finite.
-        scale: the greatest finite number of what was expected.
+        scale: the greatest finite expected number.
         detail: why it is wrong, in words; None for a value that is as exact as its dtype and rounding let it be.
         op: the operation that computed it.
     """
@@ -88,7 +88,7 @@ class Numerics:
 
     @property
     def first_bad(self) -> OperatorError | None:
-        """The first value that is wrong: what comes after it may be so only because of it."""
+        """The first wrong value: later ones may be wrong only because of it."""
         return next((error for error in self.errors if error.detail is not None), None)
 
 
@@ -213,7 +213,7 @@ def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Com
     """Returns the counterparts in the reference for the values of a stage."""
     pairs: dict[Computed, Computed] = {}
     for item, candidates in counterparts(reference, stage).items():
-        # What is fused has the location of one of its parts, and the name of the last.
+        # A fused operation has the location of one of its parts, and the name of the last.
         named = [before for before in candidates if None in (before.value.name_hint, item.value.name_hint) or _name(before) == _name(item)]
         if named:
             # Of values with one location, the nearest is the one.

@@ -56,7 +56,7 @@ class Difference:
     call: int
     """Counted from 0, within the session."""
     output: int | None
-    """Which of the method's outputs; None where it is none of them."""
+    """The number of the method's output, or None."""
     detail: str
     """The difference, `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or the failure."""
     op: Operation | None = None
@@ -113,7 +113,7 @@ class Reference:
     """The results of a module on some inputs.
 
     Each method that is not private is called once or, with made-up inputs, three times: with usual, wide and extreme inputs, where it can
-    run on them. State starts afresh for each method, and what it is after a call is a result like others; where there are several methods
+    run on them. State starts afresh for each method, and its content after a call is a result too; if there are several methods
     and state, they are called in sequence too. Functions that a method calls run as part of it.
     """
 
@@ -175,9 +175,9 @@ class Reference:
         """Returns the outputs of a form of the module. Raises SemanticsError.
 
         Args:
-            module: the module, or what passes made of it.
+            module: the module, or a later form of it.
             context: owns the weights, where they are not those of the reference.
-            observers: by session and call, what sees the result of each operation.
+            observers: by session and call, an observer of the result of each operation.
         """
         return self._run(module, context or self._context, observers or {})
 
@@ -277,7 +277,7 @@ def inputs_for(
     """Returns the inputs of one call of a method: given by the options, brought by the program, or generated.
 
     Raises:
-        InterpreterError: the options lack one of them, or nothing can be made up.
+        InterpreterError: the options lack one of them, or none can be generated.
     """
     made_up = generate_inputs(method, options.seed + call, kind)
     given = options.inputs

@@ -36,8 +36,8 @@ class SemanticsOptions:
     tolerance: float | None = None
     """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
     inputs: Mapping[str, Array] | None = None
-    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: what the program brought with it, where it did,
-    and others that `seed` makes up."""
+    """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: the program's own example inputs if it has them,
+    and others generated from `seed`."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -58,11 +58,11 @@ def difference_of(
     """Returns the difference of two results as text; None if they are equal up to the tolerance, with NaN and infinity in the same places.
 
     Args:
-        expected: what the reference says.
-        found: what is compared with it.
+        expected: the result of the reference.
+        found: the result to compare.
         options: the tolerance.
         noise: the distance by which rounding moves each expected element. A smaller difference is accepted, unless all must be equal.
-        finite_only: whether there is nothing to compare where what is expected is infinite or no number.
+        finite_only: whether to skip elements whose expected value is infinite or NaN.
     """
     if isinstance(expected, float) and isinstance(found, float):
         expected, found = np.asarray(expected), np.asarray(found)
@@ -114,7 +114,7 @@ def _brief(leaf: Leaf) -> str:
 class Rounding:
     """A random perturbation of floats by as much as rounding may: a perturbed run shows the effect of rounding on the results.
 
-    Where numbers cancel out that is much, in relation to what is left; elsewhere it is about what the dtype cannot tell apart.
+    With cancellation the effect is large in relation to the result; elsewhere it is about the precision of the dtype.
     """
 
     def __init__(self, seed: int):

@@ -31,7 +31,7 @@ TABLE = OperatorTable(
         "mm": Rule(checks=(_sums_fit,)),
         "linear": Rule(MATRICES, constants=("weight",), checks=(_sums_fit,)),
     },
-    # What holds of every tensor.
+    # the limits of every tensor
     tensors=Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True),
     checks=(_fits_the_memory,),
 )

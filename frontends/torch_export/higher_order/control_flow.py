@@ -30,7 +30,7 @@ from flambeau.frontends.torch_export.symbolic_numbers import import_value, refus
 _NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
 """The types of numbers, by PyTorch's."""
 _WRAPPED = torch.ops.export.access_subclass_inner_tensor.default
-"""What reads a plain tensor of a weight of a subclass, as torchao's quantized weights are."""
+"""The operator that reads a plain tensor of a weight that is a tensor subclass, such as torchao's quantized weights."""
 
 
 def _is_value(value: object) -> TypeGuard[SSAValue]:
@@ -84,7 +84,7 @@ class _Importer:
     builder: Builder
     where: LocationAttr
     results: Sequence[Any]
-    """What PyTorch knows of its results: tensors and numbers."""
+    """PyTorch's metadata of the results: tensors and numbers."""
 
     def __post_init__(self) -> None:
         self.types = [self._type(item) for item in self.results]
@@ -213,7 +213,7 @@ class _Importer:
         index, *held = block.args
         with self.builder.emitting_to(block):
             outputs = self.enter(body, held, [*(self._row(item, index) for item in rows), *extra])
-        # The body tells what some sizes are.
+        # The body determines some sizes.
         kinds = [self._type(item) for item in self.results[len(start) :]]
         self.types[len(start) :] = kinds
         stacked = [self._empty(kind) for kind in kinds]
@@ -269,14 +269,14 @@ def import_higher_order(operator: HigherOrderOperator, args: Sequence[Any], resu
     """Emits a call of a higher-order operator that `check_operator` accepts, and returns its results in PyTorch's nesting.
 
     Args:
-        operator: what is called.
+        operator: the operator.
         args: its arguments, values in place of nodes.
-        results: what PyTorch knows of its results.
-        where: the location of what is emitted.
+        results: PyTorch's metadata of its results.
+        where: the location of the emitted operations.
         builder: emits the calls of the subgraphs.
 
     Raises:
-        UnsupportedError: something that passes into its subgraphs or out of them is neither a tensor nor a number.
+        UnsupportedError: an input or output of its subgraphs is neither a tensor nor a number.
     """
     name = operator.name()
     leaves, nesting = tree_flatten(results)

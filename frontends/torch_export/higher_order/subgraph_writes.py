@@ -1,7 +1,7 @@
 """Rewrites subgraphs that write to their operands to return the new values instead; the calling graph writes them.
 
 `torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded, and gives them
-operands that are views of one memory. PyTorch's own functionalisation does not take such programs; it takes what this makes of them.
+operands that are views of one memory. PyTorch's own functionalisation rejects such programs and accepts the rewritten ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPERANDS: dict[Any, Callable[[Sequence[Any]], Sequence[Any]]] = {
     torch.ops.higher_order.cond: lambda args: args[3],
     _LOOP: lambda args: (*args[2], *args[3]),
 }
-"""What the subgraphs of a call are called with, from the call's arguments."""
+"""The operands of the subgraphs of a call, from the call's arguments."""
 
 
 def have_subgraph_writes(module: fx.GraphModule) -> bool:
@@ -127,7 +127,7 @@ def _can_follow(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Seq
         return not any(_is_shared(aliases, operands, index) for index in range(len(operands)))
     if any(_is_shared(aliases, _OPERANDS[node.target](node.args), index) for index in written):
         return False
-    # The first round writes to what the loop begins with, and a test takes place once more than the body.
+    # The first iteration writes to the initial values of the loop, and the test runs once more than the body.
     return node.target is not _LOOP or (min(written) >= _carried(node) and not _written(subgraphs[0]))
 
 

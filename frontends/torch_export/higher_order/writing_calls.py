@@ -62,7 +62,7 @@ class WritingCall:
         """Emits the operator and the updates of tensors from their views, and returns its results, then the tensors' new values.
 
         Raises:
-            UnsupportedError: the operator has no row that says what it writes, or two of the views share memory.
+            UnsupportedError: the operator has no row that declares its writes, or two of the views share memory.
         """
         cls = _writing_row(self.step.args[0])
         overload = cast(Overload, self.step.args[0])

@@ -51,7 +51,7 @@ class Compilation:
     source: str | Path | None = None
     """The file that the module was read from, which stays."""
     external: ExternalConstants | None = None
-    """What collects the constants that lie beside the .pte; None leaves all of them in it."""
+    """The collector of constants that go beside the .pte; None leaves all of them in it."""
     strip_debug: bool = False
     """Whether the .pte leaves out where in the model each instruction comes from."""
     unmeasured: str | None = None
@@ -103,7 +103,7 @@ class Compilation:
         others_plan = stage == STAGES[-1] and (not passes or stage in self.extra)
         if elements or others_plan:
             pipeline = Pipeline(MODULE, (*elements, *(Pipeline.parse("verify-plan").elements if others_plan else ())))
-            with redirect_stdout(sys.stderr):  # what passes print is not part of what a command prints
+            with redirect_stdout(sys.stderr):  # the output of passes is not part of a command's output
                 pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
         if self.dump_dir is not None:

@@ -99,7 +99,7 @@ def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[s
     Args:
         module: the module.
         context: owns its payloads.
-        known: what payloads were made of, by name. For others, the nodes that they hold are counted, if they can be read.
+        known: the content of payloads, by name. For other payloads, the nodes in them are counted, if they can be read.
     """
     inside: Counter[str] = Counter()
     outside: Counter[str] = Counter()

@@ -45,7 +45,7 @@ class EdgeCompileConfig:
     """The options for reaching the edge level.
 
     Attributes:
-        target: what the program may use. `executorch`, the default, is what stock ExecuTorch runs.
+        target: the operators that the program may use. `executorch`, the default, has those of stock ExecuTorch.
         preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
         bounds: the greatest values of dynamic sizes that the export left without one, by the names of their `Dim`s: `{"seq": 512}`.
     """
@@ -67,7 +67,7 @@ def _is_bound(name: object, most: Any) -> bool:
 @explains_arguments
 @dataclass(frozen=True)
 class MemoryPlanningPass:
-    """The memory planner, and what it plans.
+    """The memory planner, and the tensors that it plans.
 
     Attributes:
         memory_planning_algo: the planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
@@ -188,7 +188,7 @@ _NONE_YET: Mapping[str, Handed] = {}
 class EdgeProgramManager(ExplainsMembers):
     """A program at the edge level, as IR that prints and that passes may change.
 
-    Unlike ExecuTorch's, `to_executorch` leaves it as it is and may be called again.
+    Unlike in ExecuTorch, `to_executorch` does not change it and may be called again.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class EdgeProgramManager(ExplainsMembers):
         self.context = context
         self.options = options
         self.delegated = delegated
-        """What delegates were made of, by their names."""
+        """The content of delegates, by name."""
         self.recorded = recorded
         """The programs as they were imported, for an ETRecord; None without `generate_etrecord=True`."""
 
@@ -234,12 +234,12 @@ class EdgeProgramManager(ExplainsMembers):
 
         Args:
             partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
-            no_delegate: what stays, one or several: paths of modules, such as `layers.0.attention`, and names of operators.
-            unless: whether an operator stays.
+            no_delegate: operators that stay, one or several: paths of modules, such as `layers.0.attention`, and names of operators.
+            unless: whether an operator stays undelegated.
 
         Raises:
             BackendError: there is no such backend.
-            PassError: it cannot compile what it takes, or nothing is of a path or name in `no_delegate`.
+            PassError: the backend cannot compile a partition, or a path or name in `no_delegate` matches nothing.
         """
         return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
 
@@ -290,7 +290,7 @@ def to_edge(
     Args:
         programs: a program, or several by method name.
         constant_methods: further methods, which take nothing and return these values: numbers, strings, tensors, lists of them.
-        compile_config: the target, and what to keep whole.
+        compile_config: the target, and the operators to keep whole.
         generate_etrecord: whether `to_executorch().get_etrecord()` gives a record for the Inspector.
 
     Raises:
@@ -409,10 +409,10 @@ def generate_etrecord(
     Args:
         et_record: the file, or where to write it.
         edge_dialect_program: the program at the edge level, of `to_edge(..., generate_etrecord=True)`.
-        executorch_program: what its `to_executorch` gave.
+        executorch_program: the result of its `to_executorch`.
 
     Raises:
-        ValueError: the programs do not belong together, or `to_edge` was not told to keep a record.
+        ValueError: the programs do not belong together, or `to_edge` was not asked for a record.
     """
     if executorch_program.edge is not edge_dialect_program:
         raise ValueError("generate_etrecord: the finished program is not one that to_executorch of this edge program gave")

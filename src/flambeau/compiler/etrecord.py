@@ -70,8 +70,8 @@ def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tupl
 def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
     """Returns the handles of each instruction: of the calls that it computes, with that of its result last.
 
-    The last instruction of a call may give what no call gives, such as a result in another layout. Then it has the handles of what reads
-    it too.
+    The last instruction of a call may compute a value that no call has, such as a result in another layout. Then it also has
+    its reader's handles.
     """
     views: dict[SSAValue, list[SSAValue]] = {}
     for slot in method.slots:
@@ -114,7 +114,7 @@ class ETRecord(ExplainsMembers):
 
     Attributes:
         edge_dialect_program: the exported programs as they were imported, by method. Their nodes have debug handles.
-        maps: what the compiled program says of its instructions.
+        maps: the facts about the compiled program's instructions.
     """
 
     edge_dialect_program: Mapping[str, ExportedProgram]

@@ -27,7 +27,7 @@ class InstructionCost:
     """The cost of one run of an instruction at the greatest sizes.
 
     Attributes:
-        flops: its floating-point operations; None where nothing here says what it computes.
+        flops: its floating-point operations; None if unknown.
         untouched: the bytes of its arguments that it does not read.
     """
 

@@ -33,7 +33,7 @@ class MemoryReport:
 
     @property
     def total(self) -> int:
-        """Every byte that the runtime needs beside the program, but for what was not measured."""
+        """All bytes that the runtime needs beside the program, without unmeasured ones."""
         return sum(self.arenas) + self.method + (self.scratch or 0) + (self.delegates or 0)
 
     def describe(self) -> str:

@@ -17,12 +17,12 @@ from flambeau.runtime import Event, EventKind, Runtime, pte
 from flambeau.runtime.emit.pte_reader import from_program
 
 By = Literal["instruction", "operator", "module", "line"]
-"""What the rows of a profile stand for."""
+"""The kinds of rows of a profile."""
 
 BY: tuple[By, ...] = get_args(By)
 
 UNKNOWN_PLACE = "-"
-"""The name of the row of what has no line, and no module or no single one."""
+"""The name of the row of instructions without a line or a single module."""
 
 
 @dataclass
@@ -30,10 +30,10 @@ class ProfileRow:
     """The times and costs of the instructions of one group, in each run.
 
     Attributes:
-        name: what they have in common.
+        name: the common key.
         calls: how often they ran in all runs.
         times: the nanoseconds that they took, by run.
-        flops: their floating-point operations in all runs, at the greatest sizes; None where one of them is not counted.
+        flops: their floating-point operations in all runs, at the greatest sizes; None if one of them is not counted.
         bytes: of the tensors that they read and wrote, in all runs.
         operators: their operators, or backends of delegates.
         frames: the places that the first one comes from.
@@ -73,7 +73,7 @@ class Profile:
         method: its name.
         runs: the events of each run: the execution, then its instructions.
         frames: the places in the model that an instruction comes from, by its chain and number.
-        costs: what an instruction computes.
+        costs: the cost of an instruction.
     """
 
     method: str
@@ -146,7 +146,7 @@ def profile_program(
         inputs: gives the inputs of each run, which may write to them.
         method: the method to run.
         iterations: the number of runs that are recorded.
-        backend_options: what backends shall do, by their names.
+        backend_options: the options of backends, by backend.
 
     Raises:
         PteError: `data` is not a program.

@@ -16,7 +16,7 @@ from flambeau.runtime.emit.pte_reader import from_program
 from flambeau.runtime.interpreter.function_runner import named_data_of
 
 SizeBy = Literal["part", "module", "operator"]
-"""What the rows of a report of sizes stand for."""
+"""The kinds of rows of a report of sizes."""
 
 SIZE_BY: tuple[SizeBy, ...] = get_args(SizeBy)
 
@@ -41,7 +41,7 @@ class SizeRow:
 
     @property
     def bytes(self) -> int:
-        """All of them."""
+        """All bytes."""
         return self.weights + self.delegates + self.other
 
 

@@ -22,10 +22,10 @@ def flambeau_backend(
     """Compiles a Dynamo graph, and returns the function that runs it on the C runtime.
 
     Args:
-        graph: what `torch.compile` captured. Its parameters become constants of the program.
+        graph: the graph that `torch.compile` captured. Its parameters become constants of the program.
         inputs: its inputs, parameters among them.
-        mode: what `torch.compile` is given as `mode`, unless it is `default`; there is no other one.
-        options: what `torch.compile` is given as `options`: `target`, which is `flambeau` if it is not there.
+        mode: the `mode` of `torch.compile`, which must be `default`.
+        options: the `options` of `torch.compile`: `target`, by default `flambeau`.
 
     Raises:
         CaptureError: gradients are wanted, the graph trains, or `torch.export` cannot capture it.

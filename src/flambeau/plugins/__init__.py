@@ -1,1 +1,1 @@
-"""Plug-ins: Python files, and modules of installed packages, that add to what Flambeau knows."""
+"""Plug-ins: Python files, and modules of installed packages, that extend Flambeau."""

@@ -1,11 +1,11 @@
-"""Plug-ins: Python files, and modules of installed packages, that add to what Flambeau knows.
+"""Plug-ins: Python files, and modules of installed packages, that extend Flambeau.
 
-What a plug-in declares is what stands in it under a name without a leading underscore, or was declared by a decorator:
+A plug-in declares the objects with public names in it, and those registered by a decorator:
 
 * a concrete subclass of `ModulePass` with a `name`: a pass
 * a `Dialect`, a `Target`, a `Backend`: the same
 * `@row("dialect", "namespace", "schema")`: an operator, and with it its dialect
-* `@pipeline("name")`, `@frontend(".suffix")`, `@planner("name")`, `@interprets(OpClass)`: what the function below is
+* `@pipeline("name")`, `@frontend(".suffix")`, `@planner("name")`, `@interprets(OpClass)`: the function below
 
 A `.mlir` or `.irdl` file declares dialects in IRDL, and needs no Python.
 
@@ -66,7 +66,7 @@ class Plugin:
     """A loaded plug-in."""
 
     name: str
-    """The path as it is shown; of an installed one, `entry point (distribution version)`."""
+    """The path for messages; for an installed one, `entry point (distribution version)`."""
     path: Path | None
     """The argument of `--load-plugin`: an absolute path. None for an installed plug-in, which needs no option."""
     digest: str
@@ -93,7 +93,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
     Loading one again is harmless; one that has changed is replaced.
 
     Raises:
-        PluginError: there is no such file, it fails, or something in it cannot be registered. Nothing of it stays registered.
+        PluginError: there is no such file, it fails, or something in it cannot be registered. None of its objects stays registered.
     """
     shown = Path(path)
     place = shown.expanduser().resolve()
@@ -194,7 +194,7 @@ def load_installed() -> str:
     """Loads the plug-ins of installed packages.
 
     Returns:
-        What to tell someone whose name was not found: which of them could not be loaded and why; empty when all could.
+        The note for an unknown name: the plug-ins that could not be loaded and why; empty if there are none.
     """
     from importlib.metadata import entry_points
 
@@ -210,7 +210,7 @@ def load_installed() -> str:
                 else:
                     _declare_all([(point.name, found)], point.module, None)
             except (Exception, SystemExit) as error:
-                # Whatever is wrong with it, what it has nothing to do with goes on.
+                # A broken plug-in must not stop unrelated work.
                 _undo(item.undo for item in registered)
                 what = str(error) if isinstance(error, RegistrationError) else in_one_line(error)
                 failed.append(f"the installed plug-in {where} could not be loaded ({' '.join(what.split())})")
@@ -309,7 +309,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
     if isinstance(item, type):
         if not issubclass(item, ModulePass):
             return None
-        # One without a name that is someone else's, or that others are to complete, is a base class.
+        # An unnamed pass that is imported or abstract is a base class.
         name = getattr(item, "name", None)
         return _register_pass if name is not None or (_is_of(item, package) and not inspect.isabstract(item)) else None
     if isinstance(item, Dialect):

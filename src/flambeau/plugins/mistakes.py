@@ -1,4 +1,4 @@
-"""Explanations of mistakes in plug-ins, for people who write their first one."""
+"""Explanations of common mistakes in plug-ins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METHODS: dict[str, tuple[type[ModulePass], str, str]] = {
     "apply_to": (OperationPass, "(self, ctx, op)", "what it does to an operation"),
     "apply": (ModulePass, "(self, ctx, op)", "what it does to a module"),
 }
-"""The function that says what a pass does: its class, its arguments, and its purpose."""
+"""The methods that define a pass: its class, its arguments, and its purpose."""
 
 
 def check_pass(kind: type[ModulePass]) -> None:
@@ -67,11 +67,11 @@ def what_was_meant(items: Iterable[tuple[str, Any]], is_own: Callable[[Any], boo
     """Returns a hint on a name in a plug-in that declares nothing: it looks like a declaration, and why it is none.
 
     Args:
-        items: names and what they stand for.
+        items: names and the objects that they name.
         is_own: whether a class or a function is the plug-in's own, and not one that it imported.
     """
     items = list(items)
-    # A pass is what most plug-ins are for, and patterns are what passes have.
+    # Most plug-ins define a pass, and passes have patterns.
     for looks_like in (_as_pass, _as_pattern, _as_operation):
         for name, item in items:
             if not isinstance(item, type) or is_own(item):
@@ -114,8 +114,8 @@ def advice(error: BaseException, package: str, beside: Callable[[str], bool]) ->
     """Returns advice on an exception that a plug-in raised while it was loaded; empty if there is none.
 
     Args:
-        error: what it raised.
-        package: the package that stands for the folder of the plug-in.
+        error: the exception.
+        package: the package that represents the folder of the plug-in.
         beside: whether there is a file of this name beside the plug-in.
     """
     text = str(error)

@@ -51,7 +51,7 @@ INSTEAD = {
     "StageType": "flambeau compile --to aten, core, edge, exec or planned",
     "recipe_registry": "flambeau-opt --list-targets names what programs run on",
     "export": "to_edge(torch.export.export(module, inputs)).to_executorch()",
-    # executorch.runtime, and what it stands on
+    # executorch.runtime, and its dependencies
     "ExecuTorchMethod": "flambeau.runtime.Method",
     "ExecuTorchModule": "Runtime.get().load_program(file) gives a Program, and its load_method(name) a Method",
     "ExecuTorchProgram": "flambeau.runtime.Program",
@@ -142,7 +142,7 @@ INSTEAD = {
     "MemoryPlanningPass(allow_lifetime_and_storage_overlap)": "leave it out, the pass reuse-storage lets tensors overlap",
     "MemoryPlanningPass(share_mutable_buffers)": "leave it out, methods share the state of one buffer always",
 }
-"""What to use instead, by `name`, `Class.member`, or `function(argument)`."""
+"""The replacements, by `name`, `Class.member`, or `function(argument)`."""
 
 ALWAYS: dict[str, object] = {
     "EdgeCompileConfig(_check_ir_validity)": True,
@@ -156,7 +156,7 @@ ALWAYS: dict[str, object] = {
     "MemoryPlanningPass(share_mutable_buffers)": True,
     "Runtime.load_program(debug_buffer_size)": 0,
 }
-"""Arguments of ExecuTorch that may have one value, which says what is done anyway."""
+"""Arguments of ExecuTorch that may have only the value of Flambeau's behaviour."""
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 

@@ -1,7 +1,7 @@
 """The groups of options, in the order of `--help`.
 
-Their instrumentations run in this order too, so those that measure time come last: nobody's work is then taken for that of the passes. What
-may stop the pipeline stands behind what writes about failures.
+Their instrumentations run in this order too, so those that measure time come last, and the work of the rest is not attributed to
+passes. Those that may stop the pipeline come after the writers of failure reports.
 """
 
 from flambeau.tools.opt.groups.action_options import ActionsGroup, DebugCounterGroup

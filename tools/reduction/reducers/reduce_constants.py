@@ -70,7 +70,7 @@ class ZerosReducer(Reducer[Operation]):
             data = bytes(nbytes(cast(Tensor, kind)))
             new = GlobalOp(name, cast(Tensor, kind), self._blobs.add(name, data))
             first = module.body.block.first_op
-            assert first is not None  # what is replaced stands in it
+            assert first is not None  # it contains the replaced operation
             module.body.block.insert_op_before(new, first)
             names[kind] = name
         return GlobalLoadConstantOp(names[kind], cast(Tensor, kind))

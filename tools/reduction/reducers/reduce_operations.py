@@ -23,8 +23,8 @@ def _body_ops(function: FuncOp) -> list[Operation]:
 class CutOperationsReducer(Reducer[Operation]):
     """A reducer that cuts operations out of their function: their results become arguments, values that only they used become results.
 
-    So the work of all others stays visible from outside, whichever are taken: the middle of a function is found by halves, as is its
-    beginning or end.
+    So the results of the remaining operations stay visible from outside, whichever are cut: halving finds the middle of a function
+    as well as its beginning or end.
     """
 
     name = "operations"
