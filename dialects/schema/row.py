@@ -119,7 +119,7 @@ class SchemaOp(IRDLOperation):
     """Its tensors may be of float8, in which nothing is computed. True of every row that `moves`."""
     joins: ClassVar[Literal["along", "across"] | None] = None
     """The result is the tensors of the first argument one after another: along the dimension `dim` that they have, or across a new one."""
-    bounds: ClassVar[tuple[float, float] | None] = None
+    result_bounds: ClassVar[tuple[float, float] | None] = None
     """The least and the greatest number that the result may have, whatever the operands are, NaN aside. None: they depend on operands."""
     activations: ClassVar[tuple[tuple[str, *tuple[Value, ...]], ...]] = ()
     """The activations of fused operators (`runtime/c/kernels/epilogue.def`) that this is, each with the arguments after the tensor."""

@@ -71,6 +71,14 @@ def run_leaves(
     return [next(results) if leaf.is_tensor else leaf.value for leaf in outputs_of(function) if leaf.writes is None]
 
 
+def can_run(function: FuncOp) -> bool:
+    """Returns whether PyTorch can run every operation of a method: operators with a schema, globals and a return."""
+    return all(isinstance(op, _RUN) for op in function.body.walk())
+
+
+_RUN = (SchemaOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp, ReturnOp)
+
+
 class AtenProgram:
     """A module of schema operators, ready to run; mutable globals keep their values from call to call."""
 

@@ -92,8 +92,8 @@ class RangeAnalysis(ForwardAnalysis[Range]):
             return [_range_of_array(array)]
         if any(item.is_empty for item in operands):
             return [EMPTY] * len(op.results)
-        if isinstance(op, SchemaOp) and op.bounds is not None:
-            return [_rounded(Range(*op.bounds), op.result.type)]
+        if isinstance(op, SchemaOp) and op.result_bounds is not None:
+            return [_rounded(Range(*op.result_bounds), op.result.type)]
         if isinstance(op, SchemaOp) and len(op.results) == 1 and (rule := _moved if op.moves else _RULES.get(op.schema.base)):
             return [_rounded(rule(op, operands), op.result.type)]
         return [range_of_type(result.type) for result in op.results]

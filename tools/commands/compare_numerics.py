@@ -32,6 +32,7 @@ from flambeau.tools.semantics.numeric_errors import (
     run_device,
     run_eager,
     run_stage,
+    usual_reference,
 )
 from flambeau.tools.semantics.reference_results import inputs_for
 from flambeau.tools.semantics.result_comparison import SemanticsOptions
@@ -47,7 +48,10 @@ def numerics_command(
     ],
     against: Annotated[
         str | None,
-        typer.Option(metavar="STAGE", help="what is right: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL"),
+        typer.Option(
+            metavar="STAGE",
+            help="what is right: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL if PyTorch cannot run it",
+        ),
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
     inputs: Annotated[
@@ -80,7 +84,7 @@ def numerics_command(
     with working(console, f"reading {model}"):
         module = load_source(model, context)
     source = stage_of(module)
-    chosen = against or (EAGER if source in ("aten", "core") else source)
+    chosen = against or usual_reference(module, method)
     _check(stage, chosen, source)
     road = PipelineOptions(target, backends=split_choices(*(backends or ())))
     with working(console, f"running {model} at {chosen} and {stage}"):

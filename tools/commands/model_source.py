@@ -66,7 +66,7 @@ def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path]
         ValueError, OSError: there are no such files, or they are something else.
     """
     if not path.is_file():
-        raise SourceError(f"no such file: {path}")
+        raise absent(path)
     if path.suffix != ".pte" and (found := find_frontend(str(path))) is not None:
         if data_path:
             raise SourceError(f"--data-path is for the weights of a .pte, and {path} is none")
@@ -187,3 +187,10 @@ def _at(error: Exception) -> str:
     here = Path.cwd()
     position = raised_at(error, lambda file: here in file.parents)
     return f" (at {position.file}:{position.line})" if position is not None else ""
+
+
+def absent(path: Path) -> SourceError:
+    """Returns the error for a program that is no file; for a model, with the command that compiles it."""
+    if ":" not in path.name:
+        return SourceError(f"no such file: {path}")
+    return SourceError(f"{path} is a model, and this command takes a program: flambeau compile {path} -o model.pte writes one")

@@ -16,6 +16,7 @@ from flambeau.runtime.pte import PteError, read_program
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.engines import EngineError
+from flambeau.tools.commands.model_source import absent
 from flambeau.tools.commands.shared_options import AsJson
 from flambeau.tools.profiling.library_size import LibrarySize, library_size
 
@@ -31,7 +32,7 @@ def size_command(
     """Show where the bytes of PROGRAM lie, by part of the file, by module or by operator."""
     chosen = _rows_of(by)
     if not program.is_file():
-        raise SourceError(f"no such file: {program}")
+        raise absent(program)
     data = program.read_bytes()
     try:
         rows = program_sizes(data, chosen)

@@ -13,7 +13,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import memory_reports, methods_of
 from flambeau.compiler.program_profile import profile_program
 from flambeau.compiler.program_size import SIZE_BY, program_sizes
-from flambeau.compiler.stages import STAGES, stage_of
+from flambeau.compiler.stages import STAGES
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import FlambeauError
@@ -26,7 +26,7 @@ from flambeau.tools.report.memory_chart import memory_chart
 from flambeau.tools.report.program_graph import ProgramGraph, program_graph
 from flambeau.tools.report.source_excerpts import kernel_excerpt, model_excerpt
 from flambeau.tools.report.stage_recorder import StageRecorder
-from flambeau.tools.semantics.numeric_errors import compare_values, rounding_noise, run_device, run_eager, run_stage
+from flambeau.tools.semantics.numeric_errors import EAGER, compare_values, rounding_noise, run_device, run_eager, run_stage, usual_reference
 from flambeau.tools.semantics.result_comparison import SemanticsOptions
 
 Part = dict[str, Any]
@@ -143,9 +143,9 @@ def _profile(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], iterati
 
 
 def _numerics(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], options: SemanticsOptions) -> Part:
-    source = stage_of(subject.source)
-    against = "eager" if source in ("aten", "core") else f"the interpreter at stage {source}"
-    run = run_eager if source in ("aten", "core") else run_stage
+    reference = usual_reference(subject.source, subject.method)
+    against = EAGER if reference == EAGER else f"the interpreter at stage {reference}"
+    run = run_eager if reference == EAGER else run_stage
     expected = run(subject.source, subject.context, subject.method, inputs)
     found = run_device(lowered.planned, subject.context, subject.method, inputs)
     numerics = compare_values(expected, found, options, rounding_noise(subject.source, subject.context, subject.method, inputs))

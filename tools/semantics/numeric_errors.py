@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
@@ -106,6 +107,18 @@ def run_stage(
         op = error.op if isinstance(error, InterpreterError) else None
         raise SemanticsError(f"@{method} cannot be run: {error}", op) from error
     return recorder.values
+
+
+def usual_reference(module: ModuleOp, method: str) -> str:
+    """Returns EAGER for a method that PyTorch can run operator by operator, else the stage of the module, as for control flow."""
+    stage = stage_of(module)
+    if stage not in ("aten", "core"):
+        return stage
+    require_torch("what PyTorch computes")
+    from flambeau.frontends.torch_export.evaluate import can_run
+
+    function = method_of(module, method)
+    return EAGER if isinstance(function, FuncOp) and can_run(function) else stage
 
 
 def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:

@@ -109,7 +109,7 @@ class ReciprocalOp(FloatUnaryOp):
 class SqrtOp(FloatUnaryOp):
     """The square root; NaN below 0."""
 
-    bounds = (0, math.inf)
+    result_bounds = (0, math.inf)
     on_parts = staticmethod(complex_functions.square_root)
 
     @staticmethod
@@ -121,7 +121,7 @@ class SqrtOp(FloatUnaryOp):
 class RsqrtOp(FloatUnaryOp):
     """1 / sqrt(x)."""
 
-    bounds = (0, math.inf)
+    result_bounds = (0, math.inf)
     on_parts = staticmethod(complex_functions.reciprocal_root)
 
     @staticmethod
@@ -133,7 +133,7 @@ class RsqrtOp(FloatUnaryOp):
 class ExpOp(FloatUnaryOp):
     """e to the power of x."""
 
-    bounds = (0, math.inf)
+    result_bounds = (0, math.inf)
     on_parts = staticmethod(complex_functions.exponential)
 
     @staticmethod
@@ -205,7 +205,7 @@ class ErfOp(FloatUnaryOp):
 class SinOp(FloatUnaryOp):
     """The sine of x in radians."""
 
-    bounds = (-1, 1)
+    result_bounds = (-1, 1)
     on_parts = staticmethod(complex_functions.sine)
 
     @staticmethod
@@ -217,7 +217,7 @@ class SinOp(FloatUnaryOp):
 class CosOp(FloatUnaryOp):
     """The cosine of x in radians."""
 
-    bounds = (-1, 1)
+    result_bounds = (-1, 1)
     on_parts = staticmethod(complex_functions.cosine)
 
     @staticmethod

@@ -42,7 +42,7 @@ class ReluOp(UnaryOp):
 class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
 
-    bounds = (0, 1)
+    result_bounds = (0, 1)
     on_parts = staticmethod(complex_functions.logistic)
 
     activations = (("sigmoid",),)
@@ -56,7 +56,7 @@ class SigmoidOp(FloatUnaryOp):
 class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
 
-    bounds = (-1, 1)
+    result_bounds = (-1, 1)
     on_parts = staticmethod(complex_functions.hyperbolic_tangent)
 
     activations = (("tanh",),)
@@ -170,7 +170,7 @@ class Relu6Op(UnaryOp):
 class HardsigmoidOp(FloatOnlyUnaryOp):
     """(x + 3) limited to [0, 6], over 6."""
 
-    bounds = (0, 1)
+    result_bounds = (0, 1)
     activations = (("hardsigmoid",),)
 
     @staticmethod

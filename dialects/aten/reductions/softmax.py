@@ -54,7 +54,7 @@ class NormalizingOp(SchemaOp):
 class SoftmaxOp(NormalizingOp):
     """exp(x) over its sum along `dim`."""
 
-    bounds = (0, 1)
+    result_bounds = (0, 1)
 
     @staticmethod
     def numpy(x: Array, /, dim: int, half_to_float: bool) -> Array:
@@ -82,7 +82,7 @@ class CastNormalizingOp(SchemaOp):
 class SoftmaxIntOp(CastNormalizingOp):
     """exp(x) over its sum along `dim`, of x in the type `dtype`."""
 
-    bounds = (0, 1)
+    result_bounds = (0, 1)
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:

@@ -141,6 +141,31 @@ def test_the_device_is_seen_in_calls_with_lists_and_in_loops(capsys: pytest.Capt
     assert {"aten::cat.out", "aten::max.dim_max"} <= set(operators) and operators.count("aten::sin.out") == 4
 
 
+BRANCHES = """
+import torch
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x.sin() + 1, lambda x: x.tanh() - 1, (x,))
+
+
+model = Branches(), (torch.full((2, 3), -1.0),)
+"""
+
+
+def test_control_flow_is_compared_with_the_interpreter(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    Path("branches.py").write_text(BRANCHES)
+    command = ["numerics", "branches.py:model", "--stage", "device", "--json"]
+    assert main(command) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["against"], report["first_bad"]) == ("aten", None) and any("tanh" in value["operator"] for value in report["values"])
+    plant(monkeypatch, "aten.tanh", lambda result: result + 1e-2)
+    assert main(command) == 1
+    first = json.loads(capsys.readouterr().out)["first_bad"]
+    assert first["operator"] == "aten::tanh.out" and first["line"].endswith("branches.py:7")
+
+
 @pytest.mark.parametrize("stage", ["planned", "device"])
 def test_a_part_of_a_decomposed_operator_is_not_taken_for_its_result(stage: str, capsys: pytest.CaptureFixture[str]):
     """The scaled query of an attention has the place and the type of its result."""

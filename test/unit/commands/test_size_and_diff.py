@@ -158,12 +158,17 @@ def test_other_inputs_and_the_ir_are_compared_too(tmp_path: Path, capsys: pytest
     assert any(line.startswith("-") and "aten.relu" in line for line in found["ir"])
 
 
+COMPILE = "flambeau compile net.py:Net -o model.pte writes one"
+OF_MODELS = [["size", "net.py:Net"], ["run", "net.py:Net"], ["profile", "net.py:Net"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (["size", "absent.pte"], "error: no such file: absent.pte\n"),
         (["size", "x.npy"], "error: x.npy: not a .pte program: bytes 4 to 7 are b'PY\\x01\\x00', not b'ET12'\n"),
         (["diff", "absent.pte", "x.npy"], "error: no such file: absent.pte\n"),
+        *((arguments, f"error: net.py:Net is a model, and this command takes a program: {COMPILE}\n") for arguments in OF_MODELS),
     ],
 )
 def test_what_is_no_program_is_one_line(
