@@ -51,7 +51,7 @@ def _grouped_product(x: torch.Tensor, weight: torch.Tensor, offsets: torch.Tenso
     """Multiplies the rows of each group by the group's matrix: multiplies all rows by each matrix and selects the group's rows."""
     if offsets is None or x.dim() != 2 or weight.dim() != 3 or any(other is not None for other in others):
         raise TypeError(
-            "groups of rows, without a bias or another type of result, are what has a form: call it for a matrix and a batch of them"
+            "only groups of rows, without a bias or another result type, can be imported: call it for a matrix and a batch of matrices"
         )
     place = torch.arange(x.shape[0], device=x.device)
     result = x.new_zeros(x.shape[0], weight.shape[2])

@@ -158,7 +158,7 @@ def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], i
         return [_operand(item, result_types, given, insert) for item in cast("Sequence[Any]", value)]
     if value is None or isinstance(value, SSAValue):
         return cast("SSAValue | None", value)
-    raise UnsupportedError(f"{value!r} cannot stand for a tensor")
+    raise UnsupportedError(f"{value!r} cannot be used as a tensor")
 
 
 def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Insert) -> SSAValue:

@@ -135,7 +135,7 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
         case Inexpressible():
             raise UnsupportedError(f"the condition {given.text} has no form in the IR; assert a relation between sizes")
         case False:
-            raise UnsupportedError(f"it asserts what never holds: {message}")
+            raise UnsupportedError(f"its assertion never holds: {message}")
         case True:
             return
         case Comparison():

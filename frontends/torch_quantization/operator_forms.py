@@ -98,11 +98,11 @@ def why_not_int8(node: fx.Node) -> str | None:
                 return "of means, only those of the pixels of images have an integer form"
         case "adaptive_avg_pool2d":
             if len(shapes[1]) != 4 or any(int(extent) % int(size) for extent, size in zip(shapes[1][2:], shapes[0][2:], strict=True)):
-                return "of adaptive pools, only those of batches of images with windows of one size have an integer form"
+                return "only adaptive pools of batches of images with windows of equal size have an integer form"
         case "avg_pool2d":
             given = [*node.args[2:], *[None] * 4]
             if len(shapes[1]) != 4 or given[2] or (given[1] not in (None, 0, [0], [0, 0]) and given[3] is False):
-                return "of average pools, only those of batches of images with windows of one size have an integer form"
+                return "only average pools of batches of images with windows of equal size have an integer form"
         case _:
             pass
     return None

@@ -112,7 +112,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["compile", "no_module:good"], ["no_module"]),
         (["compile", "bad_input_factories:missing"], ["bad_input_factories has no 'missing'"]),
         (["compile", "bad_input_factories:god"], ["has no 'god'; did you mean 'good'?"]),
-        (["compile", "bad_input_factories.py"], ["what is in Python is named bad_input_factories.py:NAME"]),
+        (["compile", "bad_input_factories.py"], ["a Python object is named bad_input_factories.py:NAME"]),
         (["compile", "./bad_input_factories.py:god"], ["./bad_input_factories.py has no 'god'; did you mean 'good'?"]),
         (["compile", "bad_input_gone.py:good"], ["no such file: bad_input_gone.py"]),
         (["compile", "bad-input:good"], ["bad-input:good: a module is named as Python imports it from here, or by its file"]),

@@ -222,7 +222,9 @@ class Bisection:
             return self._tell(self._ask(self._run(state, [element], [StopAt(count)])))
 
         first, last = first_bad(0, len(steps.steps), is_bad_within)
-        notes = () if last - first == 1 else (f"what runs {first + 1} to {last - 1} of passes in {element.anchor}(…) left cannot be told",)
+        notes = (
+            () if last - first == 1 else (f"the results of runs {first + 1} to {last - 1} of passes in {element.anchor}(…) are undecided",)
+        )
         return replace(self._at_step(state, good, last - 1), notes=notes)
 
     def _among(self, state: _State, good: int, bad: int) -> _Setting:
@@ -241,8 +243,8 @@ class Bisection:
         first, last = (needed[0], needed[-1]) if needed else (0, len(items) - 1)
         blamed = [items[index] for index in needed or range(len(items))]
         which = ", ".join(item.name for item in blamed)
-        found = f"{which} is the one without which it does not hold" if len(blamed) == 1 else f"it is one of {which}"
-        note = f"what the passes between {names} leave cannot be told; {found}"
+        found = f"{which} is the one without which it does not hold" if len(blamed) == 1 else f"the culprit is one of {which}"
+        note = f"the results of the passes {names} are undecided; {found}"
         return _Setting(state, part, _runs(items[last]), None, earlier, (note,), last - first + 1)
 
     def _confirm(self, what: str, ask: Callable[[int], Verdict], good: int, bad: int) -> None:
@@ -351,7 +353,7 @@ class Bisection:
         else:
             total = len(numbers)
         if ordinal - good > 1:
-            notes.append(f"what rewrites {good + 1} to {ordinal - 1} leave cannot be told: it may be one of these")
+            notes.append(f"the results of rewrites {good + 1} to {ordinal - 1} are undecided: the culprit may be one of these")
         before = number - 1 if ordinal - good == 1 else numbers[good - 1] if good else 0
         try:
             self._confirm(f"with {before} and {number} attempts to rewrite", lambda count: self._trial(setting, count)[0], before, number)

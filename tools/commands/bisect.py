@@ -182,7 +182,7 @@ def _print(result: BisectionResult, files: dict[str, Path], replay: str) -> None
     print(f"  {result.detail}")
     rewrite = result.rewrite
     if rewrite is None:
-        print(f"  which rewrite it is cannot be told: {result.reason}")
+        print(f"  the rewrite is unknown: {result.reason}")
     else:
         print(f"rewrite {rewrite.ordinal} of {rewrite.total}: {rewrite.pattern}, attempt {rewrite.attempt}")
         places = [str(place) for place in (rewrite.position, rewrite.place) if place]

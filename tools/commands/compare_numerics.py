@@ -43,27 +43,28 @@ def numerics_command(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="a .pt2 file, a .mlir file of any stage, package.module:name or file.py:name")
     ],
-    stage: Annotated[str, typer.Option(metavar="STAGE", help=f"what is judged: {', '.join(STAGES)}, or device, the C runtime")] = STAGES[
-        -1
-    ],
+    stage: Annotated[
+        str, typer.Option(metavar="STAGE", help=f"the stage to check: {', '.join(STAGES)}, or device, the C runtime")
+    ] = STAGES[-1],
     against: Annotated[
         str | None,
         typer.Option(
             metavar="STAGE",
-            help="what is right: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL if PyTorch cannot run it",
+            help="the reference: eager, which is PyTorch, or a stage; by default eager, or the stage of MODEL if PyTorch cannot run it",
         ),
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
     inputs: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default what MODEL brings with it, or made-up ones")
+        Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default MODEL's example inputs, or generated ones")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="makes up other inputs")] = 0,
     tolerance: Annotated[
-        float | None, typer.Option(metavar="NUMBER", min=0, help="relative to a value's largest number; for float32, others alike")
+        float | None,
+        typer.Option(metavar="NUMBER", min=0, help="relative to a value's largest number, for float32; other dtypes in proportion"),
     ] = None,
-    target: Annotated[str, typer.Option(metavar="NAME", help="what the program may use, as for flambeau compile")] = PipelineOptions.target,
+    target: Annotated[str, typer.Option(metavar="NAME", help="the target, as for flambeau compile")] = PipelineOptions.target,
     backends: Annotated[
-        list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
+        list[str] | None, typer.Option("--backend", metavar="NAME", help="delegate to this backend; may be repeated")
     ] = None,
     etdump: Annotated[
         Path | None, typer.Option(metavar="FILE.etdp", help="judge the values that this ETDump logs, of a run on the same inputs")

@@ -51,7 +51,8 @@ class CompileOptions:
         typer.Option("-o", "--output", metavar="FILE", help="the .pte to write, or the .mlir; by default the model's name in this folder"),
     ] = None
     target: Annotated[
-        str, typer.Option("--target", metavar="NAME", help="what the program may use: a target that flambeau-opt --list-targets names")
+        str,
+        typer.Option("--target", metavar="NAME", help="the target: the operators that the program may use (flambeau-opt --list-targets)"),
     ] = PipelineOptions.target
     emit: Annotated[str | None, typer.Option("--emit", metavar="FORM", help="pte or mlir; by default as the output is named, or pte")] = (
         None
@@ -75,7 +76,7 @@ class CompileOptions:
         typer.Option(
             "--backend",
             metavar="NAME",
-            help="hand what this backend takes to it, perhaps with its options: xnnpack{least=3}; several with commas, or given again",
+            help="delegate to this backend, perhaps with options: xnnpack{least=3}; several with commas, or repeated",
         ),
     ] = None
     no_delegate: Annotated[
@@ -98,7 +99,7 @@ class CompileOptions:
         typer.Option(
             "--planner",
             metavar="PLANNER",
-            help="what plans memory, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
+            help="the memory planner, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
         ),
     ] = "best"
     external_constants: Annotated[
@@ -126,7 +127,7 @@ class CompileOptions:
             "--tolerance",
             metavar="NUMBER",
             min=0,
-            help="of --check-semantics, relative to a result's largest number; for float32, others alike",
+            help="of --check-semantics, relative to a result's largest number, for float32; other dtypes in proportion",
         ),
     ] = None
     inputs: Annotated[
@@ -141,7 +142,7 @@ class CompileOptions:
     print_changed: Annotated[
         str | None,
         typer.Option(
-            "--print-changed", metavar="MODE", help="print to stderr what each pass changed: full, quiet, diff or cdiff (in colour)"
+            "--print-changed", metavar="MODE", help="print the changes of each pass to stderr: full, quiet, diff or cdiff (in colour)"
         ),
     ] = None
 
@@ -174,7 +175,7 @@ def compile_command(
         module = load_source(model, context)
     imported = time.perf_counter() - start
     if (stage := stage_of(module)) != "aten" and (options.target != CompileOptions.target or options.preserve):
-        console.print(f"note: {model} is at stage {stage} already; what --target and --preserve mean for earlier stages was decided there")
+        console.print(f"note: {model} is at stage {stage} already; --target and --preserve have no effect on its earlier stages")
     if options.bounds and stage != "aten":
         raise StageError(f"--bound: {model} is at stage {stage} already, and sizes get their bounds on the way from aten")
     if options.backends and stage not in ("aten", "core"):
@@ -235,7 +236,7 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
     choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
     told = {choice.backend.name: choice.options.only_here for choice in choices}
-    return [f"ExecuTorch does not run what {name} has of this program: {why}" for name, why in told.items() if why is not None]
+    return [f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None]
 
 
 def _check(options: CompileOptions) -> None:

@@ -73,4 +73,4 @@ class PassProgress(Instrumentation):
 
     def before_verification(self, step: PassStep) -> None:
         """Shows that verification runs."""
-        self._status.update(Text(f"{self._work}: verifying what {step.name} left ({step.position[0] + 1} of {self._total})"))
+        self._status.update(Text(f"{self._work}: verifying the result of {step.name} ({step.position[0] + 1} of {self._total})"))

@@ -20,7 +20,7 @@ def lsp_command(
     allow_unregistered_dialect: AllowUnregistered = False,
     stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
     load_plugin: Annotated[
-        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="as elsewhere, but one that fails is told to the editor")
+        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="as elsewhere, but failures are shown in the editor")
     ] = None,
 ) -> None:
     """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""

@@ -44,7 +44,7 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
             return found(source, context)
         if ":" in source and "://" not in source:
             return _from_python(source, context)
-    name = f"; what is in Python is named {source}:NAME" if source.endswith(".py") else ""
+    name = f"; a Python object is named {source}:NAME" if source.endswith(".py") else ""
     raise SourceError(f"{source}: a program is {readable()}{name}")
 
 
@@ -91,7 +91,7 @@ def load_exported(source: str) -> ExportedProgram:
 
             return load(source)
         if ":" not in source or "://" in source:
-            raise SourceError(f"{source}: what PyTorch runs is a .pt2 file, package.module:name or file.py:name")
+            raise SourceError(f"{source}: a PyTorch program is a .pt2 file, package.module:name or file.py:name")
         found = _programs_in_python(source)
     if isinstance(found, dict):
         raise SourceError(f"{source}: there are several programs, {', '.join(found)}: name one of them")

@@ -50,7 +50,7 @@ def new_command(
     # A pass is two files; a dialect or backend is a folder.
     place = folder if kind == "pass" else folder / name
     if place.exists() and not place.is_dir():
-        raise SkeletonError(f"{place} is a file: what is written needs a folder of that name, or another --dir")
+        raise SkeletonError(f"{place} is a file: the skeleton needs a folder of that name, or another --dir")
     present = [file for file in files if (place / file).exists() and file != _SHARED]
     if present:
         raise SkeletonError(f"{place / present[0]} exists already, and nothing is written over: choose another name or --dir")

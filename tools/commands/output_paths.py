@@ -61,7 +61,7 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
     if not path.exists():
         return
     if os.path.exists(source) and os.path.samefile(path, source):
-        raise OutputError(f"{path} is what is read, and is not written over: name another file with -o")
+        raise OutputError(f"refusing to overwrite the input {path}: name another file with -o")
     if form == "mlir" and not named:
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
     if path.stat().st_size and not (_is_pte(path) if form == "pte" else path.suffix == f".{form}"):

@@ -41,8 +41,7 @@ class QuantizeOptions:
         typer.Option(
             "--recipe",
             metavar="RECIPE",
-            help="int8: weights and what is computed, with ranges that the samples give; int8-dynamic: with ranges found in each run; "
-            "w8: weights alone",
+            help="int8: weights and activations, with ranges from samples; int8-dynamic: with ranges from each run; w8: weights only",
         ),
     ] = "int8"
     floats: Annotated[
@@ -71,7 +70,7 @@ def quantize_command(
     """Quantize MODEL to a .pt2 that flambeau compile takes."""
     path = options.output or Path(f"{stem_of(model)}_{options.recipe}.pt2")
     if path.suffix != ".pt2":
-        raise OutputError(f"-o {path}: what is quantized is written as a .pt2 file, which flambeau compile takes")
+        raise OutputError(f"-o {path}: a quantized model is written as a .pt2 file, which flambeau compile takes")
     check_output(path, "pt2", model)
     require_torchao("flambeau quantize")
     from flambeau.frontends.torch_quantization.post_training import quantize, save

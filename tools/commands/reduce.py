@@ -49,7 +49,7 @@ def reduce_command(
     """
     path = output or Path(f"{'stdin' if file == STDIN else file.stem}-reduced.mlir")
     if path.suffix != ".mlir":
-        raise ReductionError(f"--output {path}: what is reduced is a .mlir file, and so is the result")
+        raise ReductionError(f"--output {path}: the input and the result are .mlir files")
     check_output(path, "mlir", file)
     weights = weights_beside(path)
     if weights.exists() and not (path.is_file() and "#flambeau.blob<" in read_text(path)):

@@ -71,20 +71,20 @@ def run_command(
         typer.Option(metavar="NAME", help="the method to run: forward, unless it is said; with --bundled all that have test cases"),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default what fits the program")
+        str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default chosen for the program")
     ] = None,
     backend_options: Annotated[
         list[str] | None,
         typer.Option(
             "--backend-option",
             metavar="NAME.OPTION=VALUE",
-            help="of the engine c: what the backend NAME shall do, as in npu.threads=2; may be given again",
+            help="for the engine c: an option of the backend NAME, as in npu.threads=2; may be repeated",
         ),
     ] = None,
     bundled: Annotated[
         bool, typer.Option("--bundled", help="run the test cases that PROGRAM, a .bpte, holds, and compare their outputs")
     ] = False,
-    rtol: Annotated[float, typer.Option(metavar="R", min=0, help="with --bundled: outputs may differ by R of what is expected")] = 1e-2,
+    rtol: Annotated[float, typer.Option(metavar="R", min=0, help="with --bundled: the relative tolerance of outputs")] = 1e-2,
     atol: Annotated[float, typer.Option(metavar="A", min=0, help="with --bundled: and by A besides")] = 1e-2,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
     data_path: DataPaths = None,

@@ -87,7 +87,7 @@ class _Attempt:
         backend, forms, graph = self.trial.choice.backend, self.forms, self.graph
         with self.step("convert"):
             self.outcome.partitions = forms.convert()
-        with self.step("numpy of what is converted"):
+        with self.step("numpy on the converted form"):
             self.compare(lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
         if (missing := backend.missing()) is not None:
             self.trial.absent["encode"] = missing
@@ -96,7 +96,7 @@ class _Attempt:
             self.outcome.payloads = forms.lower()
         if backend.decode is None:
             return
-        with self.step("numpy of what is decoded"):
+        with self.step("numpy on the decoded form"):
             self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
         with self.step("decode of bad payloads"):
             check_decode(backend, self.outcome.payloads, random.Random(graph.seed))

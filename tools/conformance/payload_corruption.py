@@ -57,7 +57,7 @@ def check_decode(backend: Backend, payloads: Sequence[Payload], chosen: random.R
                 _check_line(str(error))
                 continue
             except VerifyException as error:
-                raise Disagreement(f"what a bad payload is decoded into is not valid: {in_one_line(error)}") from error
+                raise Disagreement(f"a bad payload decodes into invalid IR: {in_one_line(error)}") from error
             except Exception as error:
                 raise Disagreement(f"a bad payload is not refused with a BackendError, but raises {in_one_line(error)}") from error
             if is_refused:

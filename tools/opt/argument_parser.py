@@ -208,17 +208,17 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="?",
         const=SPLIT_MARKER,
         metavar="MARKER",
-        help=f"each part between {SPLIT_MARKER} lines, or others, is a module of its own; one that fails does not end the rest",
+        help=f"each part between {SPLIT_MARKER} lines, or other markers, is a module of its own; a failure does not stop the others",
     )
     parser.add_argument(
-        "--output-split-marker", metavar="MARKER", help="what stands between modules in the result; as in the input by default"
+        "--output-split-marker", metavar="MARKER", help="the separator of modules in the result; by default that of the input"
     )
     parser.add_argument(
         "--verify-diagnostics",
         nargs="?",
         const="all",
         choices=("all", "only-expected"),
-        help="succeed when the diagnostics are those that comments such as // expected-error {{…}} expect; only-expected lets others pass",
+        help="succeed if the diagnostics match comments such as // expected-error {{…}}; only-expected allows further ones",
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
     parser.add_argument(
@@ -229,18 +229,18 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="0|1",
         help="colour diagnostics and diffs (only on a terminal; NO_COLOR is respected)",
     )
-    shows = parser.add_argument_group("what there is", "each prints to stdout and ends the tool")
+    shows = parser.add_argument_group("lists and help", "each prints to stdout and ends the tool")
     shows.add_argument("-h", "--help", action=_Show, nargs=0, help="print this, and every pipeline and pass")
     shows.add_argument(
         "--help-pass",
         action=_Show,
         metavar="NAME",
-        help="print what a pass or pipeline does, its options, an example",
+        help="print the description of a pass or pipeline, its options, an example",
     )
     shows.add_argument("--list-passes", action=_Show, nargs=0, help="print the name of every pipeline and pass")
     shows.add_argument("--show-dialects", action=_Show, nargs=0, help="print the name of every dialect")
     shows.add_argument("--list-targets", action=_Show, nargs=0, help="print every target that programs are compiled for")
-    shows.add_argument("--list-backends", action=_Show, nargs=0, help="print every backend, what it is for, and how far it is tried")
+    shows.add_argument("--list-backends", action=_Show, nargs=0, help="print every backend, with its purpose and maturity")
     shows.add_argument("--version", action=_Show, nargs=0, help="print the versions of Flambeau, xDSL and Python")
     for group in GROUPS:
         group.add_arguments(parser.add_argument_group(group.title))

@@ -22,8 +22,8 @@ NOTHING_TO_DO = {
 """Options of other tools for behaviour that is always on, with the reason."""
 
 HINTS = {
-    "debug": "--remarks prints what passes did or declined, --log-actions-to=- every rewrite",
-    "debug-only": "--remarks=REGEX prints what passes did or declined, --log-actions-to=- every rewrite",
+    "debug": "--remarks prints remarks of passes, --log-actions-to=- every rewrite",
+    "debug-only": "--remarks=REGEX prints remarks of passes, --log-actions-to=- every rewrite",
     "disable-verify": "--verify-each=0 leaves out the verification after passes",
     "elide-resource-data-from-bytecode": "flambeau-opt has no bytecode",
     "emit-bytecode": "flambeau-opt has no bytecode; flambeau compile writes programs",
@@ -35,7 +35,7 @@ HINTS = {
     "mlir-print-elementsattrs-with-hex-if-larger": "--elide-elementsattrs-if-larger leaves large constants out",
     "mlir-print-op-on-diagnostic": "diagnostics show the operation anyway",
     "mlir-print-skip-regions": "regions are always printed",
-    "no-implicit-module": "operations that stand alone always get a module around them",
+    "no-implicit-module": "top-level operations always get a module around them",
     "print-between-passes": "--print-ir-after-all prints the IR after every pass, on stderr",
 }
 """Options of other tools that `flambeau-opt` does not have, with the replacement."""

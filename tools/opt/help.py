@@ -221,7 +221,7 @@ def _pipeline_page(name: str, function: Any) -> str:
         steps = [f"  {pass_text(item)}" for item in function(PipelineOptions())]
         lines += ["", "runs:", *(steps or ["  nothing unless its options ask for it"])]
     except ValueError as error:
-        lines += ["", f"runs what its options say: {error}"]
+        lines += ["", f"its passes depend on its options: {error}"]
     return "\n".join([*lines, *_option_lines(PipelineOptions)]) + "\n"
 
 

@@ -47,11 +47,11 @@ class PredicateOptions:
         typer.Option("--error", metavar="REGEX", help="predicate: the pipeline fails with a message that this expression matches"),
     ] = None
     filecheck: Annotated[
-        Path | None, typer.Option("--filecheck", metavar="FILE", help="predicate: what the pipeline makes passes the checks of this file")
+        Path | None, typer.Option("--filecheck", metavar="FILE", help="predicate: the pipeline's output passes the checks of this file")
     ] = None
     script: Annotated[
         str | None,
-        typer.Option("--script", metavar="COMMAND", help="predicate: this command, given the path of what the pipeline makes, ends with 0"),
+        typer.Option("--script", metavar="COMMAND", help="predicate: this command, given the path of the pipeline's output, ends with 0"),
     ] = None
     negated: Annotated[bool, typer.Option("--not", help="predicate: --filecheck or --script fails instead")] = False
     timeout: Annotated[

@@ -41,8 +41,8 @@ def profile_command(
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method to run")] = "forward",
     iterations: Annotated[int, typer.Option(metavar="N", min=1, help="the number of runs, after a first one that is not counted")] = 10,
-    by: Annotated[str, typer.Option(metavar="WHAT", help=f"what a row stands for: {', '.join(BY)}")] = BY[0],
-    peak: Annotated[bool, typer.Option("--peak", help="measure what this machine can do, and compare")] = False,
+    by: Annotated[str, typer.Option(metavar="WHAT", help=f"the kind of rows: {', '.join(BY)}")] = BY[0],
+    peak: Annotated[bool, typer.Option("--peak", help="measure this machine's peak, and compare")] = False,
     trace: Annotated[Path | None, typer.Option(metavar="FILE.json", help="write a trace, which Perfetto opens")] = None,
     etdump: Annotated[Path | None, typer.Option(metavar="FILE.etdp", help="write an ETDump, which ExecuTorch's Inspector reads")] = None,
     backend_options: Annotated[
@@ -50,7 +50,7 @@ def profile_command(
         typer.Option(
             "--backend-option",
             metavar="NAME.OPTION=VALUE",
-            help="what the backend NAME shall do, as in npu.threads=2; may be given again",
+            help="an option of the backend NAME, as in npu.threads=2; may be repeated",
         ),
     ] = None,
     data_path: DataPaths = None,
@@ -76,7 +76,7 @@ def profile_command(
     except FlambeauError as error:
         raise EngineError(f"{error}{about_backends(module, str(error))}") from error
     if len(found.runs) < iterations:
-        console.print(f"note: {len(found.runs)} of {iterations} runs were recorded: the others had more instructions than the first")
+        console.print(f"note: {len(found.runs)} of {iterations} runs were recorded: the rest had more instructions than the first")
     machine = measure_machine() if peak else None
     if trace is not None:
         trace.write_text(json_text.dumps(trace_of(found)), encoding="utf-8")
@@ -97,7 +97,7 @@ def _rows_of(text: str) -> By:
     for by in BY:
         if text == by:
             return by
-    raise EngineError(f"--by {text}{did_you_mean(text, BY)}: rows stand for one of {', '.join(BY)}")
+    raise EngineError(f"--by {text}{did_you_mean(text, BY)}: the kinds of rows are {', '.join(BY)}")
 
 
 def _inputs(module: ModuleOp, method: str, texts: Sequence[str] | None, console: Console) -> Callable[[], Sequence[Any]]:

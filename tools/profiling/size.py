@@ -23,7 +23,7 @@ from flambeau.tools.profiling.library_size import LibrarySize, library_size
 
 def size_command(
     program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte")],
-    by: Annotated[str, typer.Option(metavar="WHAT", help=f"what a row stands for: {', '.join(SIZE_BY)}")] = SIZE_BY[0],
+    by: Annotated[str, typer.Option(metavar="WHAT", help=f"the kind of rows: {', '.join(SIZE_BY)}")] = SIZE_BY[0],
     library: Annotated[
         bool, typer.Option("--library", help="tell the bytes of the C library with only the kernels of PROGRAM too; needs a C compiler")
     ] = False,
@@ -57,7 +57,7 @@ def _rows_of(text: str) -> SizeBy:
     for by in SIZE_BY:
         if text == by:
             return by
-    raise EngineError(f"--by {text}{did_you_mean(text, SIZE_BY)}: rows stand for one of {', '.join(SIZE_BY)}")
+    raise EngineError(f"--by {text}{did_you_mean(text, SIZE_BY)}: the kinds of rows are {', '.join(SIZE_BY)}")
 
 
 def _data(row: SizeRow) -> dict[str, Any]:

@@ -36,13 +36,13 @@ def report_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="the page; by default the model's name in this folder")
     ] = None,
-    target: Annotated[str, typer.Option(metavar="NAME", help="what the program may use, as for flambeau compile")] = PipelineOptions.target,
+    target: Annotated[str, typer.Option(metavar="NAME", help="the target, as for flambeau compile")] = PipelineOptions.target,
     backends: Annotated[
-        list[str] | None, typer.Option("--backend", metavar="NAME", help="hand what this backend takes to it; may be given again")
+        list[str] | None, typer.Option("--backend", metavar="NAME", help="delegate to this backend; may be repeated")
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method that runs and whose graph is shown")] = "forward",
     inputs: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default what MODEL brings with it, or made-up ones")
+        Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default MODEL's example inputs, or generated ones")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="makes up other inputs")] = 0,
     iterations: Annotated[int, typer.Option(metavar="N", min=1, help="the number of runs that are timed")] = 10,

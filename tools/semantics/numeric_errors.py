@@ -123,7 +123,7 @@ def usual_reference(module: ModuleOp, method: str) -> str:
 
 def run_eager(module: ModuleOp, context: FlambeauContext, method: str, inputs: Sequence[Leaf]) -> list[Computed]:
     """Returns every value that PyTorch computes for a method at the aten or core stage. Raises EvaluationError if it cannot run."""
-    require_torch("what PyTorch computes")
+    require_torch("a comparison with PyTorch")
     from flambeau.frontends.torch_export.evaluate import run_leaves
     from flambeau.runtime.bundled_program.bundled_values import to_array
 
@@ -148,7 +148,7 @@ def run_device(module: ModuleOp, context: FlambeauContext, method: str, inputs: 
     with loaded.observe_values() as observation:
         loaded.execute([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in inputs])
     if observation.error is not None:
-        raise SemanticsError(f"@{method}: what it computes cannot be read: {observation.error}") from observation.error
+        raise SemanticsError(f"@{method}: its results cannot be read: {observation.error}") from observation.error
     found = method_of(module, method)
     assert isinstance(found, MethodOp)
     steps = found.steps

@@ -80,7 +80,7 @@ class Difference:
         if not self.call:
             call = ""
         else:
-            call = "a call after others" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]} call"
+            call = "a later call" if self.session == IN_SEQUENCE else f"the {_ORDINALS[min(self.call, 2)]} call"
         if self.is_failure:
             return f"@{self.method} fails{call and f' in {call}'}: {self.detail}"
         if self.state is not None:

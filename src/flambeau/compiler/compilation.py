@@ -112,7 +112,7 @@ class Compilation:
     def _dump(self, path: Path, *, changed: bool) -> None:
         if self.source is not None and same_file(path, self.source):
             if changed:
-                raise StageError(f"{path} is what is read, and is not written over: name another folder for the stages")
+                raise StageError(f"refusing to overwrite the input {path}: name another folder for the stages")
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         write_module(self.module, self.context, path)

@@ -317,7 +317,7 @@ def _to_edge(
     for program in named.values():
         if not hasattr(program, "graph_signature"):
             raise TypeError(
-                f"to_edge takes what torch.export.export(module, inputs) gives, or several by method name, not {type(program).__name__}"
+                f"to_edge takes the result of torch.export.export(module, inputs), or several by method name, not {type(program).__name__}"
             )
     config = EdgeCompileConfig() if compile_config is None else compile_config
     for given, kind, name in ((constant_methods or {}, Mapping, "constant_methods"), (config, EdgeCompileConfig, "compile_config")):
@@ -423,7 +423,7 @@ def generate_etrecord(
 def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
     """Returns the numbers of operators that were and were not delegated to backends; printable."""
     if not isinstance(cast(object, program), EdgeProgramManager):
-        raise TypeError(f"get_delegation_info takes what to_backend gives, a flambeau.EdgeProgramManager, not {_full_name(program)}")
+        raise TypeError(f"get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, not {_full_name(program)}")
     return count_delegated(program.module, program.context, program.delegated)
 
 

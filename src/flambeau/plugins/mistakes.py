@@ -44,7 +44,7 @@ def check_pass(kind: type[ModulePass]) -> None:
             raise RegistrationError(f"{method} of {kind.__name__} is not a method: write def {method}{arguments}, {meaning}")
         if not _takes(function, arguments.count(",") + 1):
             given = inspect.signature(function)
-            raise RegistrationError(f"{method}{given} of {kind.__name__} does not take what it is given: write def {method}{arguments}")
+            raise RegistrationError(f"{method}{given} of {kind.__name__} has the wrong parameters: write def {method}{arguments}")
     options = [option for option, note in inspect.get_annotations(kind).items() if "ClassVar" not in str(note)]
     if options and "__dataclass_fields__" not in vars(kind):
         raise RegistrationError(

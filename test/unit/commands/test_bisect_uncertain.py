@@ -55,7 +55,7 @@ def test_the_pass_is_found_among_forms_that_cannot_be_told():
     assert result.rewrite is not None
     assert result.rewrite.place == "forward.0 (model.py:0)"
     (note,) = result.notes
-    assert note.startswith("what the passes between opaque, replace, transparent leave cannot be told")
+    assert note.startswith("the results of the passes opaque, replace, transparent are undecided")
 
 
 def test_passes_that_cannot_be_told_apart_are_named_together():
@@ -73,7 +73,7 @@ def test_passes_that_cannot_be_told_apart_are_named_together():
     result = bisect(CHAIN, [CANONICALIZE, OpaquePass(), WrongPass(), TransparentPass(), CSE], WrongResult())
     assert (result.first_number, result.number) == (2, 3)
     assert (result.rewrite, result.reason) == (None, "the pass is not known")
-    assert result.notes == ("what the passes between opaque, wrong, transparent leave cannot be told; it is one of opaque, wrong",)
+    assert result.notes == ("the results of the passes opaque, wrong, transparent are undecided; the culprit is one of opaque, wrong",)
 
 
 def test_a_pass_that_leaves_what_cannot_run_is_to_blame():

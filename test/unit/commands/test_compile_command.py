@@ -111,8 +111,8 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["-o", "there/x.pte"], "there/x.pte cannot be written: there is no folder there"),
         (["-o", "."], ". is a folder, not a file to write"),
         (["-o", "x.safetensors", "--to", "core"], "x.safetensors is a name for weights: write the IR to x.mlir"),
-        (["-o", "program.mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
-        (["--emit", "mlir"], "program.mlir is what is read, and is not written over: name another file with -o"),
+        (["-o", "program.mlir"], "refusing to overwrite the input program.mlir: name another file with -o"),
+        (["--emit", "mlir"], "refusing to overwrite the input program.mlir: name another file with -o"),
         (["-o", "notes.txt"], "notes.txt exists and is not a .pte file: name another file with -o"),
         (["-o", "notes.txt", "--to", "core"], "notes.txt exists and is not a .mlir file: name another file with -o"),
         (["-o", "theirs.mlir"], "theirs.safetensors exists and was not written by Flambeau: move it away"),
@@ -228,7 +228,9 @@ def test_what_a_stage_is_too_late_for_is_said(folder: Path, capsys: pytest.Captu
     assert compiled("edge.mlir", "--passes", passes, "-o", "handed.pte") == 0
     assert b"FlambeauElementwise" in (folder / "handed.pte").read_bytes()
     assert compiled("edge.mlir", "--target", "flambeau") == 0
-    assert "note: edge.mlir is at stage edge already; what --target and --preserve mean for earlier stages" in capsys.readouterr().err
+    assert (
+        "note: edge.mlir is at stage edge already; --target and --preserve have no effect on its earlier stages" in capsys.readouterr().err
+    )
 
 
 def test_a_plan_that_was_given_is_verified(folder: Path, capsys: pytest.CaptureFixture[str]):
@@ -340,9 +342,9 @@ def test_what_runs_is_said_on_a_terminal_and_nowhere_else(
     Pipeline.parse("canonicalize,cse").run(module, context, [PassProgress(status, "compiling x")])
     assert said == [
         "compiling x: canonicalize (1 of 2)",
-        "compiling x: verifying what canonicalize left (1 of 2)",
+        "compiling x: verifying the result of canonicalize (1 of 2)",
         "compiling x: cse (2 of 2)",
-        "compiling x: verifying what cse left (2 of 2)",
+        "compiling x: verifying the result of cse (2 of 2)",
     ]
     (folder / "[x].mlir").write_text(TEXT)
     assert compiled("[x].mlir") == 0
@@ -355,7 +357,7 @@ def test_bisect_and_reduce_do_not_write_over_what_they_read(command: str, folder
     (folder / "before-pass.mlir").write_text(TEXT)
     output = {"reduce": "before-pass.mlir", "bisect": "."}[command]
     assert main([command, "before-pass.mlir", "-p", "cse", "-o", output]) == 1
-    assert capsys.readouterr().err == "error: before-pass.mlir is what is read, and is not written over: name another file with -o\n"
+    assert capsys.readouterr().err == "error: refusing to overwrite the input before-pass.mlir: name another file with -o\n"
     assert (folder / "before-pass.mlir").read_text() == TEXT
 
 

@@ -68,7 +68,7 @@ def test_a_backend_that_is_right(capsys: pytest.CaptureFixture[str]):
 
 def test_every_operator_of_the_edge_level_in_every_float_type(capsys: pytest.CaptureFixture[str]):
     status, report = judged(capsys, "ir", "--load-plugin", ir_backend.__file__, "--graphs", "60", "--seed", "100")
-    assert status == 0 and report["passed"]["numpy of what is decoded"] == report["graphs"] > 50
+    assert status == 0 and report["passed"]["numpy on the decoded form"] == report["graphs"] > 50
     assert report["absent"] == {"C runtime": "method 'forward' needs backend 'IrBackend', which this runtime does not have"}
     assert sum(item["ok"] > 0 for item in report["operators"].values()) > 100
 
@@ -86,7 +86,7 @@ def test_a_wrong_payload_is_blamed_on_its_operator(plant: Plant, capsys: pytest.
     status, report = judged(capsys, "planted", "--graphs", "20", "--keep", str(tmp_path))
     assert status == 1 and report["failures"]
     for failure in report["failures"]:
-        assert failure["check"] == "numpy of what is decoded" and "max |Δ|" in failure["details"]
+        assert failure["check"] == "numpy on the decoded form" and "max |Δ|" in failure["details"]
         assert set(failure["operators"]) <= {"sub.Tensor", "sub.Scalar"}
         assert "edge.sub" in (tmp_path / f"planted-{failure['seed']}.mlir").read_text()
     again = judged(capsys, "planted", "--graphs", "1", "--seed", str(report["failures"][0]["seed"]))

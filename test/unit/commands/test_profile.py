@@ -145,7 +145,7 @@ def test_the_inputs_that_a_model_writes_are_those_that_were_given_in_each_run(tm
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--by", "modul"], "error: --by modul; did you mean 'module'?: rows stand for one of instruction, operator, module, line\n"),
+        (["--by", "modul"], "error: --by modul; did you mean 'module'?: the kinds of rows are instruction, operator, module, line\n"),
         (["--method", "backward"], "error: there is no method 'backward'; --method names one of forward\n"),
         (["--trace", "absent/a.json"], "error: absent/a.json: No such file or directory\n"),
         (["--input", "absent.npy"], "error: no such file: absent.npy\n"),

@@ -98,10 +98,10 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
     [
         (["mlp.py:make"], "the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not"),
         (["mlp.py:make", "--recipe", "int9"], "there is no recipe 'int9'; there are int8, int8-dynamic, w8; did you mean 'int8'?"),
-        (["mlp.py:make", "-o", "q.pte"], "-o q.pte: what is quantized is written as a .pt2 file, which flambeau compile takes"),
+        (["mlp.py:make", "-o", "q.pte"], "-o q.pte: a quantized model is written as a .pt2 file, which flambeau compile takes"),
         (["mlp.py:make", "-o", "there/q.pt2"], "there/q.pt2 cannot be written: there is no folder there"),
         (["mlp.py:two", "--recipe", "w8"], "mlp.py:two: there are several programs, encode, decode: name one of them"),
-        (["mlp.pte"], "mlp.pte: what PyTorch runs is a .pt2 file, package.module:name or file.py:name"),
+        (["mlp.pte"], "mlp.pte: a PyTorch program is a .pt2 file, package.module:name or file.py:name"),
         (["mlp.pt2"], "no such file: mlp.pt2"),
         (["mlp.py:softmax", "--recipe", "w8"], "nothing of the program can be quantized by the recipe w8: softmax.int has no form of w8"),
         (

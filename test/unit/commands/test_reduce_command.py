@@ -234,7 +234,7 @@ def test_weights_of_others_are_not_lost(tmp_path: Path, capsys: pytest.CaptureFi
     assert not output.with_suffix(".safetensors").exists()
     status, _, error = run(capsys, source, "--script", "grep -q func.func", "-o", source)
     assert status == 1
-    assert "is what is read, and is not written over" in error
+    assert "refusing to overwrite the input" in error
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_weights_of_others_are_not_lost(tmp_path: Path, capsys: pytest.CaptureFi
         (["-p", "canonicalize"], "nothing to reduce: the predicate is that the pipeline changes the result, but the results are the same"),
         (["-p", "canonicalize", "--crash"], "nothing to reduce: the predicate is that the pipeline fails, but the pipeline does not fail"),
         ([], "give a pipeline (-p), or a predicate"),
-        (["-p", "canonicalize", "-o", "out.pte"], "--output out.pte: what is reduced is a .mlir file"),
+        (["-p", "canonicalize", "-o", "out.pte"], "--output out.pte: the input and the result are .mlir files"),
     ],
 )
 def test_what_cannot_be_reduced_is_one_line(options: list[str], message: str, source: Path, capsys: pytest.CaptureFixture[str]):

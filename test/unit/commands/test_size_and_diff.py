@@ -182,6 +182,6 @@ def test_what_is_no_program_is_one_line(
 
 def test_wrong_options_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["size", str(stock("add")), "--by", "modul"]) == 1
-    assert capsys.readouterr().err == "error: --by modul; did you mean 'module'?: rows stand for one of part, module, operator\n"
+    assert capsys.readouterr().err == "error: --by modul; did you mean 'module'?: the kinds of rows are part, module, operator\n"
     assert main(["diff", str(stock("add")), str(stock("add")), "--latency", "2", "--method", "x"]) == 1
     assert capsys.readouterr().err == f"error: {stock('add')}: --latency runs planned programs, and this one has no planned method 'x'\n"

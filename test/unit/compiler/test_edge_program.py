@@ -290,7 +290,11 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         ("no attribute 'partition', which ExecuTorch has: ", AttributeError, lambda: chosen.partition(exported)),
         ("compile_specs is a list of flambeau.CompileSpec, and holds 3", TypeError, lambda: Partitioner("elementwise", three)),
         ("compile_specs has 'a' twice", ValueError, lambda: Partitioner("elementwise", [CompileSpec("a", "b"), CompileSpec("a", b"c")])),
-        ("get_delegation_info takes what to_backend gives, .* torch's ExportedProgram", TypeError, lambda: get_delegation_info(anything)),
+        (
+            "get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, .* torch's ExportedProgram",
+            TypeError,
+            lambda: get_delegation_info(anything),
+        ),
         ("there is no backend 'XnnpackBackend'", BackendError, lambda: edge.to_backend("XnnpackBackend")),
         ("not a list of executorch's CSEPass: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([CSEPass()])),
         ("not a list of function: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([configured])),

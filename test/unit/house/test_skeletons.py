@@ -122,7 +122,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "image_ops").write_text("mine")
     for arguments in (["pass", "halve-sums", "--dir", str(tmp_path / "image_ops")], ["dialect", "image_ops", "--dir", str(tmp_path)]):
         assert main(["new", *arguments]) == 1
-        assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'image_ops'} is a file: what is written needs a folder")
+        assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'image_ops'} is a file: the skeleton needs a folder")
     assert (tmp_path / "image_ops").read_text() == "mine"
 
 

@@ -203,7 +203,7 @@ def test_what_one_method_leaves_to_another_is_a_result():
     right, wrong = (parse_module(TWO_METHODS.format(blob=blob, op=op), context).module for op in ("abs", "neg"))
     difference = Reference(right, context).difference(wrong)
     assert difference is not None
-    assert str(difference).startswith("output 0 of @show of a call after others differs")
+    assert str(difference).startswith("output 0 of @show of a later call differs")
 
 
 def test_state_that_no_call_changes_may_go():

@@ -303,7 +303,7 @@ def test_the_stage_that_flambeau_compiles_stays(run: Run, capsys: pytest.Capture
     assert before == files()
     capsys.readouterr()
     assert flambeau([*again, "--passes=core:cse"]) == 1
-    assert "ir/core.mlir is what is read, and is not written over" in capsys.readouterr().err
+    assert "refusing to overwrite the input ir/core.mlir" in capsys.readouterr().err
     assert flambeau(["compile", "st/00_input.mlir", "-o", "net.pte", "--dump-passes=st"]) == 1
     assert "st/00_input.mlir is a stage in this folder" in capsys.readouterr().err
     assert before == files()
@@ -362,15 +362,15 @@ def test_expected_diagnostics_do_not_hinder_a_reproducer_that_is_asked_for(run: 
 def test_it_is_said_that_there_is_no_reproducer_of_what_is_no_module(run: Run, text: str, what: str) -> None:
     Path("a.mlir").write_text(text)
     status, _, err = run("a.mlir", "--split-input-file", "--generate-reproducer=r.mlir")
-    assert status == 1 and err.endswith(f"note: {what}, of which --generate-reproducer writes no reproducer\n")
+    assert status == 1 and err.endswith(f"note: {what}: --generate-reproducer writes no reproducer\n")
     assert not Path("r.mlir").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--crash-reproducer=net.mlir",), "net.mlir is what is read"),
-        (("--generate-reproducer=net.mlir",), "net.mlir is what is read"),
+        (("--crash-reproducer=net.mlir",), "refusing to overwrite the input net.mlir"),
+        (("--generate-reproducer=net.mlir",), "refusing to overwrite the input net.mlir"),
         (("--generate-reproducer=notes.txt",), "notes.txt exists and is not a reproducer"),
         (("--generate-reproducer=-",), "needs the name of a file"),
         (("--generate-reproducer=r.mlir", "-o", "./r.mlir"), "name the same file"),

@@ -151,7 +151,7 @@ BAD = {
     ),
     "pass whose method takes too little": (
         PASS.replace("(self, ctx, op)", "(self, op)").format("name = 'mine'"),
-        "2:7: error: apply(self, op) of MyPass does not take what it is given: write def apply(self, ctx, op)",
+        "2:7: error: apply(self, op) of MyPass has the wrong parameters: write def apply(self, ctx, op)",
     ),
     "pass whose method is none": (
         "from flambeau.passes.kit import PatternPass\nclass MyPass(PatternPass):\n    name = 'mine'\n    patterns = []\n",

@@ -25,31 +25,31 @@ class DiagnosticsGroup(OptionGroup):
         group.add_argument(
             "--verify-roundtrip",
             action="store_true",
-            help="check that what is read, and what the passes leave, prints as text and generic form that parse back to the same IR",
+            help="check that the input and the result print as text and generic form that parse back to the same IR",
         )
         group.add_argument(
             "--remarks",
             nargs="?",
             const=".",
             metavar="REGEX",
-            help="print to stderr what passes did or declined to do, where pass and message match",
+            help="print remarks to stderr: rewrites that passes made or declined, filtered by pass and message",
         )
         group.add_argument(
             "--why-not",
             metavar="PATTERN[@FILE:LINE]",
-            help="print to stderr what stopped each attempt to apply this pattern: the first part of its graph, or the first attribute, "
+            help="print to stderr why each attempt to apply this pattern failed: the first part of its graph, or the first attribute, "
             "that did not fit; FILE is the input or the model's source",
         )
         group.add_argument(
             "--print-stacktrace-on-diagnostic",
             action="store_true",
-            help="print after each diagnostic the Python stack of what raised or emitted it",
+            help="print after each diagnostic the Python stack that raised or emitted it",
         )
         group.add_argument(
             "--legality-report",
             metavar="FILE",
             type=report_file,
-            help="write as JSON what conversions could not make legal, which patterns were tried, and why each declined; - is stderr",
+            help="write as JSON the operations that conversions left illegal, the patterns tried, and why each declined; - is stderr",
         )
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:

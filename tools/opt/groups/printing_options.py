@@ -35,7 +35,7 @@ class PrintingGroup(OptionGroup):
             group.add_argument(f"--{name}-all", action="store_true", help=f"print the IR {word} every pass")
         for name, help_text in (
             ("print-ir-after-change", "print the IR after a pass only if the pass changed it; after every pass if none is named"),
-            ("print-ir-after-failure", "print what a pass left when it failed"),
+            ("print-ir-after-failure", "print the IR after a failed pass"),
             ("print-ir-module-scope", "print the whole module also where a pass runs on one function"),
         ):
             group.add_argument(f"--{name}", action="store_true", help=help_text)
@@ -44,7 +44,7 @@ class PrintingGroup(OptionGroup):
             nargs="?",
             const="full",
             choices=CHANGE_MODES,
-            help="print what each pass changed: the IR (quiet: and no word of the other passes) or a diff, in colour on a terminal or "
+            help="print the changes of each pass: the IR (quiet: and no word of the other passes) or a diff, in colour on a terminal or "
             "always (cdiff); NO_COLOR is respected",
         )
         group.add_argument(

@@ -143,7 +143,7 @@ class ReproducerGroup(OptionGroup):
             tell("note", self._outcome.text(arguments.input), arguments.color)
         if self._unread and arguments.generate_reproducer:
             what = "the module that was read is not valid" if self._unread == 1 else f"{self._unread} of the modules are not valid"
-            tell("note", f"{what}, of which --generate-reproducer writes no reproducer", arguments.color)
+            tell("note", f"{what}: --generate-reproducer writes no reproducer", arguments.color)
 
 
 class _Outcome(Instrumentation):
@@ -216,7 +216,7 @@ def _place(arguments: argparse.Namespace, name: str, number: int) -> Path:
     path = path.with_stem(f"{path.stem}-{number}") if number else path
     if arguments.input != "-":
         if same_file(path, arguments.input):
-            raise ValueError(f"{path} is what is read, and is not written over")
+            raise ValueError(f"refusing to overwrite the input {path}")
         check_beside(path, arguments.input)
     if path.is_file() and path.stat().st_size:
         from flambeau.tools.reproducers.reproducer_file import is_reproducer

@@ -128,16 +128,16 @@ def test_compiling_says_where_the_program_does_not_run(tmp_path: Path, monkeypat
     Path("x.mlir").write_text(PROGRAM)
     notes = {
         "xnnpack": [],
-        "openvino": ["ExecuTorch does not run what openvino has of this program: the models that it holds are compiled when "],
+        "openvino": ["ExecuTorch cannot run the delegates of openvino in this program: the models that it holds are compiled when "],
     }
     for backend, expected in (
-        notes | {"elementwise": ["ExecuTorch does not run what elementwise has of this program: it has no such"]}
+        notes | {"elementwise": ["ExecuTorch cannot run the delegates of elementwise in this program: it has no such"]}
     ).items():
         assert main(["compile", "x.mlir", "--backend", backend, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)["notes"]
         assert len(found) == len(expected) and all(map(str.startswith, found, expected))
         assert main(["compile", "x.mlir", "--backend", backend]) == 0
-        assert capsys.readouterr().err.count("\nnote: ExecuTorch does not run ") == len(expected)
+        assert capsys.readouterr().err.count("\nnote: ExecuTorch cannot run ") == len(expected)
 
 
 def test_what_was_kept_for_a_backend_and_stays_is_what_the_target_runs():
