@@ -8,7 +8,7 @@ from flambeau.tools.reference.markdown import WRITTEN_BY, cell, table
 _INTRODUCTION = """
 # Names of ExecuTorch
 
-The public Python names of ExecuTorch 1.5.1 that Flambeau does not have, and what to use instead. Errors about these names say the same.
+The public Python names of ExecuTorch 1.5.1 that Flambeau does not have, with their replacements. Errors about these names say the same.
 The others have the same meaning in `flambeau` and `flambeau.runtime`: [Coming from ExecuTorch](../guide/executorch.md).
 """
 

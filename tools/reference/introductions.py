@@ -14,14 +14,14 @@ func.func @f(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %y: tensor<4xf32>
 ```
 
 Below are the operators with a row, which have a meaning here: their types are inferred, the interpreter runs them, and each goes on to
-the `core` dialect. A signature is PyTorch's: `Tensor?` may be absent, `int[2]` is a list of two, what stands behind `*` has a name only,
+the `core` dialect. A signature is PyTorch's: `Tensor?` may be absent, `int[2]` is a list of two, arguments after `*` are keyword-only,
 and `=` gives the default. The level says: *core*, it is Core ATen; *kept*, it is not, and a target that has a kernel may keep it whole.
 Otherwise passes decompose it.
 
-The other overloads of ATen, {others} of them, parse, print and verify by their schema, so that a report of what is unsupported is complete.
+The other overloads of ATen, {others} of them, parse, print and verify by their schema, so a report of unsupported operators is complete.
 """,
     "core": """
-The operators stand under the names that they have in [`aten`](aten.md); in italics, those that are not Core ATen and kept whole for a
+The operators have the names of [`aten`](aten.md); in italics, those that are not Core ATen and kept whole for a
 target. A pass over `core` meets only these operators. Declared result types are the inferred ones.
 """,
     "edge": """
@@ -55,9 +55,9 @@ exec.method @forward {arenas = [32]} {
 ```
 """,
     "delegate": """
-[`partition`](passes.md#partition) puts what a backend takes into functions of their own;
+[`partition`](passes.md#partition) puts the operators that a backend takes into functions of their own;
 [`convert-partitions`](passes.md#convert-partitions) rewrites them in the backend's own dialect, if it has one;
-[`lower-partitions`](passes.md#lower-partitions) replaces those by what the backend makes of them, a `delegate.payload` of the same name:
+[`lower-partitions`](passes.md#lower-partitions) replaces those by the backend's code, a `delegate.payload` of the same name:
 
 ```mlir
 delegate.partition @part backend "FlambeauElementwise" (%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>) {
@@ -74,7 +74,7 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 [`disassemble-payloads`](passes.md#disassemble-payloads) goes back, in programs of any origin.
 """,
     "fused": """
-They are made late, at the level of `edge`, and stand among its operators:
+They are created late, among the operators of `edge`:
 
 ```mlir
 func.func @f(%x: tensor<2x3xf32>, %packed: tensor<1x3x16xf32>) -> tensor<2x4xf32> {
@@ -86,7 +86,7 @@ func.func @f(%x: tensor<2x3xf32>, %packed: tensor<1x3x16xf32>) -> tensor<2x4xf32
 """,
     "quantized_decomposed": """
 Operators are the same at every level. A quantised model computes between them in floating point, as PyTorch's quantisation writes
-it; kernels on integers replace what stands between a `dequantize` and a `quantize`.
+it; kernels on integers replace the operators between a `dequantize` and a `quantize`.
 
 ```mlir
 func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -110,9 +110,9 @@ func.func @f(%boxes: tensor<6x4xf32>, %scores: tensor<6xf32>) -> tensor<?xi64> {
 ```
 """,
     "flambeau": """
-Attributes with its prefix stand on operations of other dialects. On `func.func`:
+Attributes with its prefix are on operations of other dialects. On `func.func`:
 
-* `flambeau.inputs`, `flambeau.outputs`: what the method takes and gives in the model's words, as
+* `flambeau.inputs`, `flambeau.outputs`: the method's inputs and outputs with the model's names, as
   `[{name = "x"}, {name = "scale", value = 3 : i64}]`. A leaf with a value is a constant, and no argument.
 * `flambeau.in_spec`, `flambeau.out_spec`: how those leaves nest, as PyTorch's serialised tree specs.
 
@@ -121,7 +121,7 @@ On `exec.method`:
 * `flambeau.arena_lower_bound`, `flambeau.arena_algorithm`: the fewest bytes that any plan needs, and which planner won.
 """,
     "ml_program": """
-The bytes of weights stand in a `.safetensors` file beside the text, which names them with a digest.
+The bytes of weights are in a `.safetensors` file beside the text, which names them with a digest.
 
 ```mlir
 ml_program.global private @w(#flambeau.blob<"w", "0123456789abcdef">) : tensor<4xf32>

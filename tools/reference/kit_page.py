@@ -21,7 +21,7 @@ _INTRODUCTION = '''
 # The kit for passes
 
 Everything that a pass in one's own file needs is imported from `flambeau.passes.kit`. [Write your first pass](../tutorials/first_pass.md)
-and [Writing passes](../guide/rewriting.md) show the parts at work together; this page says what each of them is. The examples below have
+and [Writing passes](../guide/rewriting.md) show the parts at work together; this page describes each of them. The examples below have
 begun like this, and run in this order:
 
 ```python

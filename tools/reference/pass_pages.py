@@ -18,10 +18,10 @@ from flambeau.tools.reference.markdown import WRITTEN_BY, cell, fenced, summary,
 _INTRODUCTION = """
 # Pipelines and passes
 
-Each name is a word for `flambeau-opt -p`; `flambeau-opt --help-pass NAME` shows what stands here. xDSL's own passes work too:
+Each name is a word for `flambeau-opt -p`; `flambeau-opt --help-pass NAME` shows the same text. xDSL's own passes work too:
 `flambeau-opt --list-passes` names them.
 
-A pass that runs on any operation may be nested: `func.func(cse)`. Options stand in braces: `plan-memory{alignment=16}`.
+A pass that runs on any operation may be nested: `func.func(cse)`. Options are in braces: `plan-memory{alignment=16}`.
 
 ## Pipelines
 """
