@@ -56,7 +56,7 @@ function showProfile(main) {
   main.append(sortableTable("By operator", [column("operator", (row) => row.name), calls, ...times], operators, () => null, longest));
 }
 
-// Each instruction by what it computes for each byte and each second, under what the machine can do (Williams, Waterman, Patterson 2009).
+// Each instruction by its operations for each byte and each second, under the machine's roofline (Williams, Waterman, Patterson 2009).
 function rooflinePicture(rows, machine) {
   const [width, height, left, bottom] = [900, 420, 64, 44];
   const point = (row) => [row.flops / row.bytes, row.flops / row.p50_ns];

@@ -42,7 +42,7 @@ function numberText(number) {
   return Math.abs(number) >= 1e-3 && Math.abs(number) < 1e5 ? number.toPrecision(4) : number.toExponential(1);
 }
 
-// The end of the path of a file, which tells it apart from most others.
+// The end of the path of a file, which identifies it in most cases.
 const shortPath = (path) => (path ?? "").split("/").slice(-2).join("/");
 
 const percent = (part) => `${(100 * part).toFixed(1)} %`;

@@ -77,7 +77,7 @@ function layOut(root, nodes, opened) {
 
 const idOf = (item) => (item.children ? `g${item.path}` : `n${item.node}`);
 
-// The size of an item, and the places of what is inside of it.
+// The size of an item, and the places of its content.
 function place(item, isOpen, edges) {
   if (!isOpen(item)) {
     item.width = BOX.padding + BOX.letter * (item.title.length + (item.children ? 2 : 0));

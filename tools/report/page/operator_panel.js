@@ -1,4 +1,4 @@
-// The panel of an operator: its IR in each stage, the model's line, its kernel, and what was measured.
+// The panel of an operator: its IR in each stage, the model's line, its kernel, and its measurements.
 
 // The nodes of a stage that compute what a node of another stage computes: those of the same places and of the same name, of which there
 // may be as many in both, in the same order; else those of the same places.

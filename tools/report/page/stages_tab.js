@@ -1,4 +1,4 @@
-// The tab of the stages: the passes with what each one changed, and the IR after each stage.
+// The tab of the stages: the passes with their changes, and the IR after each stage.
 
 function showStages(main) {
   for (const stage of report.stages.stages) {

@@ -3,7 +3,7 @@
 // A column: a title, the value of a row, how to print it, and the part of 1 that a bar shows behind it.
 const column = (title, value, print = null, bar = null) => ({ title, value, print, bar });
 
-// Makes a table. `operator` gives the node of the last stage that a row stands for, or null.
+// Makes a table. `operator` returns the node of the last stage for a row, or null.
 function sortableTable(caption, columns, rows, operator = () => null, sorted = null) {
   const body = element("tbody");
   const head = element("tr");

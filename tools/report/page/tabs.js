@@ -68,7 +68,7 @@ function select(stage, node = null) {
   markSelected();
 }
 
-// Marks what stands for the selected operator: elements name theirs as `stage/number` in `data-operator`.
+// Marks the elements of the selected operator: they name it as `stage/number` in `data-operator`.
 function markSelected() {
   const chosen = report.selected;
   const keys = chosen === null || chosen === undefined ? new Set() : relatedKeys(chosen.stage, chosen.node);
