@@ -158,7 +158,7 @@ def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
 
 
 def planner_pass(options: PipelineOptions) -> ModulePass:
-    """`plan-memory` with the planner that is asked for, and the target's alignment if no other is. Raises PipelineError, ValueError."""
+    """Returns `plan-memory` with the planner of `options`, and the target's alignment by default. Raises PipelineError, ValueError."""
     match parse(options.planner).elements:
         case (Element(name, given),):
             alignment = Option("alignment", (Value(str(_target(options).alignment)),))
@@ -177,7 +177,7 @@ class Stage:
     """Named pipelines."""
 
     def passes(self, options: PipelineOptions) -> Sequence[ModulePass]:
-        """The passes that lead here from the stage before."""
+        """Returns the passes that lead to this stage from the one before."""
         return [item for step in self.steps for item in PIPELINES[step](options)]
 
 

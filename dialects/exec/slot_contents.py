@@ -340,7 +340,7 @@ class ContentAnalysis:
             self._write(position, slot, state)
 
     def _check_entries(self) -> None:
-        """What a loop writes entry by entry is not whole before its last round: no round may write anything else there."""
+        """Checks that a loop writes no other content over a slot that it fills entry by entry: it is whole only after the last round."""
         loops = [
             (start, index)
             for index, op in enumerate(self.instructions)
@@ -483,7 +483,7 @@ class ContentAnalysis:
             self.overwritten[slot] = (position, through)
 
     def _alias(self, source: int, target: int, state: _State) -> None:
-        """`target` takes the storage of `source`, and with it the content."""
+        """Gives `target` the storage of `source`, and with it the content."""
         state.moved[target] = self._roles(source, state)
         if self._is_whole(source, state):
             state.whole[target] = ((0, self.sizes[target]),)

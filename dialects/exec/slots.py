@@ -29,7 +29,7 @@ MOST_ELEMENTS = 2**31 - 1
 
 
 def nbytes(type: Attribute) -> int:
-    """Bytes of a tensor at its upper bounds. Raises TypeError for a dynamic dimension without a bound, and for more than MOST_ELEMENTS."""
+    """Returns a tensor's bytes at its upper bounds. Raises TypeError for a dimension without a bound, or above MOST_ELEMENTS elements."""
     bounds = upper_bounds(type)
     elements = prod(max(extent, 1) for extent in bounds)
     if elements > MOST_ELEMENTS:
@@ -379,7 +379,7 @@ def root_of(slot: SSAValue, known: Roots | None = None) -> tuple[SSAValue, int]:
 
 
 def place_of(slot: SSAValue, known: Roots | None = None) -> tuple[int, int] | None:
-    """Arena and byte offset of a planned tensor slot; None for constants and for slots without a place. `known` is as for `root_of`."""
+    """Returns the arena and byte offset of a planned tensor slot; None without a place. `known` is as for `root_of`."""
     root, offset = root_of(slot, known)
     place = root.owner.place if isinstance(root.owner, PlacedOp) else None
     return None if place is None else (place[0], place[1] + offset)

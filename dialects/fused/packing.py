@@ -14,7 +14,7 @@ QUAD = 4
 
 
 def panels(columns: int) -> int:
-    """Panels for this many columns; the last one may be padded with zeros."""
+    """Returns the number of panels for `columns` columns; the last one may be padded with zeros."""
     return -(-columns // PANEL)
 
 

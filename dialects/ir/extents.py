@@ -155,7 +155,7 @@ class Extent(Integer):
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __index__
 
     def __getattr__(self, name: str) -> NoReturn:
-        """What else an int has, as `bit_length`. Raises UndecidedError."""
+        """Raises UndecidedError for a public attribute of int, as `bit_length`; AttributeError for other names."""
         if not name.startswith("_") and hasattr(int, name):
             self.__index__()
         raise AttributeError(f"a size has no attribute {name!r}")

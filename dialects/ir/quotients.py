@@ -91,19 +91,19 @@ class Quotient:
         return Quotient(self.numerator * inverse.numerator, self.denominator * inverse.denominator, is_exact=False)
 
     def floor(self) -> int:
-        """Rounded down. Raises ValueError where the float's rounding is another."""
+        """Returns the quotient rounded down. Raises ValueError where the float may round otherwise."""
         return self._where_never(self.less, self.numerator // self.denominator)
 
     def ceil(self) -> int:
-        """Rounded up. Raises ValueError where the float's rounding is another."""
+        """Returns the quotient rounded up. Raises ValueError where the float may round otherwise."""
         return self._where_never(self.more, (self.numerator + self.denominator - 1) // self.denominator)
 
     def trunc(self) -> int:
-        """Rounded to 0. Raises ValueError where the float's rounding is another."""
+        """Returns the quotient rounded to 0. Raises ValueError where the float may round otherwise."""
         return self.floor() if exceeds(self.numerator, -1) else maximum(self.floor(), 0) + minimum(self.ceil(), 0)
 
     def round(self) -> int:
-        """Rounded to the nearest integer, of two to the even one. Raises ValueError where the float's rounding is another."""
+        """Returns the nearest integer, the even one of two. Raises ValueError where the float may round otherwise."""
         below = self.numerator // self.denominator
         rounded = (2 * self.numerator + self.denominator - 1 + below % 2) // (2 * self.denominator)
         return self._where_never(self.less or self.more, rounded)

@@ -194,7 +194,7 @@ class _Body:
         self.define(what, names, values, f"variadicity = #irdl<variadicity_array[{', '.join(kinds)}]>, ")
 
     def attributes(self, attributes: Sequence[tuple[str, Constraint]]) -> None:
-        """The attributes that must be there."""
+        """Writes the required attributes, each with its constraint."""
         if attributes:
             values = [f"{json.dumps(name)} = {self.any_of(constraint)}" for name, constraint in attributes]
             self.lines.append(f"irdl.attributes {{ {', '.join(values)} }}")

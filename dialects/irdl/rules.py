@@ -62,7 +62,7 @@ class Rule(AttrConstraint[Attribute], ABC):
         raise VerifyException(f"must be {self.words(context)}, got {_shown(attribute)}")
 
     def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> Rule:
-        """There are no type variables."""
+        """Returns the rule itself, which has no type variables."""
         return self
 
 

@@ -62,7 +62,7 @@ class Namespace:
     """The operators of a dialect. Its attributes are their names; calling it declares the row of one."""
 
     def __init__(self, dialect: str, namespace: str | None = None):
-        """The operators of `dialect`; the schemas that it declares are in `namespace`, which is the dialect's name unless given."""
+        """Makes the operators of `dialect`, whose schemas are in `namespace`, by default the dialect's name."""
         self._dialect = dialect
         self._namespace = namespace or dialect
 

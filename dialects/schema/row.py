@@ -263,7 +263,7 @@ class SchemaOp(IRDLOperation):
         return bound
 
     def arguments(self) -> list[Any]:
-        """This operation's arguments in schema order: SSA values (or None, or lists) and Python values."""
+        """Returns this operation's arguments in schema order: SSA values (or None, or lists) and Python values."""
         return self.bind(self.operands, self.properties)
 
     def argument(self, name: str) -> Any:

@@ -11,7 +11,7 @@ from flambeau.dialects.schema.schema import Schema
 
 
 def flat_results(computed: Any) -> list[Any]:
-    """What a function of a row gives, one item for each result: those of lists one after the other, without None for absent ones."""
+    """Returns the results that a row's function computed as one flat list, without None for absent results."""
     if isinstance(computed, tuple | list):
         return [found for item in cast("Sequence[Any]", computed) for found in flat_results(item)]
     return [] if computed is None else [computed]

@@ -254,7 +254,7 @@ def _plain(words: str) -> _Explain:
 
 
 def _before(words: str) -> _Explain:
-    """For errors that xDSL reports one token too late."""
+    """Returns an explanation placed before the token in question, for errors that xDSL reports one token too late."""
 
     def explain(match: re.Match[str], place: Place, text: str, context: Context, parser: ModuleParser | None) -> _Explained:
         stop = len(text[: place[0]].rstrip())

@@ -32,7 +32,7 @@ class Source:
         return StringAttr(self.file)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Line in the file and column of the character at `offset`; both count from 1."""
+        """Returns the line in the file and the column of the character at `offset`; both count from 1."""
         starts = self._line_starts
         line = bisect_right(starts, offset)
         return line + self.line_offset, offset - starts[line - 1] + 1

@@ -104,7 +104,7 @@ class NmsOp(SchemaOp):
 
 
 def _starts_and_steps(rois: SSAValue, side: int, scale: float, bins: int, aligned: bool) -> tuple[SSAValue, SSAValue]:
-    """Along one side of each box, where it begins on the features, and the width of a bin."""
+    """Returns, along one side of each box, its start on the features and the width of a bin."""
     first, last = (aten.mul.Scalar(aten.select.int(rois, 1, place), scale) for place in (side, side + 2))
     if aligned:
         first, last = (aten.sub.Scalar(edge, 0.5) for edge in (first, last))

@@ -15,7 +15,7 @@ def open_extents(shape: Sequence[int]) -> int:
 
 
 def reduced_dims(op: SchemaOp) -> list[int]:
-    """The dimensions that a reduction is over, in order: all when it names none."""
+    """Returns the dimensions that a reduction is over, in order: all when it names none."""
     rank = len(shape_of(op.operands[0]))
     return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
 

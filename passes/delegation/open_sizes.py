@@ -31,7 +31,7 @@ def sizes_fit(op: SchemaOp) -> str | None:
 
 
 def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
-    """The sizes that must be equal."""
+    """Yields the pairs of sizes that must be equal."""
     shapes = [shape_of(value) for value in op.operands]
     match op.schema.base:
         case "linear":
@@ -66,5 +66,5 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
 
 
 def _broadcast(shapes: Sequence[Sequence[int]], result: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The sizes that are equal where tensors are broadcast to a shape: all but those that are 1."""
+    """Yields pairs of sizes that are equal where `shapes` are broadcast to `result`: all sizes but 1."""
     yield from ((a, b) for shape in shapes for a, b in zip(reversed(shape), reversed(result), strict=False) if not provably_equal(a, 1))

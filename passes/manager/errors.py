@@ -78,7 +78,7 @@ class PassCrash(PassError):
 
     @staticmethod
     def of(step: PassStep, error: BaseException) -> PassError:
-        """The crash that an exception is, with what was being looked at: the pattern and the operation, as far as that can be known.
+        """Returns the crash that `error` means, with the pattern and the operation in work as far as they are known.
 
         Passes of xDSL raise any exception for a module that they do not take; then it is an error of the pass, and not a crash.
         """

@@ -114,7 +114,7 @@ class _Copies:
                     yield slot
 
     def interference(self) -> dict[int, int]:
-        """For each bit, those of the slots that hold something else when that slot is written."""
+        """Returns for each slot's bit the bits of slots that hold something else when that slot is written."""
         touched = [self._touched(op) for op in self.instructions]
         targets = {op.label.data: index for index, op in enumerate(self.instructions) if isinstance(op, LabelOp)}
         always = self.mask([slot for slot in self.bits if isinstance(slot.owner, StateOp)])

@@ -17,7 +17,7 @@ def count_conflicts(buffers: Sequence[Buffer]) -> int:
 
 
 def conflict_lists(buffers: Sequence[Buffer]) -> list[list[int]]:
-    """For each buffer, the buffers that are live together with it; linear in their number."""
+    """Returns for each buffer the buffers that are live together with it, in time linear in their number."""
     found: list[list[int]] = [[] for _ in buffers]
     live: dict[int, None] = {}
     ends: list[tuple[int, int]] = []

@@ -9,7 +9,7 @@ from flambeau.support.lazy import np
 
 
 def place_dense(buffers: Sequence[Buffer], order: Sequence[int], *, tightest: bool = False) -> list[int]:
-    """First fit (or best fit) in `order`, as `fit.place`; O(n) array work for each buffer."""
+    """Returns offsets by first fit (best fit if `tightest`) in `order`, as `fit.place`; O(n) array work for each buffer."""
     count = len(buffers)
     # The placed buffers, sorted by offset: starts, ends, low and high addresses.
     placed = np.empty((4, count), dtype=np.int64)

@@ -64,7 +64,7 @@ class LegalizationRow:
         return [self.reason, *(f"in {place}" for place in places[:_PLACES]), *more, *map(str, self.attempts)]
 
     def __str__(self) -> str:
-        """What, how often, where else than at the first, and why."""
+        """Returns the operation's name, the number of times, its further places, and the reason."""
         others = self.places()[1:]
         also = f", also at {'; '.join(others[:_PLACES])}" if others else ""
         more = f" and {len(others) - _PLACES} more places" if len(others) > _PLACES else ""

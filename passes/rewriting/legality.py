@@ -19,7 +19,7 @@ class _Rule:
 
 
 def name_of(op: Operation) -> str:
-    """The name of an operation, also of one whose dialect is unknown."""
+    """Returns the name of an operation, even if its dialect is unknown."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
@@ -72,7 +72,7 @@ class ConversionTarget:
         return self._rule(op) is not None
 
     def why_illegal(self, op: Operation) -> str | None:
-        """Why `op` may not stay; None when it may, or when there is no rule for it."""
+        """Returns why `op` may not stay; None when it may, or when there is no rule for it."""
         rule = self._rule(op)
         return None if rule is None else rule.check(op)
 

@@ -119,7 +119,7 @@ class Value(Part[SSAValue]):
     """A value, wherever it comes from."""
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """One, if the candidate is a value and the conditions hold."""
+        """Yields one solution if `candidate` is a value and the conditions hold."""
         if isinstance(candidate, SSAValue):
             yield from self._bound(cast(SSAValue, candidate), found)
 
@@ -128,7 +128,7 @@ class Literal(Part[Any]):
     """An argument that is not a tensor, as a Python value."""
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """One, if the conditions hold."""
+        """Yields one solution if the conditions hold."""
         yield from self._bound(candidate, found)
 
 
@@ -140,7 +140,7 @@ class Constant(Part[Array]):
         self._constants = constants
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """One, if the candidate is such a value and the conditions hold."""
+        """Yields one solution if `candidate` loads a constant global and the conditions hold."""
         array = self._constants.array(cast(SSAValue, candidate)) if isinstance(candidate, SSAValue) else None
         if array is not None:
             yield from self._bound(array, found)
@@ -458,7 +458,7 @@ def either(*parts: Argument) -> Part[Any]:
 
 
 def optional(part: Argument) -> Part[Any]:
-    """A part, or absence: an operand that the operator does not need. `found[part]` of `part = m.optional(…)` is the value, or None.
+    """Returns a part that may be absent, as an optional operand. `found[part]` of `part = m.optional(…)` is the value, or None.
 
     Example:
         upper = m.optional(m.value())

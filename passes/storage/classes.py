@@ -187,7 +187,7 @@ class MethodStorage:
         return start if labels.get(again.label.data, 0) > start else self.end
 
     def _find_jumps(self) -> list[tuple[int, int]]:
-        """When each jump runs, and the time of its label; without those to where instructions only fail."""
+        """Returns the times of each jump and of its label, without jumps to where instructions only fail."""
         labels = {op.label.data: self.time[op] for op in self.instructions if isinstance(op, LabelOp)}
         jumps = [(self.time[op], labels[op.label.data]) for op in self.instructions if isinstance(op, JumpFalseOp)]
         failures = self._failures_start if jumps else self.end

@@ -49,7 +49,7 @@ class NumberSlots:
 
     @contextmanager
     def within(self, block: Block, dominator: Block | None) -> Generator[None]:
-        """Within a block, whose numbers are known in those that it dominates alone."""
+        """Enters `block`: numbers placed in it are known only in blocks that it dominates."""
         self._known = dict(self._ends[dominator]) if dominator is not None else self._known
         yield
         self._ends[block] = self._known

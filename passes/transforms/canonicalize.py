@@ -34,7 +34,7 @@ def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
 
 
 def _plain(*values: SSAValue) -> bool:
-    """Row-major, and of a shape that can be written down."""
+    """Returns whether every value is row-major and of a shape that can be written down."""
     return all(is_row_major(value) and not any(map(is_unknown, shape_of(value))) for value in values)
 
 

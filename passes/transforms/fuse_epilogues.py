@@ -38,7 +38,7 @@ def _why_apart(inner: SchemaOp) -> str:
 
 
 def _replace(op: SchemaOp, inner: SchemaOp, new: SchemaOp, rewriter: PatternRewriter) -> None:
-    """`op`, the only user of `inner`, and `inner` become `new`."""
+    """Replaces `op`, the only user of `inner`, and `inner` by `new`."""
     new.result.name_hint = op.result.name_hint
     rewriter.replace(op, new)
     rewriter.erase(inner)

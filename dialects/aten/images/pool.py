@@ -50,7 +50,7 @@ class PoolOp(SchemaOp):
         dilation: Sequence[int],
         ceil_mode: bool,
     ) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Kernel, stride, padding and dilation per dimension, and the number of windows. Raises ValueError."""
+        """Returns kernel, stride, padding, dilation and window count, each per dimension. Raises ValueError if they do not fit `shape`."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
         require_elements(shape, cls.rank + 2)
@@ -69,7 +69,7 @@ class PoolOp(SchemaOp):
     def places(
         cls, x: Array, sizes: Sequence[int], steps: Sequence[int], margins: Sequence[int], gaps: Sequence[int], counts: Sequence[int]
     ) -> Array:
-        """For each entry of each window its place in the flat pooled dimensions, or -1 outside: shape [*counts, window size]."""
+        """Returns each window entry's place in the flat pooled dimensions, or -1 outside: shape [*counts, window size]."""
         extents = x.shape[x.ndim - cls.rank :]
         numbers = places_of(extents)
         return windows(numbers, sizes, steps, margins, gaps, counts, -1).reshape(*counts, math.prod(sizes))

@@ -253,7 +253,7 @@ class GroupNormOp(SchemaOp):
 
     @staticmethod
     def sizes(shape: Sequence[int]) -> tuple[int, int, int]:
-        """Batch, channels and the number of places. Raises ValueError."""
+        """Returns batch, channels and the number of places of a channel. Raises ValueError for fewer than two dimensions."""
         if len(shape) < 2:
             raise ValueError(f"input must have at least 2 dimensions, got shape {list(shape)}")
         return shape[0], shape[1], math.prod(shape[2:])

@@ -76,7 +76,7 @@ def each_matrix(*operands: Array) -> Iterator[list[Array]]:
 
 
 def over_batch(function: Callable[..., Any], rank: int, *operands: Array) -> Array:
-    """`function` of the matrices at each place of a batch, which gives arrays of `rank` dimensions, in the type of the first operand."""
+    """Returns `function` of the matrices at each place of a batch, arrays of `rank` dimensions, in the first operand's type."""
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in operands))
     with np.errstate(all="ignore"):
         found = [function(*each) for each in each_matrix(*operands)]

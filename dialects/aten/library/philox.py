@@ -71,7 +71,7 @@ _STREAM: ContextVar[RandomStream | None] = ContextVar("flambeau_random", default
 
 @contextmanager
 def drawing(stream: RandomStream) -> Generator[None, None, None]:
-    """What draws within the block draws from this stream."""
+    """Makes draws within the block use `stream`."""
     token = _STREAM.set(stream)
     try:
         yield

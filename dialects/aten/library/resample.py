@@ -29,7 +29,7 @@ def output_sizes(extents: Sequence[int], output_size: Sequence[int] | None, scal
 
 
 def _scaled(extent: int, factor: float) -> int:
-    """Rounded down to 0. Raises ValueError."""
+    """Returns the product, rounded to 0. For an unknown `extent`, raises ValueError where the float's rounding could change it."""
     return int(extent * factor) if is_known(extent) else (Quotient.of(factor) * Quotient(extent)).trunc()
 
 
@@ -61,7 +61,7 @@ def cubic(distance: Array, a: float) -> Array:
 
 
 def taps(mode: Mode, extent: int, size: int, scale: float, align_corners: bool) -> list[tuple[Array, Array]]:
-    """For each output place, the input places that are read, perhaps one of them twice, and their weights."""
+    """Returns for each output place the input places that are read, where one may occur twice, and their weights."""
     rows = np.arange(size)
     source = rows * scale if align_corners else (rows + 0.5) * scale - 0.5
     if mode in ("linear-antialias", "cubic-antialias"):
@@ -110,7 +110,7 @@ def reflected(places: Array, low: float, span: float) -> Array:
 
 
 def reflected_in_volume(places: Array, low: float, span: float) -> Array:
-    """Returns the same as ATen's loops over volumes do it, which count turns in an `int`."""
+    """Returns coordinates mirrored as ATen's loops over volumes do it, which count turns in an `int`; zeros when `span` is 0."""
     if span == 0:
         return np.zeros_like(places)
     distance = np.abs(places - low)
@@ -119,9 +119,9 @@ def reflected_in_volume(places: Array, low: float, span: float) -> Array:
 
 
 def within(places: Array, extent: int, padding: int, align_corners: bool, rank: int) -> Array:
-    """Coordinates that padding (0 zeros, 1 border, 2 reflection) brings into a dimension; for zeros as they are.
+    """Returns coordinates brought into a dimension by `padding`: 0 zeros (unchanged), 1 border, 2 reflection.
 
-    What is not a number is brought to an end: of an image to the first, of a volume to the last.
+    Border and reflection put NaN at the first place of an image, the last of a volume. Zeros puts non-finite ones of a volume at -2.
     """
     if padding == 0:
         return places if rank == 2 else np.where(np.isfinite(places), places, places.dtype.type(-2))
@@ -132,7 +132,7 @@ def within(places: Array, extent: int, padding: int, align_corners: bool, rank: 
 
 
 def unnormalized(places: Array, extent: int, align_corners: bool, rank: int) -> Array:
-    """Coordinates from [-1, 1] to those of a dimension."""
+    """Returns the coordinates in a dimension of `extent` entries for `places` in [-1, 1]."""
     if rank == 2:
         return (places + 1) * ((extent - 1) / 2) if align_corners else (places + 1) * (extent / 2) - 0.5
     return (places + 1) / 2 * (extent - 1) if align_corners else ((places + 1) * extent - 1) / 2

@@ -308,7 +308,7 @@ class CholeskySolveOp(MatrixOp):
 
 
 def reflected(a: Array) -> tuple[Array, Array]:
-    """R above the diagonal, below it the vectors v of reflections I - tau v vᵀ (whose first element is 1), and the numbers tau."""
+    """Overwrites `a` with R and, below its diagonal, the vectors v of reflections I - tau v vᵀ (v[0] = 1). Returns `a` and the taus."""
     taus = np.zeros(min(a.shape))
     for j in range(len(taus)):
         alpha, rest = a[j, j], a[j + 1 :, j]

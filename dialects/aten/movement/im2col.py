@@ -27,7 +27,7 @@ def block_counts(size: Sequence[int], kernel: Numbers, dilation: Numbers, paddin
 
 
 def tap_slices(counts: Sequence[int], kernel: Numbers, dilation: Numbers, stride: Numbers) -> list[tuple[tuple[int, int, int], ...]]:
-    """For each place in a block, start, end and step down and across of the elements that stand there in all blocks."""
+    """Returns for each place in a block start, end and step, per dimension, of the elements at that place of all blocks."""
     return [
         tuple(
             (tap * gap, tap * gap + (count - 1) * step + 1, step)

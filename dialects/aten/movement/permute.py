@@ -126,7 +126,7 @@ class NumpyTOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """Reversed."""
+        """Returns the dimensions in reverse order."""
         return range(rank)[::-1]
 
 

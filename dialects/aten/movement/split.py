@@ -84,7 +84,7 @@ class SplitTensorOp(SplitFamilyOp):
 
     @staticmethod
     def sizes(extent: int, count: int) -> list[int]:
-        """Parts of `count` entries."""
+        """Returns the sizes of parts of `count` entries; the last may be smaller."""
         return chunk_sizes(extent, count)
 
 

@@ -176,11 +176,11 @@ class NativeDropoutOp(SchemaOp):
         return cast_to(x * kept * scale, element_of_array(x)), kept
 
     def draws(self) -> bool:
-        """Only when it trains, and both dropping and keeping may happen."""
+        """Returns whether it trains, and both dropping and keeping may happen."""
         return self.argument("train") is not False and 0 < self.argument("p") < 1
 
     def whole(self) -> bool:
-        """Kernels drop nothing: training draws random numbers, of which the target has operators or not."""
+        """Returns whether nothing is dropped: kernels draw no random numbers."""
         return self.argument("train") is False or self.argument("p") == 0
 
     @staticmethod
@@ -200,7 +200,7 @@ class DropoutOp(SchemaOp):
     random = True
 
     def draws(self) -> bool:
-        """Only when it trains, and both dropping and keeping may happen."""
+        """Returns whether it trains, and both dropping and keeping may happen."""
         return bool(self.argument("train")) and 0 < self.argument("p") < 1
 
     @staticmethod

@@ -33,7 +33,7 @@ class ChannelDropoutOp(SchemaOp):
     """Whether what is dropped becomes SELU's lowest value, and the result has the mean and the variance of the tensor."""
 
     def draws(self) -> bool:
-        """Only when it trains, and both dropping and keeping may happen."""
+        """Returns whether it trains, and both dropping and keeping may happen."""
         return bool(self.argument("train")) and 0 < self.argument("p") < 1
 
     @classmethod
@@ -113,7 +113,7 @@ class RreluOp(FloatOnlyUnaryOp):
     random = True
 
     def draws(self) -> bool:
-        """Only when it trains."""
+        """Returns whether it trains."""
         return bool(self.argument("training"))
 
     @staticmethod

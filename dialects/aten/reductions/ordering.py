@@ -152,7 +152,7 @@ class OfLineOp(SchemaOp):
 
     @staticmethod
     def shaped(parts: Sequence[SSAValue], x: SSAValue, dim: int, keepdim: bool) -> SSAPair:
-        """Results that have dimension `dim`, of size 1, in the shape that `infer` says."""
+        """Returns `parts`, which keep dimension `dim` with size 1, in the shapes that `infer` gives."""
         kinds = OfLineOp.infer(x.type, dim, keepdim)  # pyright: ignore[reportArgumentType]  an operand's type is a tensor's
         values, places = (view(part, shape_of(kind)) for part, kind in zip(parts, kinds, strict=True))
         return values, places

@@ -276,7 +276,7 @@ class EveryOp(TruthOp):
 
 
 def not_any(x: SSAValue, any_zero: OperatorName, *args: Any) -> SSAValue:
-    """All, as "not any zero", in the type of a truth value over x."""
+    """Returns `all` of `x` as "not any zero", in the type of a truth value over `x`."""
     return to_element(aten.logical_not(any_zero(aten.logical_not(x), *args)), truth_element(element_of(x)))
 
 

@@ -73,14 +73,14 @@ def _unique(x: Array, dim: int | None, inverse: bool, counts: bool, in_order: bo
 
 
 def _ranks(values: SSAValue) -> SSAValue:
-    """In each line, the number of different elements that are smaller."""
+    """Returns for each element the number of different smaller elements in its line."""
     ordered, places = aten.sort.results(values, -1)
     steps = aten.sub.Scalar(aten.cumsum(run_starts(ordered), -1), 1)
     return aten.scatter.src(aten.full(shape_of(values), 0, i64), -1, places, steps)
 
 
 def _keys(rows: SSAValue) -> SSAValue:
-    """Numbers that are in order as the rows are, equal for equal ones: ranks of pairs of columns, then of pairs of pairs."""
+    """Returns one number per row, in the order of the rows and equal for equal rows: ranks of pairs of columns, then of pairs of pairs."""
     count, width = shape_of(rows)
     keys = aten.transpose.int(rows, 0, 1)
     if width == 1:

@@ -89,7 +89,7 @@ def _zeta_of_positive(x: Any, q: Any) -> Any:
 
 
 def zeta(x: Any, q: Any) -> Any:
-    """Σ (q + i)^-x: infinite where x is 1 or a term is, NaN for smaller x, and for other powers of negative numbers than whole ones."""
+    """Returns Σ (q + i)^-x: infinite where x is 1 or a term is, NaN for x < 1, and for negative q if x is not whole."""
     q = np.where(x == x, q, q)  # of the shape that both broadcast to
     is_negative = q < 0.0
     size = abs(q)

@@ -55,7 +55,7 @@ def _next(family: str, k: int, x: Any, current: Any, last: Any) -> Any:
 
 
 def _far(family: str, x: Any, degree: Any) -> Any:
-    """Chebyshev's polynomials of a high degree for |x| < 1."""
+    """Returns Chebyshev's polynomials of a high degree for |x| < 1."""
     angle = np.arccos(x)
     return {
         "t": lambda: np.cos(degree * angle),
@@ -66,7 +66,7 @@ def _far(family: str, x: Any, degree: Any) -> Any:
 
 
 def _edge(family: str, x: Any, degree: Any) -> Any:
-    """Polynomials at -1 and 1."""
+    """Returns the polynomials of a family where x is -1 or 1."""
     sign = np.where((x > 0) | (degree % 2 == 0), 1, -1)
     odd = 2 * degree + 1
     at = {"t": sign, "u": sign * (degree + 1), "v": np.where(x > 0, 1, sign * odd), "w": np.where(x > 0, odd, sign), "p": sign}
