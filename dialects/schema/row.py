@@ -194,7 +194,7 @@ class SchemaOp(IRDLOperation):
         """Returns an operation with just these parts: for code that already holds them. Nothing is checked."""
         return cls.create(operands=operands, result_types=result_types, properties=properties, attributes=attributes or {})
 
-    # The meaning of a row: overridden by it.
+    # The meaning of a row. A row overrides what it has; `has` says so, and the rest is never called.
 
     @staticmethod
     def infer(*args: Any, **kwargs: Any) -> Any:

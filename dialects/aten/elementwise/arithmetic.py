@@ -278,7 +278,7 @@ class AddcmulOp(TernaryOp):
         return TernaryOp.infer(a, b, c)
 
     def whole(self) -> bool:
-        """Whether the factor is exact in the element type: PyTorch drops the fraction of others, and they are decomposed."""
+        """Returns whether PyTorch takes the factor as it is. If it drops a fraction, the operator is decomposed."""
         value = self.argument("value")
         return in_element(value, element_of(self.result)) == value
 

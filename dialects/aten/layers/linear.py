@@ -35,7 +35,7 @@ class LinearOp(SchemaOp):
         return tensor(common_element(x, weight, *([] if bias is None else [bias])), result)
 
     def whole(self) -> bool:
-        """Whether the weight is a matrix and the bias a vector of its rows: other shapes are decomposed."""
+        """Returns whether the weight is a matrix and the bias has a number for each of its rows. If not, the operator is decomposed."""
         _, weight, bias = self.arguments()
         return len(shape_of(weight)) == 2 and (bias is None or shape_of(bias) == shape_of(weight)[:1])
 

@@ -79,7 +79,7 @@ class NativeLayerNormOp(SchemaOp):
     """The input normalised over its last dimensions, times weight plus bias; then the means and the reciprocal deviations."""
 
     def whole(self) -> bool:
-        """Whether the parameters have the input's type: a half-type input with float32 parameters is decomposed."""
+        """Returns whether the parameters have the input's type. If they do not, the operator is decomposed."""
         return len({element_of(operand) for operand in self.operands}) == 1
 
     @staticmethod

@@ -119,7 +119,7 @@ class AddedProductOp(SchemaOp):
     """The row of the product."""
 
     def whole(self) -> bool:
-        """Returns a float that PyTorch takes as an integer, perhaps without its fraction, is for other operators."""
+        """Returns whether PyTorch takes `beta` and `alpha` as they are. If it makes an integer of a float, the operator is decomposed."""
         element = element_of(self.result)
         found = [(factor, in_element(factor, element)) for factor in (self.argument(name) for name in ("beta", "alpha"))]
         return all(taken == factor and isinstance(factor, float) == isinstance(taken, float) for factor, taken in found)
