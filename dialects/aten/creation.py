@@ -24,11 +24,15 @@ class MadeOp(SchemaOp):
     stores = True
 
 
+class OneNumberOp(MadeOp):
+    """A tensor whose elements all are one number, the only `Scalar` of the schema."""
+
+
 @aten(
     "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class ScalarTensorOp(MadeOp, RealNumberOp):
+class ScalarTensorOp(OneNumberOp, RealNumberOp):
     """A number as a 0-d tensor, of the default float when no type is given."""
 
     @staticmethod
@@ -46,7 +50,7 @@ class ScalarTensorOp(MadeOp, RealNumberOp):
     "bool? pin_memory=None) -> Tensor",
     core=True,
 )
-class FullOp(MadeOp, RealNumberOp):
+class FullOp(OneNumberOp, RealNumberOp):
     """A tensor whose elements all are one number; its type is the number's when none is given."""
 
     @staticmethod
@@ -159,7 +163,7 @@ class LikeOp(MadeOp):
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     core=True,
 )
-class FullLikeOp(MadeOp, RealNumberOp):
+class FullLikeOp(OneNumberOp, RealNumberOp):
     """A tensor of one number with another's shape, and its type when none is given."""
 
     @staticmethod
@@ -267,7 +271,7 @@ class NewEmptyOp(NewOp):
     "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor"
 )
-class NewFullOp(MadeOp):
+class NewFullOp(OneNumberOp):
     """A tensor of one number and a given size."""
 
     @staticmethod
@@ -284,7 +288,7 @@ class NewFullOp(MadeOp):
 
 
 @aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
-class FillScalarOp(MadeOp, RealNumberOp):
+class FillScalarOp(OneNumberOp, RealNumberOp):
     """A number with another tensor's shape and type."""
 
     @staticmethod

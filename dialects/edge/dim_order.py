@@ -32,4 +32,4 @@ class ToDimOrderCopyOp(SchemaOp):
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
-        return x if dtype is None else x.astype(numpy_dtype(dtype))
+        return x if dtype is None else x.astype(numpy_dtype(dtype), copy=False)

@@ -26,6 +26,7 @@ from flambeau.dialects.exec.types import (
     StringType,
     TensorListType,
 )
+from flambeau.dialects.schema.schema import Value
 
 
 class LiteralOp(SlotOp, ABC):
@@ -317,6 +318,27 @@ class OptionalTensorListOp(LiteralOp):
         items = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_item)
         present = DenseArrayBase.from_list(i1, [int(item is not None) for item in items])
         return [item for item in items if item is not None], {"present": present}
+
+
+def literal_value(slot: SSAValue) -> Value:
+    """Returns the number, boolean, string or list that a slot is declared with; None for `exec.none`. Raises TypeError for tensors."""
+    match slot.owner:
+        case IntOp() | DoubleOp():
+            return slot.owner.number
+        case BoolOp():
+            return slot.owner.truth
+        case StringOp():
+            return slot.owner.value.data
+        case NoneOp():
+            return None
+        case IntListOp():
+            return cast("Value", tuple(map(literal_value, slot.owner.items)))
+        case DoubleListOp():
+            return slot.owner.numbers
+        case BoolListOp():
+            return slot.owner.truths
+        case _:
+            raise TypeError(f"a slot of type {slot.type} has no value before the program runs")
 
 
 LITERALS: list[type[Operation]] = [

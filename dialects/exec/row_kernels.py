@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Attribute
 
 from flambeau.dialects.exec.out_variants import out_variant
+from flambeau.dialects.ir.tensor_types import from_scalar_type
 from flambeau.dialects.schema.operators import find_schema, level_ops
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
-from flambeau.dialects.schema.schema import Schema
+from flambeau.dialects.schema.schema import Schema, SchemaArgument
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,26 @@ class RowKernel:
         names = [argument.name for argument in self.out.arguments if argument not in self.out.outs]
         wanted = [self.row.schema.operands[index].name for index in operands if index < len(self.row.schema.operands)]
         return tuple(names.index(name) for name in wanted if name in names)
+
+    def arguments(self, ins: Sequence[Any], dtype: Attribute | None = None) -> list[Any]:
+        """Returns the arguments of the row, in the order of its schema, for the inputs of the kernel.
+
+        `dtype` is the element type of the out, from which a kernel takes the argument of this name.
+        """
+        inputs = [argument for argument in self.out.arguments if argument not in self.out.outs]
+        given = {argument.name: value for argument, value in zip(inputs, ins, strict=True)}
+        defaults = {"dtype": dtype}
+        return [
+            _as_argument(argument, given[argument.name]) if argument.name in given else defaults.get(argument.name, argument.default)
+            for argument in self.row.schema.arguments
+        ]
+
+
+def _as_argument(argument: SchemaArgument, value: Any) -> Any:
+    if argument.type.base == "ScalarType" and isinstance(value, int):
+        row = from_scalar_type(value)
+        return None if row is None else row.element
+    return value
 
 
 @cached_over_rows

@@ -7,6 +7,7 @@ A row is a class with an upstream schema, a docstring and static functions over 
 * `decompose(SSA values and attribute values) -> values`: the same in terms of other operators, built detached
 * `on_parts(SSA values, Parts of complex ones, and attribute values) -> values and Parts`: the same on complex tensors, in terms of
   operators on their real and imaginary parts; None where the operator stays. Without it complex tensors go the way of `decompose`
+* `bounds(Ranges of tensors and numbers, and other attribute values) -> Range`: the range of the result's elements before rounding
 
 Each names the arguments that it uses. Parameters before `/` take the schema's first arguments, whatever they are called; each other
 parameter takes the argument of its name, with or without a trailing underscore, and its own default if the schema has none of that name;
@@ -69,7 +70,7 @@ from flambeau.dialects.schema.syntax import normalized_attribute
 
 Argument: TypeAlias = "SSAValue | Operation | Attribute | Value | Sequence[SSAValue | Operation | None] | Sequence[Value]"
 
-Function: TypeAlias = Literal["infer", "numpy", "decompose", "on_parts"]
+Function: TypeAlias = Literal["infer", "numpy", "decompose", "on_parts", "bounds"]
 """A function of a row."""
 PURE = traits_def(Pure())
 """The traits of operators that only compute."""
@@ -115,12 +116,14 @@ class SchemaOp(IRDLOperation):
     operands and results are row-major, but for those of elementwise operators."""
     moves: ClassVar[bool] = False
     """Each element of the results is an element of a tensor operand, perhaps in another element type. True of every view."""
+    looks_up: ClassVar[bool] = False
+    """Each element of the result is an element of the first operand, which the other operands name."""
     stores: ClassVar[bool] = False
     """Its tensors may be of float8, in which nothing is computed. True of every row that `moves`."""
+    limits: ClassVar[bool] = False
+    """Each element of the result is that of the first operand, limited to the `bounds` that the other arguments give."""
     joins: ClassVar[Literal["along", "across"] | None] = None
     """The result is the tensors of the first argument one after another: along the dimension `dim` that they have, or across a new one."""
-    result_bounds: ClassVar[tuple[float, float] | None] = None
-    """The least and the greatest number that the result may have, whatever the operands are, NaN aside. None: they depend on operands."""
     activations: ClassVar[tuple[tuple[str, *tuple[Value, ...]], ...]] = ()
     """The activations of fused operators (`runtime/c/kernels/epilogue.def`) that this is, each with the arguments after the tensor."""
     takes: ClassVar[frozenset[Attribute] | None] = None
@@ -214,6 +217,14 @@ class SchemaOp(IRDLOperation):
     @staticmethod
     def on_parts(*args: Any, **kwargs: Any) -> Any:
         """As `decompose` of complex tensors, each given and returned as `Parts`; None where the operator stays."""
+        raise NotImplementedError
+
+    @staticmethod
+    def bounds(*args: Any, **kwargs: Any) -> Any:
+        """Returns the `Range` of the elements of the only result, NaN aside, before they are rounded to its element type.
+
+        Tensors and numbers are given as ranges, a tensor that stands in two places as the same object; None for those absent.
+        """
         raise NotImplementedError
 
     @classmethod

@@ -100,7 +100,7 @@ def _load_own_rows() -> None:
             importlib.import_module(module.name)
 
 
-FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose", "on_parts")
+FUNCTIONS: tuple[Function, ...] = ("infer", "numpy", "decompose", "on_parts", "bounds")
 """The functions of a row."""
 _ROW_ORIGINS: dict[str, str] = {}
 """The plug-in that declared a row."""

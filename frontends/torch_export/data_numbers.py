@@ -13,6 +13,8 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from flambeau.dialects.aten.creation import OneNumberOp
+from flambeau.dialects.aten.movement.shape import ExpandOp
 from flambeau.dialects.flambeau.symbol_operations import Relation, ValueOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
@@ -52,9 +54,6 @@ _ARITHMETIC: dict[str, tuple[Any, Any]] = {
 _LOGIC: dict[str, Any] = {"and": arith.AndIOp, "or": arith.OrIOp, "xor": arith.XOrIOp}
 _FUNCTIONS = ("acos", "asin", "atan", "ceil", "cos", "cosh", "exp", "floor", "log", "log2", "round", "sin", "sinh", "sqrt", "tan", "tanh")
 """Functions of a float, which are computed on a tensor without dimensions."""
-
-_FILLS = {"full": "fill_value", "full_like": "fill_value", "new_full": "fill_value", "scalar_tensor": "s", "fill": "value"}
-"""The operators that give a number as often as their result is large, and their argument for it."""
 
 
 @dataclass(frozen=True)
@@ -238,13 +237,11 @@ def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Ten
     if not numbers:
         return cls
     arithmetic = Arithmetic(insert)
-    if cls.schema.base in _FILLS and (value := numbers.get(_FILLS[cls.schema.base])) is not None:
-        filled = arithmetic.as_tensor(value, element_of(types[0]))
+    if issubclass(cls, OneNumberOp):
+        filled = arithmetic.as_tensor(next(iter(numbers.values())), element_of(types[0]))
         given.clear()
         given.update(self=filled, size=shape_of(types[0]), implicit=False)
-        expand = find_op("aten.expand")
-        assert expand is not None
-        return expand
+        return ExpandOp
     found = _sibling(cls, numbers.keys())
     if found is None:
         raise UnsupportedError("it takes a number that data decides where a tensor has no place; keep it a tensor, without item()")

@@ -23,6 +23,7 @@ class KernelCall:
     Attributes:
         schema: of the operator.
         moves: whether the operator only moves elements.
+        looks_up: whether the other operands name the elements of the first one that it moves.
         operands: the tensors that it reads.
         results: those that it gives.
         arguments: by their names in the schema, a value or what Python has for it.
@@ -30,6 +31,7 @@ class KernelCall:
 
     schema: Schema
     moves: bool
+    looks_up: bool
     operands: Sequence[SSAValue]
     results: Sequence[SSAValue]
     arguments: Mapping[str, Any]
@@ -91,9 +93,6 @@ _PRODUCTS: dict[str, Callable[[Computation], int]] = {
 }
 """The operators that compute more than one operation per element of their largest tensor."""
 
-_LOOKUPS = ("embedding", "gather", "index.Tensor", "index_select")
-"""The operators that move the elements of their first tensor which indices name."""
-
 
 def flops(op: Computation) -> int | None:
     """Returns the floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
@@ -131,7 +130,7 @@ def untouched(op: Computation) -> int:
 
 
 def _only_moves(op: Computation) -> bool:
-    return op.moves or op.schema.name in _LOOKUPS
+    return op.moves or op.looks_up
 
 
 def _size(value: SSAValue) -> int:

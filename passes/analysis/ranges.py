@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from math import inf, isnan
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import element_of, is_float
+from flambeau.dialects.schema.ranges import EMPTY, EVERYTHING, Range
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.dataflow import ForwardAnalysis
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
-
-
-@dataclass(frozen=True)
-class Range:
-    """Every number from `low` to `high`; none when `low` is greater."""
-
-    low: float
-    high: float
-
-    def join(self, other: Range) -> Range:
-        """Returns the least range that covers both."""
-        return Range(min(self.low, other.low), max(self.high, other.high))
-
-    def within(self, low: float, high: float) -> bool:
-        """Returns whether every number of the range lies between these."""
-        return low <= self.low and self.high <= high
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has reached the value: it is never computed."""
-        return self.low > self.high
-
-    def __str__(self) -> str:
-        return f"[{self.low:g}, {self.high:g}]"
-
-
-EMPTY = Range(inf, -inf)
-EVERYTHING = Range(-inf, inf)
-
-Rule: TypeAlias = Callable[[SchemaOp, Sequence[Range]], Range]
-"""The range of a result from those of the operands, before rounding to the element type."""
 
 
 def range_of_type(kind: Any) -> Range:
@@ -92,10 +62,12 @@ class RangeAnalysis(ForwardAnalysis[Range]):
             return [_range_of_array(array)]
         if any(item.is_empty for item in operands):
             return [EMPTY] * len(op.results)
-        if isinstance(op, SchemaOp) and op.result_bounds is not None:
-            return [_rounded(Range(*op.result_bounds), op.result.type)]
-        if isinstance(op, SchemaOp) and len(op.results) == 1 and (rule := _moved if op.moves else _RULES.get(op.schema.base)):
-            return [_rounded(rule(op, operands), op.result.type)]
+        if isinstance(op, SchemaOp) and len(op.results) == 1 and op.has("bounds"):
+            kind = op.result.type
+            computed = [_rounded(found, kind) for found in operands]
+            return [_rounded(_bounds(op, computed, lambda number: _rounded(Range(number, number), kind)), kind)]
+        if isinstance(op, SchemaOp) and len(op.results) == 1 and op.moves:
+            return [_rounded(_moved(op, operands), op.result.type)]
         return [range_of_type(result.type) for result in op.results]
 
 
@@ -117,96 +89,22 @@ def _rounded(found: Range, kind: Attribute) -> Range:
     return whole if isnan(low) or isnan(high) else Range(low, high)
 
 
-def _hull(*numbers: float) -> Range:
-    # 0 * inf: an element that is 0 times one that is infinite is NaN, but the elements around them may be anything.
-    return EVERYTHING if any(isnan(number) for number in numbers) else Range(min(numbers), max(numbers))
-
-
 def _moved(op: SchemaOp, operands: Sequence[Range]) -> Range:
     drops_fractions = not is_float(element_of(op.result)) and any(is_float(element_of(operand)) for operand in op.operands)
     return range_of_type(op.result.type) if drops_fractions else reduce(Range.join, operands, EMPTY)
 
 
-def _numbers(op: SchemaOp, operands: Sequence[Range]) -> tuple[Range, Range] | None:
-    """Returns the ranges of both operands of a binary operator, the second perhaps a number; None with an `alpha`, or mixed dtypes."""
-    if any(argument.name == "alpha" for argument in op.schema.arguments) and op.argument("alpha") != 1:
-        return None
-    if any(element_of(operand) != element_of(op.result) for operand in op.operands):
-        return None
-    if len(operands) == 2:
-        return operands[0], operands[1]
-    number: float = op.argument("other")
-    return operands[0], _rounded(Range(number, number), op.result.type)
-
-
-def _add(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    sides = _numbers(op, operands)
-    return EVERYTHING if sides is None else Range(sides[0].low + sides[1].low, sides[0].high + sides[1].high)
-
-
-def _sub(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    sides = _numbers(op, operands)
-    return EVERYTHING if sides is None else Range(sides[0].low - sides[1].high, sides[0].high - sides[1].low)
-
-
-def _mul(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    if len(op.operands) == 2 and op.operands[0] is op.operands[1]:
-        return _square(operands[0])
-    sides = _numbers(op, operands)
-    if sides is None:
-        return EVERYTHING
-    a, b = sides
-    return _hull(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
-
-
-def _square(x: Range) -> Range:
-    ends = (x.low * x.low, x.high * x.high)
-    return Range(0 if x.low <= 0 <= x.high else min(ends), max(ends))
-
-
-def _clamped(x: Range, low: float, high: float) -> Range:
-    return Range(min(max(x.low, low), high), max(min(x.high, high), low))
+def _bounds(op: SchemaOp, operands: Sequence[Range], number: Callable[[float], Range]) -> Range:
+    """Returns the bounds of the row, for ranges of the operands and for `number` of each number among the arguments."""
+    # Two places with the same object are the same tensor, and others are not, though their ranges may be equal.
+    own = {value: replace(found) for value, found in zip(op.operands, operands, strict=True)}
+    arguments = op.bind([own[value] for value in op.operands], op.properties)
+    return op.call("bounds", [number(item) if isinstance(item, int | float) else item for item in arguments])
 
 
 def bounds_of_clamp(op: SchemaOp) -> tuple[float, float] | None:
-    """Returns the bounds of a relu, hardtanh or clamp; None for other operators."""
-    match op.schema.name:
-        case "relu":
-            return 0, inf
-        case "hardtanh":
-            return op.argument("min_val"), op.argument("max_val")
-        case "clamp":
-            low, high = op.argument("min"), op.argument("max")
-            return -inf if low is None else low, inf if high is None else high
-        case _:
-            return None
-
-
-def _clamp(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    bounds = bounds_of_clamp(op)
-    return EVERYTHING if bounds is None or bounds[0] > bounds[1] else _clamped(operands[0], *bounds)
-
-
-def _abs(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    x = operands[0]
-    ends = (abs(x.low), abs(x.high))
-    return Range(0 if x.low <= 0 <= x.high else min(ends), max(ends))
-
-
-def _sign_kept(op: SchemaOp, operands: Sequence[Range]) -> Range:
-    """Returns the range of a sum or mean: only its sign is known, for rounding may exceed other bounds."""
-    x = operands[0]
-    return Range(0 if x.low >= 0 else -inf, 0 if x.high <= 0 else inf)
-
-
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("relu", "hardtanh", "clamp"), _clamp),
-    **dict.fromkeys(("sum", "mean"), _sign_kept),
-    "abs": _abs,
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "neg": lambda op, operands: Range(-operands[0].high, -operands[0].low),
-    "maximum": lambda op, operands: Range(max(r.low for r in operands), max(r.high for r in operands)),
-    "minimum": lambda op, operands: Range(min(r.low for r in operands), min(r.high for r in operands)),
-}
+    """Returns the numbers between which an operator keeps the elements of its only operand; None for one that does more."""
+    if not op.limits or len(op.operands) != 1 or any(isinstance(item, float) and isnan(item) for item in op.arguments()):
+        return None
+    found = _bounds(op, [EVERYTHING], lambda number: Range(number, number))
+    return found.low, found.high

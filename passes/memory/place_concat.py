@@ -9,16 +9,16 @@ from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.declarations import order_declarations
 from flambeau.dialects.exec.instructions import CallOp
-from flambeau.dialects.exec.literals import NoneOp, TensorListOp
+from flambeau.dialects.exec.literals import IntOp, NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import ReuseOp, TensorOp, ViewOp, nbytes, root_of
 from flambeau.dialects.ir.diagnostics import remark
-from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor_type
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.storage.classes import MethodStorage
-from flambeau.passes.storage.reinterpretation import Cut, cut_offset, is_static, literal, tensors_of
+from flambeau.passes.storage.reinterpretation import offset_of_view, tensors_of, unwritten_array
 from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
@@ -36,19 +36,19 @@ def _offsets(op: CallOp) -> list[tuple[SSAValue, int]] | None:
         return None
     keeps_dim = kernel.row.joins == "along"
     parts, whole = tuple(op.ins[0].owner.items), op.outs[0]
-    dim = literal(op.ins[1])
-    if not isinstance(dim, int) or not parts or not is_static(whole, *parts):
+    if not isinstance(op.ins[1].owner, IntOp) or not parts or not is_static(whole, *parts):
         return None
     rank = len(shape_of(whole))
     element = tensor_type(whole).element_type
     if any(len(shape_of(part)) != rank - (not keeps_dim) or tensor_type(part).element_type != element for part in parts):
         return None
-    dim %= rank
+    dim, result = op.ins[1].owner.number % rank, unwritten_array(whole)
     found: list[tuple[SSAValue, int]] = []
     start = 0
     for part in parts:
         length = shape_of(part)[dim] if keeps_dim else 1
-        offset = cut_offset(whole, part, Cut(dim, start, length, keeps_dim))
+        entries = slice(start, start + length) if keeps_dim else start
+        offset = offset_of_view(result[(slice(None),) * dim + (entries,)], result, part)
         if offset is None or nbytes(part.type) == 0:
             return None
         found.append((part, offset))

@@ -14,14 +14,13 @@ from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
 from flambeau.dialects.ir.extents import provably_equal
-from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.ir.tensor_types import is_static, shape_of
 from flambeau.passes.manager import OperationPass, count
 from flambeau.passes.memory.place_concat import COPY
 from flambeau.passes.rewriting.actions import analysis, may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage, inplace_arguments, touched_slots
-from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.slot_rewrites import erase_instruction, erase_unused, make_reuse, unplanned_methods_of
 from flambeau.passes.storage.updates import use_update, write_part
 from flambeau.passes.targets.interface import Target, TargetName, find_target

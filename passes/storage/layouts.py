@@ -11,8 +11,8 @@ from flambeau.dialects.edge.layout import dim_order, with_dim_order
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import TensorOp, nbytes
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of
-from flambeau.passes.storage.reinterpretation import Part, is_static, permutation
+from flambeau.dialects.ir.tensor_types import Tensor, is_static, shape_of
+from flambeau.passes.storage.reinterpretation import Part, permutation
 from flambeau.passes.targets.interface import Target
 
 
@@ -47,7 +47,7 @@ def relaid(op: CallOp, target: Target) -> Relaid | None:
     if not target.dim_orders or not op.ins or len(op.outs) != 1:
         return None
     try:
-        dims = permutation(op.operator.data, tuple(op.ins))
+        dims = permutation(op)
     except TypeError:
         return None
     if dims is None or not is_static(op.ins[0], op.outs[0]) or not nbytes(op.outs[0].type):

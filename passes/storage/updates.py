@@ -12,11 +12,10 @@ from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import BoolOp, IntOp, NoneOp, OptionalTensorListOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp, element_size, root_of
-from flambeau.dialects.ir.tensor_types import dtype_of, tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor, tensor_type
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.passes.storage.classes import MethodStorage
-from flambeau.passes.storage.reinterpretation import is_static
 from flambeau.passes.storage.slot_rewrites import erase_instruction
 from flambeau.passes.targets.interface import Target
 

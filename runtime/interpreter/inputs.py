@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp
-from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntOp, NoneOp, StringOp, TensorListOp
+from flambeau.dialects.exec.literals import IntOp, TensorListOp, literal_value
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp
@@ -75,17 +75,13 @@ def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usu
 
 
 def _literal(slot: SSAValue) -> Leaf:
-    match slot.owner:
-        case IntOp() | DoubleOp():
-            return slot.owner.number
-        case BoolOp():
-            return slot.owner.truth
-        case StringOp():
-            return slot.owner.value.data
-        case NoneOp():
-            return None
-        case _:
-            raise InterpreterError(f"no input can be made up for a slot of type {slot.type}: give inputs")
+    try:
+        found = literal_value(slot)
+    except TypeError:
+        found = ()
+    if isinstance(found, tuple):
+        raise InterpreterError(f"no input can be made up for a slot of type {slot.type}: give inputs")
+    return found
 
 
 def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Array:

@@ -9,35 +9,18 @@ from typing import Any
 
 from flambeau.dialects.exec.instructions import COPY_INDEX
 from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
-from flambeau.dialects.ir.tensor_types import from_numpy_name, from_scalar_type
+from flambeau.dialects.ir.tensor_types import from_numpy_name
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array, np
 
 
 def compute_kernel(kernel: RowKernel, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
     """Returns the results for the arguments of a call: arrays, numbers, tuples, None. `outs` give dtypes that are left to them."""
-    inputs = [argument for argument in kernel.out.arguments if argument not in kernel.out.outs]
-    given = {argument.name: value for argument, value in zip(inputs, ins, strict=True)}
-    arguments: list[Any] = []
-    for argument in kernel.row.schema.arguments:
-        if argument.name in given:
-            arguments.append(_as_argument(argument, given[argument.name]))
-        elif argument.name == "dtype":
-            row = from_numpy_name(outs[0].dtype.name)
-            arguments.append(None if row is None else row.element)
-        else:
-            arguments.append(argument.default)
+    dtype = from_numpy_name(outs[0].dtype.name) if outs else None
+    arguments = kernel.arguments(ins, None if dtype is None else dtype.element)
     with np.errstate(all="ignore"):  # infinities and NaN are results like others
         computed: Any = kernel.row.call("numpy", arguments)
     return flat_results(computed)
-
-
-def _as_argument(argument: SchemaArgument, value: Any) -> Any:
-    if argument.type.base == "ScalarType" and isinstance(value, int):
-        row = from_scalar_type(value)
-        return None if row is None else row.element
-    return value
 
 
 def _size(x: Array, dim: int) -> int:

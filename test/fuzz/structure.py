@@ -16,11 +16,10 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from flambeau.dialects.flambeau.blobs import digest_of
-from flambeau.dialects.ir.tensor_types import nbytes, numpy_dtype, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import is_static, nbytes, numpy_dtype, shape_of, tensor_type
 from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.storage.reinterpretation import is_static
 
 OBSERVED = "test.observed"
 """An operation that nobody knows: it gives its operand, and says so, so that it may neither vanish nor move."""

@@ -12,6 +12,7 @@ from flambeau.dialects.aten.elementwise.math import is_negative
 from flambeau.dialects.aten.library.numerics import cast_operands, float_operands, widened
 from flambeau.dialects.aten.library.operands import number_for, to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.schema import ranges
 from flambeau.dialects.schema.families import (
     BinaryOp,
     FloatBinaryOp,
@@ -53,7 +54,7 @@ class ScaledSumOp(BinaryOp):
 class AddTensorOp(ScaledSumOp):
     """a + alpha * b."""
 
-    on_parts = staticmethod(add)
+    on_parts, bounds = staticmethod(add), staticmethod(ranges.total)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
@@ -75,7 +76,7 @@ class SubtractOp(ScaledSumOp):
 class SubTensorOp(SubtractOp):
     """a - alpha * b."""
 
-    on_parts = staticmethod(subtract)
+    on_parts, bounds = staticmethod(subtract), staticmethod(ranges.difference)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
@@ -119,7 +120,7 @@ def product(a: Any, b: Any) -> Array:
 class MulTensorOp(BinaryOp):
     """a * b."""
 
-    on_parts = staticmethod(multiply)
+    on_parts, bounds = staticmethod(multiply), staticmethod(ranges.product)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:
@@ -440,8 +441,7 @@ def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
     distance = aten.neg(aten.abs(aten.sub.Tensor(a, b)))
     powers = aten.log1p(aten.exp(distance if base == math.e else aten.mul.Scalar(distance, scale)))
     result = aten.add.Tensor(aten.maximum(a, b), powers if base == math.e else aten.mul.Scalar(powers, 1 / scale))
-    same = aten.logical_and(aten.isinf(a), aten.eq.Tensor(a, b))
-    return aten.where.self(same, a, result)
+    return aten.where.self(aten.logical_and(aten.isinf(a), aten.eq.Tensor(a, b)), a, result)
 
 
 @aten("logaddexp(Tensor self, Tensor other) -> Tensor")

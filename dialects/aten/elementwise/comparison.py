@@ -11,6 +11,7 @@ from flambeau.dialects.aten.complex_numbers.complex_arithmetic import Operand, i
 from flambeau.dialects.aten.library.numerics import cast_operands, cast_to, operand_kind, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
+from flambeau.dialects.schema import ranges
 from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import NUMBERS, BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -165,6 +166,8 @@ class IsneginfOp(UnaryPredicateOp):
 class MaximumOp(BinaryOp):
     """The larger of a and b; NaN when one is NaN."""
 
+    bounds = staticmethod(ranges.larger)
+
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
         return np.maximum(*cast_operands(a, b))
@@ -173,6 +176,8 @@ class MaximumOp(BinaryOp):
 @aten("minimum(Tensor self, Tensor other) -> Tensor", core=True)
 class MinimumOp(BinaryOp):
     """The smaller of a and b; NaN when one is NaN."""
+
+    bounds = staticmethod(ranges.smaller)
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -210,6 +215,8 @@ class FminOp(BinaryOp):
 class ClampOp(SchemaOp):
     """x limited to [min, max], of which one may be absent; max wins where they cross, NaN stays NaN."""
 
+    limits = True
+    bounds = staticmethod(ranges.limited)
     activations = (("relu6", 0, 6),)
     inplace = (0,)
 

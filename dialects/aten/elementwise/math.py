@@ -15,6 +15,7 @@ from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import element_of_array, erf, in_float, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, format_of, holds_complex, part_of, shape_of, tensor
+from flambeau.dialects.schema import ranges
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -34,9 +35,9 @@ from flambeau.support.lazy import Array, np
 class AbsOp(UnaryOp):
     """The absolute value."""
 
-    on_parts = staticmethod(complex_functions.absolute)
-
     takes = NUMBERS
+    on_parts = staticmethod(complex_functions.absolute)
+    bounds = staticmethod(ranges.absolute)
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -59,6 +60,8 @@ class NegateOp(UnaryOp):
 @aten("neg(Tensor self) -> Tensor", core=True)
 class NegOp(NegateOp, PartwiseOp):
     """-x."""
+
+    bounds = staticmethod(ranges.negative)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -109,7 +112,7 @@ class ReciprocalOp(FloatUnaryOp):
 class SqrtOp(FloatUnaryOp):
     """The square root; NaN below 0."""
 
-    result_bounds = (0, math.inf)
+    bounds = staticmethod(ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.square_root)
 
     @staticmethod
@@ -121,7 +124,7 @@ class SqrtOp(FloatUnaryOp):
 class RsqrtOp(FloatUnaryOp):
     """1 / sqrt(x)."""
 
-    result_bounds = (0, math.inf)
+    bounds = staticmethod(ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.reciprocal_root)
 
     @staticmethod
@@ -133,7 +136,7 @@ class RsqrtOp(FloatUnaryOp):
 class ExpOp(FloatUnaryOp):
     """e to the power of x."""
 
-    result_bounds = (0, math.inf)
+    bounds = staticmethod(ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.exponential)
 
     @staticmethod
@@ -205,7 +208,7 @@ class ErfOp(FloatUnaryOp):
 class SinOp(FloatUnaryOp):
     """The sine of x in radians."""
 
-    result_bounds = (-1, 1)
+    bounds = staticmethod(ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.sine)
 
     @staticmethod
@@ -217,7 +220,7 @@ class SinOp(FloatUnaryOp):
 class CosOp(FloatUnaryOp):
     """The cosine of x in radians."""
 
-    result_bounds = (-1, 1)
+    bounds = staticmethod(ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.cosine)
 
     @staticmethod

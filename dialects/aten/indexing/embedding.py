@@ -49,6 +49,7 @@ class EmbeddingOp(SchemaOp):
     """The rows of `weight` that `indices` number."""
 
     stores = True
+    looks_up = True
 
     @staticmethod
     def infer(weight: Tensor, indices: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ class IndexSelectOp(PartwiseOp):
     """The entries of dimension `dim` that a vector numbers."""
 
     stores = True
+    looks_up = True
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:
@@ -71,6 +72,8 @@ def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
 @aten("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", core=True)
 class GatherOp(PartwiseOp):
     """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
+
+    looks_up = True
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:

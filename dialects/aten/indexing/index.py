@@ -75,6 +75,7 @@ class IndexTensorOp(SchemaOp):
     """The elements that index tensors choose, as in numpy; a dimension without one stays whole."""
 
     stores = True
+    looks_up = True
 
     @staticmethod
     def infer(x: Tensor, /, indices: list[Tensor | None]) -> Tensor:

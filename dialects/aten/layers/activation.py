@@ -12,6 +12,7 @@ from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, e
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
+from flambeau.dialects.schema import ranges
 from flambeau.dialects.schema.families import (
     NUMBERS,
     FloatOnlyUnaryOp,
@@ -31,7 +32,12 @@ class ReluOp(UnaryOp):
     """The larger of x and 0; NaN stays NaN."""
 
     takes = NUMBERS
+    limits = True
     activations = (("relu",),)
+
+    @staticmethod
+    def bounds(x: ranges.Range, /) -> ranges.Range:
+        return ranges.limited(x, ranges.Range(0, 0))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -42,7 +48,7 @@ class ReluOp(UnaryOp):
 class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
 
-    result_bounds = (0, 1)
+    bounds = staticmethod(ranges.between(0, 1))
     on_parts = staticmethod(complex_functions.logistic)
 
     activations = (("sigmoid",),)
@@ -56,7 +62,7 @@ class SigmoidOp(FloatUnaryOp):
 class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
 
-    result_bounds = (-1, 1)
+    bounds = staticmethod(ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.hyperbolic_tangent)
 
     activations = (("tanh",),)
@@ -108,6 +114,8 @@ class EluOp(FloatOnlyUnaryOp):
 class HardtanhOp(UnaryOp):
     """x limited to [min_val, max_val]; NaN stays NaN."""
 
+    limits = True
+    bounds = staticmethod(ranges.limited)
     activations = (("relu6", 0, 6),)
 
     @staticmethod
@@ -170,7 +178,7 @@ class Relu6Op(UnaryOp):
 class HardsigmoidOp(FloatOnlyUnaryOp):
     """(x + 3) limited to [0, 6], over 6."""
 
-    result_bounds = (0, 1)
+    bounds = staticmethod(ranges.between(0, 1))
     activations = (("hardsigmoid",),)
 
     @staticmethod

@@ -22,31 +22,12 @@ def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
     return normalize_dims(dims, rank)
 
 
-@aten("permute(Tensor(a) self, int[] dims) -> Tensor(a)", core=True)
-class PermuteOp(PartwiseOp):
-    """Dimension i of the result is dimension dims[i] of the operand."""
-
-    @staticmethod
-    def infer(x: Tensor, /, dims: tuple[int, ...]) -> Tensor:
-        shape = shape_of(x)
-        return tensor(element_of(x), [shape[dim] for dim in checked_permutation(dims, len(shape))])
-
-    @staticmethod
-    def numpy(x: Array, /, dims: tuple[int, ...]) -> Array:
-        return x.transpose(checked_permutation(dims, x.ndim))
-
-
-def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
-    """Returns `x` with its dimensions in another order, built detached; `x` itself when the order stays."""
-    return x if list(order) == list(range(len(order))) else aten.permute(x, tuple(order))
-
-
-class PermuteFamilyOp(SchemaOp):
+class PermutingOp(SchemaOp):
     """Operators that put the dimensions in another order."""
 
     @staticmethod
     def order(*args: Any, **kwargs: Any) -> Sequence[int]:
-        """Returns the permutation from the rank and the other arguments, as `permute` takes it."""
+        """Returns the dimension of the operand that each dimension of the result is, from the rank and the other arguments."""
         raise NotImplementedError
 
     @classmethod
@@ -57,6 +38,25 @@ class PermuteFamilyOp(SchemaOp):
     @classmethod
     def numpy(cls, x: Array, /, *args: Any) -> Array:
         return x.transpose(cls.order(x.ndim, *args))
+
+
+@aten("permute(Tensor(a) self, int[] dims) -> Tensor(a)", core=True)
+class PermuteOp(PermutingOp, PartwiseOp):
+    """Dimension i of the result is dimension dims[i] of the operand."""
+
+    @staticmethod
+    def order(rank: int, dims: Sequence[int]) -> Sequence[int]:
+        """Returns `dims`, counted from the front."""
+        return checked_permutation(dims, rank)
+
+
+def permute(x: SSAValue, order: Sequence[int]) -> SSAValue:
+    """Returns `x` with its dimensions in another order, built detached; `x` itself when the order stays."""
+    return x if list(order) == list(range(len(order))) else aten.permute(x, tuple(order))
+
+
+class PermuteFamilyOp(PermutingOp):
+    """Operators that are `permute` with an order that follows from the rank."""
 
     @classmethod
     def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:

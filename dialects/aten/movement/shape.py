@@ -152,7 +152,7 @@ def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
 class ViewFamilyOp(SchemaOp):
     """Operators that give the elements, in order, another shape."""
 
-    stores = True
+    moves = True
 
     @staticmethod
     def target(*args: Any, **kwargs: Any) -> tuple[int, ...]:

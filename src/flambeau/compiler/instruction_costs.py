@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
+from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp, literal_value
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.schema.context import FlambeauContext
@@ -67,11 +67,9 @@ def _cost(op: Operation, delegates: Mapping[str, int | None]) -> InstructionCost
 
 def _computation(call: CallOp, kernel: RowKernel) -> KernelCall:
     """Returns the computation of a call of the kernel that a row describes."""
-    inputs = [argument.name for argument in kernel.out.arguments if argument not in kernel.out.outs]
-    arguments = {
-        name: slot if isinstance(slot.type, TensorType) else _literal(slot.owner) for name, slot in zip(inputs, call.ins, strict=False)
-    }
-    return KernelCall(kernel.row.schema, kernel.row.moves, _tensors(call.ins), tuple(call.outs) or tuple(call.returns), arguments)
+    row, inputs = kernel.row, [argument.name for argument in kernel.out.arguments if argument not in kernel.out.outs]
+    arguments = dict(zip(inputs, map(_argument, call.ins), strict=False))
+    return KernelCall(row.schema, row.moves, row.looks_up, _tensors(call.ins), tuple(call.outs) or tuple(call.returns), arguments)
 
 
 def _total(partition: PartitionOp) -> int | None:
@@ -84,20 +82,18 @@ def _tensors(slots: Sequence[SSAValue]) -> list[SSAValue]:
     found: list[SSAValue] = []
     for slot in slots:
         match slot.owner:
-            case literals.TensorListOp() | literals.OptionalTensorListOp():
+            case TensorListOp() | OptionalTensorListOp():
                 found += slot.owner.items
             case _:
                 found.append(slot)
     return [slot for slot in found if isinstance(slot.type, TensorType)]
 
 
-def _literal(op: object) -> Any:
-    match op:
-        case literals.IntOp() | literals.DoubleOp():
-            return op.number
-        case literals.BoolOp():
-            return op.truth
-        case literals.IntListOp():
-            return tuple(_literal(item.owner) for item in op.items)
-        case _:
-            return None
+def _argument(slot: SSAValue) -> Any:
+    """Returns a tensor as its slot, and what is a literal as its value; None for lists of tensors."""
+    if isinstance(slot.type, TensorType):
+        return slot
+    try:
+        return literal_value(slot)
+    except TypeError:
+        return None

@@ -15,9 +15,10 @@ from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ir.tensor_types import tensor
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.ranges import EMPTY, EVERYTHING, Range
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.dataflow import BackwardAnalysis
-from flambeau.passes.analysis.ranges import EMPTY, EVERYTHING, Range, RangeAnalysis, range_of_type
+from flambeau.passes.analysis.ranges import RangeAnalysis, bounds_of_clamp, range_of_type
 from flambeau.passes.kit import ModuleConstants, SchemaOp
 
 T = "tensor<4xf32>"
@@ -254,3 +255,10 @@ def test_ranges_hold_on_random_programs():
                 numbers = array[~np.isnan(array)]
                 low, high = found[op.results[0]].low, found[op.results[0]].high
                 assert ((low <= numbers) & (numbers <= high)).all(), (op, found[op.results[0]], array)
+
+
+def test_a_clamp_to_nan_has_no_bounds():
+    body = f'%r = core.clamp(%x) {{min = "nan"}} : ({T}) -> {T}'
+    module = parsed(f"func.func @f(%x: {T}) {{ {body}\n func.return }}")
+    clamp = next(op for op in module.walk() if isinstance(op, SchemaOp))
+    assert bounds_of_clamp(clamp) is None
