@@ -1,13 +1,13 @@
-/* What calls read and write: no call writes to a constant, to an input in the caller's memory, or over an operand that its kernel still reads.
+/* Checks the memory that calls write: no call writes to a constant, to an input in the caller's memory, or over an operand that its kernel
+ * still reads.
  *
- * The letters of a kernel say what it does with each argument; a backend how many outputs its delegate has. A call whose arguments stay where they are
- * is checked once, at init (settle.c). Moves and views change what a value refers to, and the caller chooses the memory of an input or output that is
- * not planned: a call with such an argument is checked each time it runs. */
+ * A kernel's letters tell how it uses each argument; a backend tells how many outputs its delegate has. A call whose arguments always keep
+ * their memory is checked once, at init (settle.c). A call is checked each time it runs if moves or views change the tensor of an argument, or
+ * if the caller chooses the memory of an argument, which is an input or output that is not planned. */
 #include "core/schema.h"
 
 static int fl_lacks_data(const fl_tensor *t) { return t->data == NULL && fl_numel(t) > 0; }
 
-/* Whether an out lies on an operand, or gives it new sizes. */
 int fl_lies_on(const fl_tensor *out, const fl_tensor *operand) {
   const uintptr_t a = (uintptr_t)out->data;
   const uintptr_t b = (uintptr_t)operand->data;
@@ -17,8 +17,9 @@ int fl_lies_on(const fl_tensor *out, const fl_tensor *operand) {
   return a != 0 && b != 0 && (a <= b ? b - a < out->capacity && operand->capacity > 0 : a - b < operand->capacity && out->capacity > 0);
 }
 
-/* Whether an out may lie on argument `j`, of which the kernel reads each element before it writes there. An operand that is broadcast is read again after
- * it was written over, so both need the same sizes. A dynamic out gets its own in the call, where fl_resize compares them. */
+/* Returns whether an out may lie in the memory of argument `j`, whose elements the kernel reads before it writes their place. The sizes must be
+ * equal, because a kernel reads a broadcast operand again after it has overwritten it. A dynamic out gets its sizes during the call; for it,
+ * notes the argument in `instruction->over`, and fl_resize compares the sizes. */
 static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint32_t j, const fl_tensor *operand) {
   if (out->data != operand->data || out->dtype != operand->dtype || out->dynamic != operand->dynamic || !fl_same_order(out, operand)) {
     return 0;
@@ -34,7 +35,7 @@ static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint
   return 1;
 }
 
-/* Argument `i` is `out`, which is written; compares it with what the call reads, and with its other outs. */
+/* Checks that the written tensor `value`, of argument `i`, overlaps no operand that the call still reads, and none of its later outs. */
 static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work,
                               fl_error *error) {
   const fl_tensor *out = fl_tensor_of(value);
@@ -85,7 +86,7 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *
         return fl_refuse_access(method, at, instruction, status, fault, i, items[k], error);
       }
       if (t->data == NULL && letter != 'v') {
-        t->data = method->values; /* any place does for no elements; to step from NULL is undefined */
+        t->data = method->values; /* an empty tensor may point anywhere, but arithmetic on NULL is undefined */
       }
       if (letter == 'w') {
         status = fl_check_out(method, at, instruction, i, items[k], work, error);

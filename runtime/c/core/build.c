@@ -1,4 +1,4 @@
-/* From the plan in the file to values in memory: how much memory that takes, and the values themselves. */
+/* Counts the memory that the values of a method take, and makes the values from the file. */
 #include "core/schema.h"
 
 /* ---- Counting ---- */
@@ -121,7 +121,7 @@ static int fl_make_scalar(const fl_plan *plan, uint8_t kind, uint32_t table, fl_
   }
 }
 
-/* A tensor or scalar that a list holds. */
+/* Stores in `item` the tensor or scalar that a list holds: value `index`, or NULL for a negative index. Returns 1 when the pool is too small. */
 static int fl_make_item(const fl_plan *plan, int64_t index, fl_pool *pool, fl_value **item) {
   if (index < 0) {
     *item = NULL;
@@ -206,7 +206,7 @@ void fl_restore_values(fl_method *method) {
       value->tag = FL_TENSOR;
       value->as.tensor = tensor++;
     } else {
-      /* Lists are made anew in the place where they are. */
+      /* Lists are made again in the same memory. */
       fl_pool pool = {.slots = method->values, .pointers = pointers, .pointer_count = SIZE_MAX};
       fl_make_value(&plan, i, &pool, value);
       pointers = pool.pointers;

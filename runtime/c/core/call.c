@@ -1,4 +1,4 @@
-/* What an instruction calls, and with which arguments: names, letters, items; and refusing it with them. */
+/* Describes calls: the operator's or backend's name, the access letter and the tensors of an argument; and reports faulty calls. */
 #include "core/schema.h"
 
 const char *fl_method_name(const fl_method *method) {
@@ -26,7 +26,7 @@ char fl_letter(const fl_instruction *instruction, uint32_t i) {
       return '*';
     }
   }
-  const char letter = (char)(access[i] | 32); /* what may be absent is the same otherwise */
+  const char letter = (char)(access[i] | 32); /* a capital letter also admits None, and is otherwise the same */
   return access[i] == 'w' && access[i + 1] == 0 ? '*' : letter == 'i' || letter == 'w' || letter == 'v' || letter == 's' ? letter : 'r';
 }
 

@@ -1,11 +1,11 @@
-/* Inputs in, instructions one after the other, outputs out. */
+/* Sets inputs, runs instructions in order, and gives outputs. */
 #include "core/schema.h"
 
 static fl_status fl_not_ready(fl_error *error) {
   return fl_report(error, FL_INVALID_STATE, "the method is not initialised", NULL);
 }
 
-/* Whether an instruction reads `value`, itself or as an item of a list. */
+/* Returns whether an instruction reads `value`, as an argument or as an item of a list. */
 static int fl_reads(const fl_instruction *instruction, const fl_value *value) {
   if (instruction->kind == INSTRUCTION_MOVE || instruction->kind == INSTRUCTION_JUMP_FALSE) {
     return instruction->on.source == value;
@@ -27,7 +27,7 @@ static int fl_reads(const fl_instruction *instruction, const fl_value *value) {
   return 0;
 }
 
-/* Says what is wrong with an input, and where the model first uses it. */
+/* Reports input `index` with the reason `format`, and the place where the model first uses the input. Returns `status`. */
 static fl_status fl_bad_input(fl_error *error, fl_status status, const fl_method *method, uint32_t index, const char *format, const fl_item *items) {
   FL_ERROR(error, status, "method '%', input %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(index));
   fl_append(error, format, items);
@@ -40,12 +40,12 @@ static fl_status fl_bad_input(fl_error *error, fl_status status, const fl_method
   return status;
 }
 
-/* The same in a function with an `error`, a `method` and an `index`. */
+/* Reports FL_INVALID_ARGUMENT for an input, in a function that has variables `error`, `method` and `index`. */
 #define FL_BAD_INPUT(format, ...) fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, (format), (const fl_item[]){__VA_ARGS__})
 
 /* ---- Inputs ---- */
 
-/* Copies `source` into `target`, which has the same sizes and its own layout. */
+/* Copies the elements at `source`, laid out by `strides`, into `target`, which has the same sizes. */
 static void fl_copy_in(const fl_tensor *target, const uint8_t *source, const int32_t *strides) {
   const size_t element = fl_element_size(target->dtype);
   const uint8_t rank = target->rank;
@@ -54,7 +54,7 @@ static void fl_copy_in(const fl_tensor *target, const uint8_t *source, const int
   uint8_t *write = (uint8_t *)target->data;
   uint8_t outer = rank;
   size_t run = element;
-  /* The innermost dimensions that both lay out densely are copied as one piece. */
+  /* The innermost dimensions that are dense in both layouts are copied as one piece. */
   while (outer > 0 && (target->sizes[order[outer - 1]] == 1 || (size_t)strides[order[outer - 1]] * element == run)) {
     run *= (size_t)target->sizes[order[outer - 1]];
     --outer;
@@ -75,7 +75,7 @@ static void fl_copy_in(const fl_tensor *target, const uint8_t *source, const int
   }
 }
 
-/* The strides that the caller's tensor states, or 0 when its dim order is not a permutation. */
+/* Stores the strides of the caller's tensor, in elements, and returns 1; returns 0 when its dim order is not a permutation. */
 static int fl_source_strides(const fl_tensor *source, int32_t *strides) {
   static const uint8_t identity[FL_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   if (source->strides != NULL) {
@@ -166,7 +166,7 @@ static int fl_same_scalar(const fl_value *a, const fl_value *b) {
   }
 }
 
-/* Whether a value, or what it refers to, is not there. */
+/* Returns whether a value is NULL, or is a string or tensor without memory for its text or its sizes. */
 static int fl_is_absent(const fl_value *value) {
   const fl_tensor *t = value == NULL ? NULL : value->as.tensor;
   if (value == NULL || value->tag == FL_STRING) {
@@ -260,7 +260,7 @@ const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
 
 static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruction, fl_error *error) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
-  /* A copy: the kernel takes pieces of the scratch memory. */
+  /* The call gets a copy of the context, because the kernel advances `scratch` as it takes pieces of it. */
   fl_context call = method->context;
   fl_context *context = &call;
   context->message = "it gave no reason";
@@ -303,7 +303,7 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
   return status;
 }
 
-/* 1 or 0; -1 when the value is not a condition. A tensor is true when all its elements are. */
+/* Returns the truth of a condition, 1 or 0; -1 when the value is neither a bool nor a tensor of bools. A tensor is true if all elements are. */
 static int fl_condition(const fl_value *value) {
   if (value->tag == FL_BOOLEAN) {
     return value->as.boolean != 0;
@@ -324,7 +324,7 @@ static int fl_condition(const fl_value *value) {
   return 1;
 }
 
-/* Runs instruction `at`; `next` is the one that follows. */
+/* Runs instruction `at`, and stores the number of the instruction to run afterwards in `next`. */
 static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *next, fl_error *error) {
   *next = at + 1;
   switch (instruction->kind) {
@@ -348,7 +348,7 @@ static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruc
 }
 
 #ifndef FL_NO_HOOK
-/* `instruction` is NULL for an execute as a whole. */
+/* Tells the hook, if the method has one, that instruction `at` begins or is done. `instruction` is NULL for the execute as a whole. */
 static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint8_t is_done, fl_status status) {
   fl_plan plan;
   if (method->hook == NULL) {
@@ -360,7 +360,7 @@ static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *
   } else {
     event.name = fl_instruction_name(instruction);
     event.position = at;
-    event.kind = instruction->kind; /* both are the union tag of the file */
+    event.kind = instruction->kind; /* fl_event_kind and `kind` are both the union tag of the file */
     if (method->has_chains && fl_plan_open(method->program, method->index, &plan)) {
       event.chain = fl_plan_chain_of(&plan, &at);
     }
@@ -437,7 +437,7 @@ fl_status fl_method_execute(fl_method *method, fl_error *error) {
     status = fl_end_access(method, error);
   }
   if (status != FL_OK) {
-    /* Counters of loops may be in any state; and what the caller gave need not be there any more. */
+    /* Loop counters may hold any number now, and the caller's tensors may no longer exist. */
     fl_restore_values(method);
     return status;
   }

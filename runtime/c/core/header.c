@@ -1,8 +1,8 @@
-/* The header of a .pte file, and loading one that is trusted. */
+/* Reads the header of a .pte file, and loads a trusted file. */
 #include "core/schema.h"
 
 #define HEADER_AT 8u
-#define HEADER_SHORT 24u /* without the size of the segments */
+#define HEADER_SHORT 24u /* bytes of a header that lacks the size of the segments */
 #define HEADER_LONG 32u
 
 static fl_status fl_read_header(fl_program *program, fl_error *error) {

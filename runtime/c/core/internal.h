@@ -1,10 +1,10 @@
-/* Shared by the files of the core, and by nothing else. */
+/* Declarations shared by the files of the core; no file outside of the core includes this header. */
 #ifndef FLAMBEAU_CORE_INTERNAL_H
 #define FLAMBEAU_CORE_INTERNAL_H
 
 #include "flambeau/runtime.h"
 
-/* a * b; nonzero when it does not fit. */
+/* Stores a * b in `product` and returns 0; returns 1 and stores nothing when the product exceeds SIZE_MAX. */
 static inline int fl_multiply(size_t a, size_t b, size_t *product) {
   if (a != 0 && b > SIZE_MAX / a) {
     return 1;
@@ -13,7 +13,7 @@ static inline int fl_multiply(size_t a, size_t b, size_t *product) {
   return 0;
 }
 
-/* a + b; nonzero when it does not fit. */
+/* Stores a + b in `sum` and returns 0; returns 1 and stores nothing when the sum exceeds SIZE_MAX. */
 static inline int fl_add(size_t a, size_t b, size_t *sum) {
   if (b > SIZE_MAX - a) {
     return 1;
@@ -22,14 +22,14 @@ static inline int fl_add(size_t a, size_t b, size_t *sum) {
   return 0;
 }
 
-/* Strides from sizes and dim_order. */
+/* Computes the strides of `t`, in elements, from its sizes and dim_order. */
 void fl_set_strides(fl_tensor *t);
 
 /* ---- Errors (message.c) ---- */
 
-/* The text or number for a `%` of a message. */
+/* The text or number that replaces a `%` of a message. */
 typedef struct fl_item {
-  const char *text; /* NULL: the number */
+  const char *text; /* NULL: `number` is written instead */
   int64_t number;
 } fl_item;
 
@@ -37,12 +37,12 @@ typedef struct fl_item {
 #define FL_NUMBER(value) ((fl_item){NULL, (int64_t)(value)})
 #define FL_ERROR(error, status, format, ...) fl_report((error), (status), (format), (const fl_item[]){__VA_ARGS__})
 
-/* Writes `format`, each `%` replaced by the next item, into `error`, and returns `status`. */
+/* Writes `status` and `format` into `error`, each `%` replaced by the next item, and returns `status`. */
 fl_status fl_report(fl_error *error, fl_status status, const char *format, const fl_item *items);
-/* Appends `format` to what `error` says. */
+/* Appends `format`, each `%` replaced by the next item, to the text of `error`. */
 void fl_append(fl_error *error, const char *format, const fl_item *items);
 
-/* Says that nothing is wrong. */
+/* Sets `error` to FL_OK with an empty text. */
 static inline void fl_clear(fl_error *error) {
   if (error != NULL) {
     error->status = FL_OK;
@@ -50,27 +50,30 @@ static inline void fl_clear(fl_error *error) {
   }
 }
 
-/* Refuses a call of the library in which a pointer is NULL. */
+/* Reports a call of the library in which a required pointer is NULL; returns FL_INVALID_ARGUMENT. */
 fl_status fl_refuse_null(fl_error *error);
 
-/* Appends what the values of a call are: "float32[2, 3], 1, None". A value that follows itself is said once. */
+/* Appends a description of the values of a call: "float32[2, 3], 1, None". Describes a value that is passed twice in a row once. */
 void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count);
 
-/* Appends `lead` and where instruction `at`, counted over all chains, comes from: "layers.0.attention (model.py:12)". Nothing if that is unknown. */
+/* Appends `lead` and the places in the model's source of instruction `at`, counted over all chains: "layers.0.attention (model.py:12)".
+ * Appends nothing if the program records no place for it. */
 void fl_append_location(fl_error *error, const char *lead, const fl_method *method, uint32_t at);
 
+/* Returns the name of an fl_tag in messages, such as "int list"; "unknown" for other numbers. */
 const char *fl_tag_name(uint8_t tag);
+/* Returns the name of an fl_dtype in messages, such as "float32"; "unknown dtype" for other numbers. */
 const char *fl_dtype_name(int8_t dtype);
 
 /* ---- The file (header.c, plan.c) ---- */
 
-/* A vector of the file: position of its first element. */
+/* A vector of the file: the position of its first element, in bytes, and the number of elements. */
 typedef struct fl_vector {
   uint32_t at;
   uint32_t count;
 } fl_vector;
 
-/* Makes `program` refer to a file, whose header is checked and nothing else (header.c). */
+/* Makes `program` refer to the file of `size` bytes at `data`. Checks the file's header only (header.c). */
 fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_error *error);
 
 /* One method of the file. */
@@ -94,61 +97,63 @@ typedef struct fl_plan {
   };
 } fl_plan;
 
-/* Nonzero when there is such a method. `program` may be NULL. */
+/* Fills `plan` with method number `method` and returns 1; returns 0 when the program has no such method. `program` may be NULL. */
 int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan);
-/* The same for a caller of the library, who also has to give what `given` points to. */
+/* Does the same for a call of the library, and reports a missing method. `given` is another required pointer of the call: NULL is reported. */
 fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *given, fl_plan *plan, fl_error *error);
 
-/* The union tag of value `index` and the position of its table. */
+/* Returns the union tag of value `index`, and stores the position of its table in `table`. */
 uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
-/* The union tag of instruction `index` of a chain's vector and the position of its table. */
+/* Returns the union tag of instruction `index` of a chain's vector, and stores the position of its table in `table`. */
 uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
+/* Returns the vector of the instructions of a chain. */
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
-/* The chain of instruction `at`, counted over all chains; `at` becomes its index in that chain. */
+/* Returns the chain that has instruction `*at`, counted over all chains, and sets `*at` to the instruction's index in that chain. */
 uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at);
-/* The parts of delegate `index`, and the name of its backend. */
+/* Stores the payload of delegate `index` in `payload`, and the id of its backend in `id`. */
 void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, const char **id);
 
-/* A segment by index; nonzero on success. */
+/* Stores the position and the size in bytes of segment `index`, and returns 1; returns 0 when the file has no such segment. */
 int fl_segment(const fl_program *program, uint32_t index, const uint8_t **data, size_t *size);
-/* `bytes` bytes of constant (or of the initial value of state) `buffer`; NULL when the file does not have as much. */
+/* Returns the first `bytes` bytes of constant `buffer`, or with `is_state` of initial value `buffer`; NULL when the file holds fewer bytes. */
 const uint8_t *fl_constant(const fl_program *program, uint32_t buffer, size_t bytes, int is_state);
 
-/* A tensor as the file has it. */
+/* The fields of a tensor in the file. */
 typedef struct fl_tensor_record {
   const int32_t *sizes;
   const uint8_t *dim_order;
   size_t bytes;
-  uint64_t offset;  /* in its arena */
+  uint64_t offset;  /* in bytes, from the start of its arena */
   uint32_t arena;   /* from 1; 0: none */
   uint32_t buffer;  /* constant or initial value; 0: none */
-  const char *name; /* of state; "": none */
+  const char *name; /* name of the state that the tensor is; "": none */
   uint8_t rank;
   int8_t dtype;
   uint8_t dynamic;
 } fl_tensor_record;
 
-/* Reads a checked tensor table. */
+/* Fills `record` from the tensor table at position `table`, which has been checked. */
 void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record);
+/* Returns whether a tensor is state: planned memory with an initial value or a name, whose content lasts between executes. */
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
+/* Returns whether a tensor is a constant, whose data lie in the file. */
 static inline int fl_is_constant(const fl_tensor_record *r) { return r->buffer != 0 && r->arena == 0; }
-
 
 /* ---- Methods (measure.c, build.c, method.c, execute.c) ---- */
 
 enum { /* flags of fl_value */
-  FL_VALUE_READ = 1,    /* an instruction reads it */
-  FL_VALUE_WRITTEN = 2, /* an instruction gives it a value */
-  FL_VALUE_MOVES = 4,   /* a move or a view changes where it lies */
-  FL_VALUE_INPUT = 8
+  FL_VALUE_READ = 1,    /* an instruction reads the value */
+  FL_VALUE_WRITTEN = 2, /* an instruction writes the value */
+  FL_VALUE_MOVES = 4,   /* a move or a view changes the value's memory */
+  FL_VALUE_INPUT = 8    /* an input of the method */
 };
 
 enum { /* flags of fl_tensor */
-  FL_TENSOR_READ_ONLY = 1, /* a constant, or an input where the caller has it */
-  FL_TENSOR_VIEW = 2,      /* lies where the last et_view put it */
-  FL_TENSOR_WRITTEN = 4,   /* while the memory plan is checked: a call or the caller has written it */
-  FL_TENSOR_SHARED = 8,    /* lies in an arena that methods share */
-  FL_TENSOR_LENT = 16,     /* an input that may be written where the caller has it */
+  FL_TENSOR_READ_ONLY = 1, /* a constant, or an input in the caller's memory */
+  FL_TENSOR_VIEW = 2,      /* a view, whose memory the last et_view chose */
+  FL_TENSOR_WRITTEN = 4,   /* while the memory plan is checked: a call or the caller has written the tensor */
+  FL_TENSOR_SHARED = 8,    /* lies in an arena that several methods share */
+  FL_TENSOR_LENT = 16,     /* an input in the caller's memory that the method may write */
   FL_TENSOR_PART = 32      /* while the memory plan is checked: lies within state */
 };
 
@@ -162,28 +167,28 @@ typedef struct fl_instruction {
   union {
     const fl_kernel *kernel;
     fl_delegate *delegate;
-    fl_value *source; /* of a move; the condition of a jump */
+    fl_value *source; /* the source of a move, or the condition of a jump */
   } on;
   union {
     fl_value **args;
     fl_value *destination;
   } to;
-  uint32_t count; /* arguments, or where a jump goes */
+  uint32_t count; /* number of arguments, or the instruction that a jump goes to */
   uint8_t kind;   /* union tag of the file */
-  uint8_t checked; /* its access was checked at load, for good */
-  uint8_t over;    /* of a call with a dynamic out on an operand: the argument that this is, from 1; else 0 */
+  uint8_t checked; /* 1: fl_check_access accepted the call at load and need not run again */
+  uint8_t over;    /* the argument, counted from 1, in whose memory the call's dynamic out lies; 0: none */
 } fl_instruction;
 
 typedef struct fl_port {
   fl_value *value;
   fl_tensor *tensor; /* the slot's own, whatever was moved into the slot */
   uint8_t planned;
-  uint8_t is_set;
+  uint8_t is_set;    /* an input has a value for the next execute */
   uint8_t constant;
-  uint8_t is_read;   /* a scalar that some instruction reads */
+  uint8_t is_read;   /* an instruction reads the scalar */
 } fl_port;
 
-/* The counts of a method's parts. Its memory is (pointer size P: 8 | 4)
+/* The counts of a method's parts. The method's memory in bytes, for pointers of P = 8 | 4 bytes, is
  *   values * (24 | 16) + tensors * (56 | 28) + instructions * (24 | 16) + delegates * 3P + (inputs + outputs) * (24 | 12)
  *   + (arenas + pointers) * P + dims * 4
  * rounded up to a multiple of 16, then the persistent memory of each delegate at the next multiple of 64. */
@@ -201,7 +206,7 @@ typedef union fl_counts {
   size_t all[8];
 } fl_counts;
 
-/* The terms of the formula, which flambeau.runtime.memory computes as well. */
+/* The sizes in the formula above; flambeau.runtime.memory computes the same formula. */
 _Static_assert(sizeof(void *) == 8 || sizeof(void *) == 4, "pointers of 8 or 4 bytes");
 _Static_assert(sizeof(fl_value) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_value");
 _Static_assert(sizeof(fl_tensor) == (sizeof(void *) == 8 ? 56 : 28), "size of fl_tensor");
@@ -209,11 +214,13 @@ _Static_assert(sizeof(fl_instruction) == (sizeof(void *) == 8 ? 24 : 16), "size 
 _Static_assert(sizeof(fl_delegate) == 3 * sizeof(void *), "size of fl_delegate");
 _Static_assert(sizeof(fl_port) == (sizeof(void *) == 8 ? 24 : 12), "size of fl_port");
 
+/* Counts the parts of a method. */
 void fl_count(const fl_plan *plan, fl_counts *counts);
-/* Nonzero when it does not fit in size_t. */
+/* Stores the bytes of a method with these counts, without its delegates' memory, and returns 0; returns 1 when they do not fit in size_t. */
 int fl_method_bytes(const fl_counts *counts, size_t *bytes);
 
-/* The memory for the parts of values. In a method, `slots` are all its values; while measuring, the values that a list boxes are made afresh. */
+/* The memory from which values take their parts. `slots` are all values of a method. While memory is measured `slots` is NULL, and the
+ * items of a list are made in `values`. */
 typedef struct fl_pool {
   fl_value *slots;
   fl_value *values;
@@ -227,80 +234,89 @@ typedef struct fl_pool {
   void *const *arenas; /* NULL: leave data pointers NULL */
 } fl_pool;
 
-/* Makes value `index` of a checked plan. Nonzero when the pool is too small. */
+/* Makes value `index` of a checked plan in `value`, with parts from `pool`. Returns 0, or 1 when the pool is too small. */
 int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *value);
 
-/* The groups that FLAMBEAU_GROUPS left out of the build, one string after the other: a group, its kernels, an empty one; at the end, an empty group. */
+/* The groups that FLAMBEAU_GROUPS left out of the build, as consecutive strings: for each group its name, its kernels' names and an empty
+ * string; an empty string ends the list. */
 extern const char fl_left_out_kernels[];
-/* The group of an operator that was left out with it; NULL of others. */
+/* Returns the group of an operator that the build left out; NULL for any other operator. `overload` may be "". */
 const char *fl_find_left_out(const char *name, const char *overload);
-/* The kernel of an operator, NULL when no table has it. */
+/* Returns the kernel of an operator; NULL when no table of the registry has it. */
 const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload);
+/* Returns the backend with that id; NULL when the registry has none. */
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
+/* Replaces a NULL registry by the built-in kernels and backends, for which the caller gives `storage` and `table`. */
 void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
-/* Everything of fl_method_measure; `bytes` of the method without the delegates' memories in `own`. */
+/* Does the work of fl_method_measure for an open plan. Stores in `own` the bytes of the method without its delegates' memory. */
 fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
 
 /* ---- Calls (call.c, access.c, settle.c) ---- */
 
-/* Whether a method can be used; NULL cannot. */
+/* Returns whether `method` is initialised. `method` may be NULL, which gives 0. */
 static inline int fl_is_ready(const fl_method *method) { return method != NULL && method->program != NULL; }
-/* The name of a method; empty when the program has none of that index. */
+/* Returns the name of a method; "" when the program has no method of that index. */
 const char *fl_method_name(const fl_method *method);
 
-/* The operator or the backend that an instruction calls; NULL when it calls none. */
+/* Returns the name of the operator, or the id of the backend, that an instruction calls; NULL for an instruction that is no call. */
 const char *fl_instruction_name(const fl_instruction *instruction);
 
-/* Reports what is wrong with a call, after its method, number and name; `items` are for the % of `what`. Gives `status`. */
+/* Reports the call `instruction`, which is number `at` over all chains: names the method, the number and the operator, then appends the
+ * reason `what`, each `%` replaced by the next of `items`. Returns `status`. */
 fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
                     fl_error *error);
 
-/* The same of argument `i`, which is `value`. */
+/* Reports argument `i`, `value`, of a call in the same way. `what` is the reason, without any `%`. Returns `status`. */
 fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, uint32_t i,
                            const fl_value *value, fl_error *error);
 
-/* The letter of an argument; those of a delegate follow from how many outputs it has. Returns, which were checked to be outs, are not looked at: *. */
+/* Returns the access letter of argument `i` of a call, in lower case (fl_kernel.access). The last fl_delegate.outputs arguments of a
+ * delegate, or all of them when that is 0, are 'w', the rest 'r'. The values that a call returns repeat its outs and give '*'. */
 char fl_letter(const fl_instruction *instruction, uint32_t i);
-/* The values that an argument stands for: the items of a list, or itself. */
+/* Returns the tensors of an argument: the items of a list of tensors, or the argument itself. Stores their number in `count`, 0 for an
+ * argument without tensors. */
 fl_value *const *fl_items(fl_value *const *arg, uint32_t *count);
-/* Gives a value the content of another, as a move does. */
+/* Copies tag and content of `source` into `destination`, as a move does; `destination` keeps its flags. */
 static inline void fl_copy_value(fl_value *destination, const fl_value *source) {
   const uint8_t flags = destination->flags;
   *destination = *source;
   destination->flags = flags;
 }
+/* Returns the tensor of a value; NULL for a value of another kind, or for NULL. */
 static inline fl_tensor *fl_tensor_of(const fl_value *value) { return value != NULL && value->tag == FL_TENSOR ? value->as.tensor : NULL; }
-/* Whether an out lies on an operand, or gives it new sizes. */
+/* Returns whether writing an out may change an operand: their memory overlaps, or they are one dynamic tensor, whose sizes change too. */
 int fl_lies_on(const fl_tensor *out, const fl_tensor *operand);
-/* Finds out what is written, and checks the access of each call whose arguments never change their place. */
+/* Marks the values that instructions write or move, and checks the access of each call whose arguments always keep their memory. */
 fl_status fl_settle_method(fl_method *method, fl_error *error);
-/* Checks that a call writes only what it may: no constant, and no operand but where its kernel allows it. Takes a step of `work` for each pair of
- * tensors that it compares. */
+/* Checks that a call writes no constant, and no operand except where its kernel allows that. Subtracts from `work` the number of pairs of
+ * tensors that it compares, and fails when `work` is too small. */
 fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error);
-/* After a call that was checked when it ran: a view may be written where what it views may be. */
+/* Updates the view that a call has made, if any: the view is read-only exactly if the tensor that it views is. */
 void fl_settle_access(const fl_instruction *instruction);
-/* Before the first instruction: views refer to nothing, and outputs in the caller's memory hold zeros, as the arenas do at first. */
+/* Prepares an execute: clears the data pointers of views, and fills outputs in the caller's memory with zeros. */
 void fl_begin_access(fl_method *method);
-/* Fails when an output has no memory. */
+/* Ends an execute: fails when an output has no memory. */
 fl_status fl_end_access(const fl_method *method, fl_error *error);
 
-/* ---- What only a file that is not trusted is checked for (checks/) ---- */
+/* ---- Checks of files that are not trusted (checks/) ---- */
 
-/* Checks that everything the schema names lies within the flatbuffer (verify.c). */
+/* Checks that every table, vector, string and union that the runtime reads lies within the flatbuffer (verify.c). */
 fl_status fl_verify(const fl_program *program, fl_error *error);
-/* Reports what is wrong with an instruction. The numbers stand for the first % of `what` and for the second, if it has them. */
+/* Reports instruction `at`, counted over all chains: appends the reason `what`, in which `first` and `second` replace the `%`, if any.
+ * Returns FL_INVALID_PROGRAM. */
 fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
-/* Checks what a method says about itself (check.c). */
+/* Checks a method's indices, shapes, memory and jumps (check.c). */
 fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
-/* Checks by the letters of its kernel that a call passes arguments of the right kinds, and returns its outs (signature.c). */
+/* Checks that a call passes arguments of the kinds that the access letters of its kernel name, and returns its outs (signature.c). */
 fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
-/* Checks that each output is written (outputs.c). */
+/* Checks that each output tensor gets a content (outputs.c). */
 fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error);
-/* Checks that the memory plan keeps each value until it is read (liveness.c). The method's own arenas hold anything
- * afterwards; those that it shares stay. */
+/* Checks that the memory plan keeps each value until the last instruction that reads it (liveness.c). Overwrites the arenas that only this
+ * method uses; leaves shared arenas alone. */
 fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error);
 
-/* These checks, by which fl_program_load has its programs checked later: the linker leaves them out of what only calls fl_program_load_trusted. */
+/* The checks that fl_program_load stores in its programs. A program that calls only fl_program_load_trusted refers to none of them, so the
+ * linker leaves them out. */
 struct fl_checks {
   fl_status (*plan)(const fl_plan *plan, fl_error *error);
   fl_status (*signature)(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
@@ -310,14 +326,15 @@ struct fl_checks {
 
 /* ---- State (state.c) ---- */
 
-/* The first content of planned memory: initial values where the file has some, zeros elsewhere. State of several methods stays if `keep_state`. */
+/* Fills the arenas of a method with zeros, and its state with the initial values of the file. `keep_state` leaves shared arenas alone. */
 void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state);
-/* Flags the tensors in arenas that other methods use too. */
+/* Sets FL_TENSOR_SHARED on the tensors in shared arenas. */
 void fl_mark_shared(fl_method *method, const fl_plan *plan);
 
-/* Puts scalars, lists and the tensors that slots hold back to what the program says, and asks for all inputs again. */
+/* Restores the scalars, the lists and the tensor of each slot to those of the program, and marks every input as not set. */
 void fl_restore_values(fl_method *method);
 
+/* Returns `bytes` rounded up to a multiple of `alignment`. */
 static inline size_t fl_align(size_t bytes, size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 #endif

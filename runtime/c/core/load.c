@@ -1,7 +1,7 @@
-/* Loading a .pte file that is not trusted: every check that a file must pass. */
+/* Loads a .pte file that is not trusted, with every check that a file must pass. */
 #include "core/schema.h"
 
-/* Segments lie within the file, and whatever names a segment names one that exists. */
+/* Checks that segments lie within the file, and that named data and constants lie in existing segments. */
 static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
   const uint8_t *file = program->data;
   const fl_vector segments = fl_child_vector(file, program->root, PROGRAM_SEGMENTS);
@@ -52,7 +52,7 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   fl_plan plan;
   for (uint32_t i = 0; status == FL_OK && fl_plan_open(program, i, &plan); ++i) {
     const fl_status checked = fl_check_plan(&plan, error);
-    /* A feature that only another runtime has refuses the method, not the file. */
+    /* A method that needs a feature of another runtime cannot be initialised; the file's other methods can. */
     status = checked == FL_NOT_SUPPORTED ? FL_OK : checked;
   }
   if (status != FL_OK) {

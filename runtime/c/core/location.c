@@ -1,7 +1,7 @@
-/* Where instructions come from in the source of the model. */
+/* Finds the places in the model's source that instructions come from. */
 #include "core/schema.h"
 
-/* More places than these would hide the rest of a message. */
+/* A message names at most this many places, so that they do not displace the rest of it. */
 #define MOST_PLACES 4u
 
 uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at) {

@@ -1,7 +1,7 @@
-/* Everything that decides whether a method can be loaded, and in how much memory. */
+/* Decides whether a method can be loaded, and computes how much memory it needs. */
 #include "core/schema.h"
 
-/* Room for the arguments of one call while its scratch memory is computed. */
+/* The most arguments, values and tensors of a call whose scratch memory can be computed. */
 #define MAX_ARGS 32
 #define MAX_VALUES 128
 #define MAX_TENSORS 32
@@ -61,7 +61,7 @@ static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *re
   return FL_OK;
 }
 
-/* Scratch bytes of one call. The arguments live on the stack, so that nothing has to be allocated to know what to allocate. */
+/* Raises `bytes` to the scratch memory of one call, if that is more. Makes the arguments on the stack, since no memory is allocated yet. */
 static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, size_t *bytes, fl_error *error) {
   fl_value values[MAX_ARGS + MAX_VALUES];
   fl_tensor tensors[MAX_TENSORS];

@@ -1,4 +1,4 @@
-/* Error texts, without stdio. */
+/* Writes error texts without stdio. */
 #include <string.h>
 
 #include "core/internal.h"
@@ -9,7 +9,7 @@ static void fl_put(fl_error *error, size_t *length, const char *text, size_t cou
   if (is_cut) {
     count = room;
   }
-  /* A program may hold any bytes as a name; a message stays one line of printable text. */
+  /* Names in a program may hold any bytes: control characters become '?', so that a message is one printable line. */
   for (size_t i = 0; i < count; ++i) {
     const unsigned char c = (unsigned char)text[i];
     error->text[*length + i] = c < ' ' || c == 0x7f ? '?' : text[i];
@@ -44,7 +44,7 @@ void fl_append(fl_error *error, const char *format, const fl_item *items) {
     if (*c != '%') {
       fl_put(error, &length, c, 1);
     } else if (items->text != NULL) {
-      /* A name of the file may be as long as the file: what does not fit is not read. */
+      /* A name may be as long as the file: only as many bytes are read as a text can hold. */
       const char *end = (const char *)memchr(items->text, 0, FL_ERROR_TEXT);
       fl_put(error, &length, items->text, end == NULL ? FL_ERROR_TEXT : (size_t)(end - items->text));
       ++items;
@@ -66,7 +66,7 @@ fl_status fl_report(fl_error *error, fl_status status, const char *format, const
 
 fl_status fl_refuse_null(fl_error *error) { return fl_report(error, FL_INVALID_ARGUMENT, "a pointer that has to be given is NULL", NULL); }
 
-/* Six digits after the point at most. */
+/* Appends a number with at most six digits after the point. */
 static void fl_put_real(fl_error *error, size_t *length, double x) {
   int exponent = 0;
   if (x < 0) {

@@ -1,4 +1,4 @@
-/* A method's life: built in the caller's memory, reset, destroyed. */
+/* Builds a method in the caller's memory, resets it and destroys it. */
 #include "core/schema.h"
 
 static fl_status fl_check_block(const fl_plan *plan, const char *name, const void *data, size_t size, size_t need, fl_error *error) {
@@ -32,7 +32,7 @@ static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *nee
   return FL_OK;
 }
 
-/* The parts of the method's memory, in the order that fl_counts documents. */
+/* Divides the method's memory into its parts, in the order that fl_counts documents; the parts of values go to `pool`. */
 static void fl_carve(fl_method *method, const fl_counts *counts, void *memory, fl_pool *pool) {
   uint8_t *at = (uint8_t *)memory;
   method->values = (fl_value *)(void *)at;

@@ -1,4 +1,4 @@
-/* Reading a loaded program: its methods, their values and instructions, and the data in its segments. */
+/* Reads a loaded program: its methods, their values and instructions, and the data in its segments. */
 #include "core/schema.h"
 
 uint32_t fl_program_method_count(const fl_program *program) {
@@ -48,7 +48,7 @@ uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_
 void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record) {
   const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
   const uint32_t allocation = fl_child(file, table, TENSOR_ALLOCATION);
-  /* Vectors of 4-byte elements were checked to be aligned, and the file is. */
+  /* The cast is aligned: fl_verify checked vectors of 4-byte elements, fl_open_file the file. */
   record->sizes = (const int32_t *)(const void *)(file + sizes.at);
   record->dim_order = file + fl_child_vector(file, table, TENSOR_DIM_ORDER).at;
   record->rank = (uint8_t)sizes.count;
@@ -94,7 +94,7 @@ const uint8_t *fl_constant(const fl_program *program, uint32_t buffer, size_t by
     }
     return data + offset;
   }
-  /* Before segments existed, constants stood in the flatbuffer. */
+  /* Files from before segments hold their constants in the flatbuffer. */
   const fl_vector inlined = fl_child_vector(file, program->root, PROGRAM_CONSTANT_BUFFER);
   if (is_state || buffer >= inlined.count) {
     return NULL;

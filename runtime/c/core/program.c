@@ -1,4 +1,4 @@
-/* Answers the questions of an application about a program and its methods. */
+/* Implements the functions of runtime.h that describe a program and its methods. */
 #include "core/schema.h"
 
 uint32_t fl_version(void) { return FL_VERSION; }

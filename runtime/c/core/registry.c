@@ -1,7 +1,7 @@
-/* Finding the kernel of an operator, and a backend, by name. */
+/* Finds kernels by the operator's name, and backends by their id. */
 #include "core/schema.h"
 
-/* strcmp(name + "." + overload, kernel); without the dot when there is no overload. */
+/* Compares "name.overload", or "name" if the overload is "", with a kernel's name; returns the sign that strcmp would. */
 static int fl_compare_operator(const char *name, const char *overload, const char *kernel) {
   while (*name != 0 && *name == *kernel) {
     ++name;

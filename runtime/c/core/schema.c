@@ -1,4 +1,4 @@
-/* Reads FlatBuffer tables. fl_verify has checked them before. */
+/* Reads fields of FlatBuffer tables, which fl_verify has checked before. */
 #include "core/schema.h"
 
 uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id) {

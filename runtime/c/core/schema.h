@@ -116,18 +116,19 @@ static inline uint64_t fl_read_u64(const uint8_t *p) {
   return v;
 }
 
-/* Position of a field, 0 when the table leaves it at its default (or is 0 itself). */
+/* Returns the position of field `id` of the table at position `table`; 0 when the field is absent, or `table` is 0. */
 uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id);
-/* The field's value, 0 when absent. */
+/* Return the value of field `id`; 0 when it is absent. */
 uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id);
 uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id);
 uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id);
-/* The target of a field of offset type: a table, string or vector; 0 when absent. */
+/* Returns the position of the table, string or vector that field `id` refers to; 0 when it is absent. */
 uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id);
+/* Returns the vector that field `id` refers to; an empty vector when it is absent. */
 fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id);
-/* "" when absent. */
+/* Returns the string that field `id` refers to; "" when it is absent. */
 const char *fl_child_string(const uint8_t *file, uint32_t table, uint32_t id);
-/* Table `index` of a vector of tables. */
+/* Returns the position of table `index` of a vector of tables. */
 uint32_t fl_element(const uint8_t *file, fl_vector vector, uint32_t index);
 
 static inline int32_t fl_field_i32(const uint8_t *file, uint32_t table, uint32_t id) { return (int32_t)fl_field_u32(file, table, id); }

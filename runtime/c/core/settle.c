@@ -1,7 +1,7 @@
-/* At init: finds out which values are written and which change their place, and checks each call whose arguments stay where they are. */
+/* Marks, at init, the values that instructions write or move, and checks each call whose arguments always keep their memory. */
 #include "core/schema.h"
 
-/* Notes which values an instruction gives a content, and which it gives another place. */
+/* Marks the values that an instruction writes, and those whose memory it changes. Fails when an input or a constant would become a view. */
 static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
   if (instruction->kind == INSTRUCTION_MOVE) {
     instruction->to.destination->flags |= FL_VALUE_WRITTEN | FL_VALUE_MOVES;
@@ -31,7 +31,7 @@ static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const
   return FL_OK;
 }
 
-/* Whether a call passes only what stays where it is. */
+/* Returns whether all arguments of a call keep their memory in every execute. */
 static int fl_is_settled(const fl_instruction *instruction) {
   for (uint32_t i = 0; i < instruction->count; ++i) {
     uint32_t count = 0;

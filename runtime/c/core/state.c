@@ -1,7 +1,7 @@
-/* State: what lies in planned memory from call to call, and the arenas that the methods of a program share because it lies there. */
+/* Handles state, the tensors in planned memory whose content lasts between executes, and the arenas in which several methods share state. */
 #include "core/schema.h"
 
-/* Reads value `index` if it is state. */
+/* Returns whether value `index` is state. Fills `record` for any tensor. */
 static int fl_read_state(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
   uint32_t table = 0;
   if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
@@ -45,7 +45,7 @@ size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_
   return size;
 }
 
-/* Gives the state of a method that lies in arena `arena`, from 1, its first value. */
+/* Writes the initial values of a method's state into arena `arena`, counted from 1. */
 static void fl_fill_state(const fl_method *method, const fl_plan *plan, uint32_t arena) {
   for (uint32_t i = 0; i < plan->values.count; ++i) {
     fl_tensor_record record;
@@ -66,7 +66,7 @@ void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
     for (uint32_t other = 0; is_shared && !keep_state && other < fl_program_method_count(method->program); ++other) {
       fl_plan theirs;
       const struct fl_checks *checks = method->program->checks;
-      /* Nobody has looked at the other methods yet. */
+      /* The other methods may not have been checked yet. */
       if (fl_plan_open(method->program, other, &theirs) && (checks == NULL || checks->plan(&theirs, NULL) == FL_OK)) {
         fl_fill_state(method, &theirs, i + 1);
       }

@@ -1,4 +1,4 @@
-/* The functions of kernel.h for tensors and arguments. */
+/* Implements the functions of kernel.h for tensors and arguments. */
 #include "flambeau/kernel.h"
 
 #include "core/internal.h"
@@ -17,7 +17,7 @@ void fl_set_strides(fl_tensor *t) {
   for (uint8_t i = t->rank; i-- > 0;) {
     const uint8_t d = t->dim_order[i];
     t->strides[d] = stride;
-    /* An empty tensor has no elements to reach, and counting zero as one keeps the strides distinct. */
+    /* Strides of an empty tensor address no element; a size of 0 counts as 1, so that the strides stay distinct. */
     stride = (int32_t)((uint32_t)stride * (uint32_t)(t->sizes[d] > 0 ? t->sizes[d] : 1));
   }
 }

@@ -1,4 +1,4 @@
-/* The clock of an operating system. */
+/* Reads the operating system's monotonic clock. */
 #define _POSIX_C_SOURCE 200112L
 
 #include <time.h>

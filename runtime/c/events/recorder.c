@@ -1,4 +1,4 @@
-/* Records events. */
+/* Implements the recorder of recorder.h. */
 #include "flambeau/recorder.h"
 
 static uint64_t tensor_bytes(const fl_value *value) {
@@ -14,7 +14,7 @@ static int is_among(const fl_value *value, fl_value *const *args, uint32_t count
   return 0;
 }
 
-/* The calling convention names an out again as what is returned; several, in a list. */
+/* Returns the bytes of all tensors among the arguments. An out occurs again as the returned value, or in the returned list; it counts once. */
 static uint64_t argument_bytes(const fl_event *event) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < event->count; ++i) {
@@ -57,7 +57,7 @@ void fl_record_event(void *user, const struct fl_method *method, const fl_event 
     recorder->last = recorder->clock();
   }
   if (index < recorder->capacity) {
-    /* By field: a compound literal is built aside and copied. */
+    /* Assigned by field, because a compound literal would be built elsewhere and copied. */
     fl_record *record = &recorder->records[index];
     record->start = recorder->last;
     record->end = 0;

@@ -1,9 +1,11 @@
-/* What a kernel is given: its arguments, checked. */
+/* Reads the arguments of a kernel, and checks their kinds. */
 #ifndef FLAMBEAU_KERNELS_ARGUMENTS_H
 #define FLAMBEAU_KERNELS_ARGUMENTS_H
 
 #include "dtype.h"
 
+/* These macros declare `name`, read from argument `i`; a kernel whose argument has another kind returns with FL_INVALID_ARGUMENT.
+ * FL_INTS_ARGUMENT also declares `number`, the count of the integers. FL_TRY returns from a function if `expression` fails. */
 #define FL_TENSOR_ARGUMENT(name, i)                                                 \
   fl_tensor *name = fl_get_tensor(args[i]);                                         \
   FL_CHECK(context, name != NULL && fl_dtype_size(name->dtype) > 0, "argument " #i " must be a tensor of a known type")
@@ -25,7 +27,7 @@
     }                                \
   } while (0)
 
-/* Wraps a possibly negative dimension; fails outside [-rank, rank), where rank 0 counts as 1. */
+/* Stores dimension `dim` in `wrapped`, a negative one counted from the end; fails outside [-rank, rank), where rank 0 counts as 1. */
 static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t rank, uint8_t *wrapped) {
   int64_t count = rank > 0 ? rank : 1;
   FL_CHECK_NUMBERS(context, dim >= -count && dim < count, "dimension % is out of range for % dimensions", dim, rank);
@@ -33,7 +35,7 @@ static inline fl_status fl_wrap_dim(fl_context *context, int64_t dim, uint8_t ra
   return FL_OK;
 }
 
-/* Reads an index element; the dtype must be int64 or int32. */
+/* Returns the index at `data`, an element of dtype int64 or int32. */
 static inline int64_t fl_index_at(const void *data, int8_t dtype) {
   if (dtype == FL_INT64) {
     int64_t x;

@@ -1,4 +1,4 @@
-/* The operands and sizes of a convolution of float images stored channels last. */
+/* The operands and sizes of a convolution of float images with dim order channels last. */
 #ifndef FLAMBEAU_KERNELS_CONV2D_OPERANDS_H
 #define FLAMBEAU_KERNELS_CONV2D_OPERANDS_H
 
@@ -12,9 +12,9 @@ typedef struct fl_conv2d {
   size_t padding_height, padding_width;
   size_t dilation_height, dilation_width;
   const float *input;
-  const float *weight; /* packed B of k = kernel_height kernel_width channels; depthwise: [kernel][ceil(channels / 16) 16] */
-  const float *bias;   /* or NULL */
-  const float *addend; /* or NULL; may be `out` */
+  const float *weight; /* packed B of k = kernel_height kernel_width channels (gemm.h); depthwise: [kernel pixels][ceil(channels / 16) 16] */
+  const float *bias;   /* out_channels floats, or NULL */
+  const float *addend; /* floats of out's shape that are added to the result, or NULL; may be `out` */
   float *out;
   fl_activation activation;
 } fl_conv2d;

@@ -1,4 +1,4 @@
-/* Convolutions as their definition has them, which the kernels of their gradients use too. */
+/* Convolutions of any kind, computed by their definition; the kernels of their gradients share this file. */
 #ifndef FLAMBEAU_KERNELS_CONVOLUTION_H
 #define FLAMBEAU_KERNELS_CONVOLUTION_H
 
@@ -6,7 +6,7 @@
 
 #define FL_SPATIAL 3
 
-/* The problem with its spatial dimensions brought to three, leading ones of size 1. */
+/* A convolution with three spatial dimensions; a convolution with fewer has leading dimensions of size 1. Strides are in elements. */
 typedef struct fl_convolution {
   fl_tensor *input, *weight, *bias, *out;
   size_t batch, in_channels, out_channels, groups;
@@ -16,10 +16,11 @@ typedef struct fl_convolution {
   int transposed;
 } fl_convolution;
 
-/* Reads and checks the arguments of aten::convolution.out; `sizes` are those that the result must have, which is left as it is. */
+/* Reads and checks the arguments of aten::convolution.out. Stores the sizes that the result must have in `sizes`; does not resize the result. */
 fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes);
-/* The strides of a tensor's spatial dimensions. */
+/* Stores the strides of a tensor's spatial dimensions, in elements, in `strides`, which has FL_SPATIAL entries. */
 void fl_convolution_strides(const fl_tensor *tensor, size_t *strides);
+/* Computes a convolution. */
 void fl_convolution_by_definition(const fl_convolution *p);
 
 #endif

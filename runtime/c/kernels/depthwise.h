@@ -4,6 +4,7 @@
 
 #include "conv2d_operands.h"
 
+/* Computes a convolution with `channels` groups, without scratch memory. */
 void fl_conv2d_depthwise(const fl_conv2d *conv);
 
 #endif

@@ -1,9 +1,9 @@
-/* Element types as kernels see them: conversions, type promotion, and the few types that arithmetic is done in.
+/* Element types in kernels: conversions, type promotion, and the types in which kernels compute.
  *
- * Kernels compute in one of four types: float (also for float16, bfloat16 and float8), double, int64_t (every integer, and bool as a number) and
- * bool. Inputs are widened to it, results narrowed from it. Integers wrap modulo 2^n when narrowed, as ATen's do. A real number
- * becomes an int8, int16, int32 or uint16 by way of int32_t and another integer by way of int64_t; outside the range of that type it is the
- * smallest of it, as on x86-64.
+ * Kernels compute in one of four types: float (also for float16, bfloat16 and float8), double, int64_t (for every integer, and for bool as a
+ * number) and bool. They widen inputs to this type, and narrow results from it. Integers wrap modulo 2^n when narrowed, as in ATen. A real
+ * number is converted to int8, int16, int32 and uint16 through int32_t, and to the other integers through int64_t; a number outside the range
+ * of that type becomes its smallest number, as on x86-64.
  */
 #ifndef FLAMBEAU_KERNELS_DTYPE_H
 #define FLAMBEAU_KERNELS_DTYPE_H
@@ -14,9 +14,10 @@
 
 typedef enum fl_compute { FL_COMPUTE_F32, FL_COMPUTE_F64, FL_COMPUTE_I64, FL_COMPUTE_BOOL } fl_compute;
 
-/* The widest computing type, for buffers. */
+/* Bytes of the widest computing type, for the size of buffers. */
 #define FL_COMPUTE_BYTES 8
 
+/* Returns whether a dtype is a floating type, float8 included. */
 static inline int fl_is_float(int8_t dtype) {
   switch (dtype) {
 #define FL_FLOAT_TYPE(constant, ...) case FL_##constant:
@@ -27,7 +28,7 @@ static inline int fl_is_float(int8_t dtype) {
   }
 }
 
-/* True of integers, bool excluded. */
+/* Returns whether a dtype is an integer type; bool is none. */
 static inline int fl_is_integer(int8_t dtype) {
   switch (dtype) {
 #define FL_INTEGER_TYPE(constant, ...) case FL_##constant:
@@ -37,36 +38,41 @@ static inline int fl_is_integer(int8_t dtype) {
   }
 }
 
+/* Returns the type in which arithmetic on a dtype is computed; bool computes as a number. */
 static inline fl_compute fl_compute_of(int8_t dtype) {
   return dtype == FL_FLOAT64 ? FL_COMPUTE_F64 : fl_is_float(dtype) ? FL_COMPUTE_F32 : FL_COMPUTE_I64;
 }
 
+/* Returns the bytes of one element of a computing type. */
 static inline size_t fl_compute_size(fl_compute type) { return type == FL_COMPUTE_F32 ? 4 : type == FL_COMPUTE_BOOL ? 1 : 8; }
 
-/* Whether ATen lets a result of type `from` be written to an out of type `to`: not real to integer, not number to bool. */
+/* Returns whether ATen writes a result of type `from` to an out of type `to`: it refuses real to integer, and number to bool. */
 int fl_can_cast(int8_t from, int8_t to);
 
-/* ATen's result type of several operands: tensors with dimensions come before zero-dimensional ones and those before Scalars. */
+/* The state of ATen's type promotion over several operands: tensors with dimensions take precedence over zero-dimensional ones, and these
+ * over Scalars. Add operands to fl_promotion_start(), then ask fl_promotion_result. */
 typedef struct fl_promotion {
-  int8_t dimensioned, zero_dimensional, scalar; /* -1: none yet; -2: no common type */
+  int8_t dimensioned, zero_dimensional, scalar; /* common dtype of each kind of operand; -1: no such operand; -2: no common type */
 } fl_promotion;
 
 static inline fl_promotion fl_promotion_start(void) { return (fl_promotion){-1, -1, -1}; }
+/* Add a tensor, or a Scalar of type `dtype`, to a promotion. */
 void fl_promotion_tensor(fl_promotion *promotion, const fl_tensor *tensor);
 void fl_promotion_scalar(fl_promotion *promotion, int8_t dtype);
-/* -1 when there is no common type. */
+/* Returns the result dtype; -1 when there is no common type. */
 int8_t fl_promotion_result(const fl_promotion *promotion);
 
-/* Converts n elements that stand side by side. The arrays must not overlap unless they are equal and `to` is not wider than `from`. */
+/* Converts n contiguous elements. The arrays must not overlap, except that both may start at the same address if `to` is not wider. */
 typedef void (*fl_convert_fn)(size_t n, void *to, const void *from);
 
-/* From an element type to a computing type; NULL when they are one type, so that there is nothing to do. */
+/* Returns the conversion from an element type to a computing type; NULL when the types are equal. */
 fl_convert_fn fl_widen(int8_t from, fl_compute to);
-/* The same for sums and products of elements that are converted to the integer type `by` first; they may wrap around in it later. */
+/* Returns the same for sums and products that first convert real elements to the integer type `by`, in which they may wrap around later. */
 fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to);
-/* From a computing type to an element type; NULL when they are one type. */
+/* Returns the conversion from a computing type to an element type; NULL when the types are equal. */
 fl_convert_fn fl_narrow(fl_compute from, int8_t to);
 
+/* Return the float with these bits, and the bits of a float. */
 static inline float fl_f32_of_bits(uint32_t bits) {
   float x;
   memcpy(&x, &bits, sizeof x);
@@ -79,15 +85,16 @@ static inline uint32_t fl_bits_of_f32(float x) {
   return bits;
 }
 
+/* Returns a float16 as a float; fl_f16_of_f32 and the functions for bfloat16 and float8 below are named alike. All round to nearest even. */
 static inline float fl_f32_of_f16(uint16_t half) {
   uint32_t bits = (uint32_t)(half & 0x7fffu) << 13;
-  bits = fl_bits_of_f32(fl_f32_of_bits(bits) * 0x1p112f); /* moves the exponent's bias, denormals too */
+  bits = fl_bits_of_f32(fl_f32_of_bits(bits) * 0x1p112f); /* changes the exponent's bias, for denormals too */
   bits |= (half & 0x7fffu) >= 0x7c00u ? 0x7f800000u : 0u;
   return fl_f32_of_bits(bits | (uint32_t)(half & 0x8000u) << 16);
 }
 
-/* The bits of a float without sign as those of a type with so many digits below an exponent of that bias, rounded to nearest even. Bits
- * that are larger than the type's stand for what it does not have. */
+/* Returns the bits of a non-negative float in a type that has `digits` bits of fraction and an exponent with bias `bias`, rounded to nearest
+ * even. The result exceeds the type's largest bits for a number that the type does not have. */
 static inline uint32_t fl_narrow_bits(uint32_t bits, unsigned digits, uint32_t bias) {
   const uint32_t least = (128u - bias) << 23; /* the smallest normal number */
   const uint32_t unit = (151u - bias - digits) << 23;
@@ -111,13 +118,13 @@ static inline uint16_t fl_bf16_of_f32(float x) {
   return (uint16_t)(x != x ? 0x7fc0u : rounded);
 }
 
-/* The conversions of float8 with so many bits of the exponent and of the fraction, by the numbers that it has beside the finite ones. */
+/* Returns a finite float8 as a float, or NaN if `is_nan`. The functions below convert float8 types by their special numbers: IEEE, FN, FNUZ. */
 static inline float fl_f32_of_f8(uint8_t x, unsigned fraction, uint32_t bias, int is_nan) {
   const float magnitude = fl_f32_of_bits((uint32_t)(x & 0x7fu) << (23u - fraction)) * fl_f32_of_bits((254u - bias) << 23);
   return fl_f32_of_bits((is_nan ? 0x7fc00000u : fl_bits_of_f32(magnitude)) | (uint32_t)(x & 0x80u) << 24);
 }
 
-/* With a sign of their own; what is larger than `largest` becomes it. */
+/* Returns a float as a float8 that has a sign in every number, with NaN 0x7f. Magnitudes above the bits `largest` become `largest`. */
 static inline uint8_t fl_f8_of_f32(float x, unsigned fraction, uint32_t bias, uint32_t largest) {
   const uint32_t bits = fl_bits_of_f32(x) & 0x7fffffffu;
   const uint32_t byte = fl_narrow_bits(bits, fraction, bias);
@@ -142,7 +149,7 @@ static inline uint8_t fl_FN_of_f32(float x, unsigned exponent, unsigned fraction
 static inline float fl_f32_of_FNUZ(uint8_t x, unsigned exponent, unsigned fraction) {
   return fl_f32_of_f8(x, fraction, 1u << (exponent - 1u), x == 0x80u);
 }
-/* The one NaN is also what is too large. */
+/* Returns a float as an FNUZ float8. Numbers that are too large become its only NaN, 0x80. */
 static inline uint8_t fl_FNUZ_of_f32(float x, unsigned exponent, unsigned fraction) {
   const uint32_t byte = fl_narrow_bits(fl_bits_of_f32(x) & 0x7fffffffu, fraction, 1u << (exponent - 1u));
   return (uint8_t)(byte > 0x7fu ? 0x80u : byte == 0u ? 0u : byte | (fl_bits_of_f32(x) & 0x80000000u) >> 24);
@@ -153,17 +160,18 @@ static inline uint8_t fl_FNUZ_of_f32(float x, unsigned exponent, unsigned fracti
   static inline uint8_t fl_##mlir##_of_f32(float x) { return fl_##specials##_of_f32(x, exponent, fraction); }
 #include "flambeau/scalar_types.def"
 
-/* Integers wrap: arithmetic on them is unsigned. */
+/* Return the sum, difference and product of two integers, wrapped modulo 2^64. */
 static inline int64_t fl_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t fl_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t fl_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 
+/* Return a real number as an integer, rounded to 0; the smallest integer for NaN and for numbers out of range. */
 static inline int64_t fl_i64_of_real(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x < 0x1p31 ? (int32_t)x : INT32_MIN; }
 
-/* A row of a family's .def, expanded in the family's .c: the declaration of its kernel. */
+/* Makes each row of a family's .def declare the kernel's function, in the family's .c. */
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *context, fl_value *const *args, size_t count);
-/* The first row: the group of FLAMBEAU_GROUPS that has the family. */
+/* Makes the first row of a .def, the family's group of FLAMBEAU_GROUPS, declare nothing. */
 #define FL_GROUP(name)
 
 #endif

@@ -1,10 +1,10 @@
-/* One element of a tensor at a time, for the paths where clarity counts for more than speed. */
+/* Reads and writes single elements of a tensor, for code where clarity counts for more than speed. */
 #ifndef FLAMBEAU_KERNELS_ELEMENT_H
 #define FLAMBEAU_KERNELS_ELEMENT_H
 
 #include "dtype.h"
 
-/* Element i as a double. An int64 beyond 2^53 is rounded. */
+/* Returns element i of a real tensor as a double; an int64 beyond 2^53 is rounded. */
 static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
 #define FL_COMPLEX_TYPE(...)
@@ -16,7 +16,7 @@ static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
   }
 }
 
-/* Element i of an integer or bool tensor, sign-extended. */
+/* Returns element i of an integer or bool tensor, sign-extended. */
 static inline uint64_t fl_read_integer(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
 #define FL_INTEGER_TYPE(constant, number, bytes, storage, ...) case FL_##constant: return (uint64_t)((const storage *)data)[i];
@@ -25,7 +25,7 @@ static inline uint64_t fl_read_integer(int8_t dtype, const void *data, size_t i)
   }
 }
 
-/* Stores modulo 2^n, as integer arithmetic in that type would. */
+/* Stores x in element i of an integer or bool tensor, modulo 2^n for an integer of n bits. */
 static inline void fl_write_integer(int8_t dtype, void *data, size_t i, uint64_t x) {
   switch (fl_dtype_size(dtype)) {
     case 1: ((uint8_t *)data)[i] = dtype == FL_BOOL ? (uint8_t)(x != 0) : (uint8_t)x; break;
@@ -35,6 +35,7 @@ static inline void fl_write_integer(int8_t dtype, void *data, size_t i, uint64_t
   }
 }
 
+/* Stores x in element i of a real tensor, rounded to its dtype. */
 static inline void fl_write_real(int8_t dtype, void *data, size_t i, double x) {
   switch (dtype) {
 #define FL_FLOAT_TYPE(constant, number, bytes, storage, ...) case FL_##constant: ((storage *)data)[i] = (storage)x; break;

@@ -1,10 +1,11 @@
-/* Steps of discrete Fourier transforms of LINES lines side by side, in numbers of type REAL, which the file that includes this defines.
+/* Steps of discrete Fourier transforms of `lines` lines at once, in numbers of type REAL, which the file that includes this one defines.
  *
- * A packet is the real parts of so many numbers, then the imaginary ones. Lines are transformed factor by factor in Stockham's order, so that
- * nothing is permuted, and the steps of a prime factor p are sums of p products. `stride` is the distance between roots in their table. */
+ * Number i of all lines is a packet: `lines` real parts, then `lines` imaginary parts. A transform takes one step for each factor of n, in
+ * Stockham's order, which needs no permutation; the step of a prime factor p sums p products. `stride` is the distance between roots in their
+ * table. In all steps `done` is the product of the factors before, and `apart` is n / (done * the step's factor). */
 #include "fft_number.h"
 
-/* A step of a factor of 4: `turn` is 1 or -1, the imaginary part of the root of a quarter turn. The first step multiplies by 1 alone. */
+/* Computes the step of a factor 4. `turn`, 1 or -1, is the imaginary part of the root of a quarter turn. In the first step all roots are 1. */
 static inline __attribute__((always_inline)) void step_by_4(const REAL *from, REAL *to, const fl_fft_number *roots, size_t stride, size_t done,
                                                             size_t apart, REAL turn, const int is_first, const size_t lines) {
   const size_t next = apart * done * 2 * lines, far = done * 2 * lines;
@@ -46,7 +47,7 @@ static inline __attribute__((always_inline)) void step_by_4(const REAL *from, RE
   }
 }
 
-/* A step of a factor of 5, of which the roots of unity are 1, r, s and the conjugates of s and r. */
+/* Computes the step of a factor 5, whose roots of unity are 1, r, s and the conjugates of s and r. */
 static inline __attribute__((always_inline)) void step_by_5(const REAL *from, REAL *to, const fl_fft_number *roots, size_t stride, size_t done,
                                                             size_t apart, const fl_fft_number r, const fl_fft_number s, const size_t lines) {
   const size_t next = apart * done * 2 * lines, far = done * 2 * lines;
@@ -122,10 +123,10 @@ static inline __attribute__((always_inline)) void step_by(size_t p, const REAL *
   }
 }
 
-/* Transforms lines of n numbers, with room for as many others; gives where the result stands. */
+/* Transforms lines of n numbers, alternating between the arrays `from` and `to`. Returns the one that holds the result. */
 static inline __attribute__((always_inline)) REAL *steps(REAL *from, REAL *to, const fl_fft_number *roots, size_t stride, size_t n,
                                                          const size_t lines) {
-  size_t done = 1; /* the lengths of the transforms that `from` holds: of each subsequence of every n / done-th number */
+  size_t done = 1; /* `from` holds the transforms, each of length `done`, of the subsequences of every (n / done)-th number */
   size_t prime = 2;
   while (done < n) {
     const size_t left = n / done;

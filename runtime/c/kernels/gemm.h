@@ -1,10 +1,10 @@
-/* Matrix products of floats: C = activation(A B + bias + addend), with B packed and the rows of A read where they lie.
+/* Matrix products of floats: C = activation(A B + bias + addend), with B packed and A in its own memory.
  *
  * Packed B is [ceil(n / 16)][k][16]: panel p holds columns 16 p .. 16 p + 15 of B, zero beyond n. The format is the same for every
- * instruction set, so that a compiler may pack weights ahead of time. Nothing needs to be aligned beyond a float; 64 bytes is fastest.
+ * instruction set, so that a compiler may pack weights ahead of time. Matrices need only the alignment of a float; 64 bytes are fastest.
  *
- * A row of A may consist of several segments of equal depth, each anywhere in memory: a convolution passes one segment per kernel row and so
- * needs no im2col.
+ * A row of A may consist of several segments of equal depth, each anywhere in memory: a convolution passes one segment per kernel row, and
+ * therefore needs no im2col.
  */
 #ifndef FLAMBEAU_KERNELS_GEMM_H
 #define FLAMBEAU_KERNELS_GEMM_H
@@ -22,40 +22,42 @@ typedef enum fl_activation {
 #undef FL_ACTIVATION
 } fl_activation;
 
-/* The message for what is not an activation; it lists the names. */
+/* The message for a name that is no activation; it lists the names. */
 extern const char fl_not_an_activation[];
 
-/* Nonzero when `name` is an activation ("none", "relu", "gelu_tanh", ...). */
+/* Stores the activation with that name ("none", "relu", "gelu_tanh", ...) in `out` and returns nonzero; returns 0 for other names. */
 int fl_activation_from_name(const char *name, size_t length, fl_activation *out);
 
-/* x = activation(x), in place. */
+/* Replaces n floats x by activation(x). */
 void fl_activate(fl_activation activation, float *x, size_t n);
 
+/* A product, without A and C. */
 typedef struct fl_gemm {
   size_t n;                 /* columns of B and C */
-  size_t segments;          /* of a row of A; k = segments * depth */
+  size_t segments;          /* segments in a row of A; k = segments * depth */
   size_t depth;             /* floats in a segment */
   const float *b;           /* packed */
   const float *bias;        /* n floats, or NULL */
   fl_activation activation;
-  int accumulate;           /* C = activation(C + A B + bias + addend) */
+  int accumulate;           /* 1: C = activation(C + A B + bias + addend) */
 } fl_gemm;
 
-/* Floats that packed B takes. */
+/* Returns the number of floats in packed B of k rows and n columns. */
 static inline size_t fl_packed_size(size_t k, size_t n) { return (n + FL_PANEL - 1) / FL_PANEL * FL_PANEL * k; }
 
-/* packed = B, where B[i][j] is b[i * stride_k + j * stride_n]. */
+/* Packs B, whose element B[i][j] is b[i * stride_k + j * stride_n]. */
 void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t stride_n, float *packed);
 
-/* m rows; rows[s * m + i] is segment s of row i. `addend` may be NULL; it may be `c` itself (with the same row stride), else it must not
- * overlap C. Best called with FL_GEMM_ROWS rows or fewer, so that they stay in cache while the columns go by. */
+/* Computes m rows of C. rows[s * m + i] is segment s of row i of A; strides are in floats. `addend` may be NULL, or `c` itself with the same row
+ * stride; otherwise it must not overlap C. At most FL_GEMM_ROWS rows per call stay in cache for all columns, and are fastest. */
 void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c, size_t c_stride, const float *addend, size_t addend_stride);
 #define FL_GEMM_ROWS 192
 
-/* The same for A of one segment per row, `a_stride` floats apart. Any m. */
+/* Computes m rows of C for an A of one segment per row, `a_stride` floats apart. Is fast for any m. */
 void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
                    size_t addend_stride);
 
+/* Return GELU by the error function, and its approximation by tanh. */
 FL_INLINE fl_vec fl_gelu(fl_vec x) { return fl_set(0.5f) * x * (fl_set(1.0f) + fl_erf(x * fl_set(0.70710678118654752f))); }
 
 FL_INLINE fl_vec fl_gelu_tanh(fl_vec x) {

@@ -1,9 +1,10 @@
-/* Helpers of gathers and scatters: a tensor of indices into one dimension, each for one element. */
+/* Helpers of gathers and scatters, which have a tensor of indices into one dimension, one index for each element. */
 #ifndef FLAMBEAU_KERNELS_INDEXED_H
 #define FLAMBEAU_KERNELS_INDEXED_H
 
 #include "loops.h"
 
+/* Fails unless the indices are of int64 or int32. */
 static inline fl_status fl_check_index_type(fl_context *context, const fl_tensor *index) {
   FL_CHECK(context, index->dtype == FL_INT64 || index->dtype == FL_INT32, "the indices must be of int64 or int32");
   return FL_OK;
@@ -14,14 +15,14 @@ static inline fl_status fl_check_indices(fl_context *context, const fl_tensor *i
   FL_TRY(fl_check_index_type(context, index));
   const size_t n = fl_numel(index);
   const size_t element = fl_dtype_size(index->dtype);
-  for (size_t i = 0; i < n; ++i) { /* the order does not matter, so the storage is read as it lies */
+  for (size_t i = 0; i < n; ++i) { /* in memory order, since any order will do */
     const int64_t at = fl_index_at((const char *)index->data + i * element, index->dtype);
     FL_CHECK_NUMBERS(context, at >= low && at < size, "index % is out of range for % entries", at, size);
   }
   return FL_OK;
 }
 
-/* Index tensors of gather and scatter: as many dimensions as self and none larger, but for the one they index. */
+/* Fails unless the index tensor of a gather or scatter has as many dimensions as `self`, none of them larger, except dimension `axis`. */
 static inline fl_status fl_check_index_shape(fl_context *context, const fl_tensor *index, const fl_tensor *self, uint8_t axis) {
   const uint8_t index_rank = index->rank > 0 ? index->rank : 1;
   const uint8_t self_rank = self->rank > 0 ? self->rank : 1;
@@ -32,7 +33,7 @@ static inline fl_status fl_check_index_shape(fl_context *context, const fl_tenso
   return FL_OK;
 }
 
-/* The view with at least one dimension. */
+/* Returns the view of a tensor, with one dimension of size 1 if the tensor has none. */
 static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
   fl_view view = fl_view_of(tensor);
   if (view.rank == 0) {
@@ -43,7 +44,7 @@ static inline fl_view fl_view_at_least_1d(const fl_tensor *tensor) {
   return view;
 }
 
-/* The element at `data` in every place of a view. */
+/* Returns a view of the sizes of `shape`, all of whose elements are the element at `data`. */
 static inline fl_view fl_view_repeating(const fl_view *shape, void *data) {
   fl_view view = *shape;
   view.data = data;
@@ -51,14 +52,14 @@ static inline fl_view fl_view_repeating(const fl_view *shape, void *data) {
   return view;
 }
 
-/* A row of index elements, with the places that each belongs to. Strides in bytes. */
+/* A row of index elements, with the places in two other tensors that each element belongs to. Strides are in bytes. */
 typedef struct fl_indexed_row {
   const char *index;
   int64_t index_stride;
-  char *indexed; /* index 0 of the tensor that is indexed */
+  char *indexed; /* place of the first element in the indexed tensor, at index 0 */
   int64_t indexed_stride;
-  int64_t axis_stride; /* one index further */
-  char *aligned; /* the element at the index's own place of the other tensor */
+  int64_t axis_stride; /* from an index to the next, in the indexed tensor */
+  char *aligned; /* place of the first element in the tensor that has the index tensor's shape */
   int64_t aligned_stride;
   int8_t index_dtype;
   int8_t dtype;
@@ -66,7 +67,7 @@ typedef struct fl_indexed_row {
 
 typedef void (*fl_visit_fn)(size_t n, const fl_indexed_row *row);
 
-/* Runs a body for each of the n elements of a row, which are `indexed` and `aligned` there. */
+/* Runs `body` for each of the n elements of a row; in it, `indexed` and `aligned` point to the element's places in the two tensors. */
 #define FL_VISIT_ROW(body)                                                                                              \
   for (size_t i = 0; i < n; ++i) {                                                                                      \
     char *const indexed = row->indexed + (int64_t)i * row->indexed_stride +                                             \
@@ -75,7 +76,7 @@ typedef void (*fl_visit_fn)(size_t n, const fl_indexed_row *row);
     body;                                                                                                               \
   }
 
-/* Visits every element of the index tensor in logical order. */
+/* Calls `visit` for each row of the index tensor, in logical order. */
 static inline fl_status fl_visit_indices(fl_context *context, const fl_view *index, int8_t index_dtype, const fl_view *indexed, const fl_view *aligned, uint8_t axis,
                                     fl_visit_fn visit, int8_t dtype) {
   uint32_t position[FL_MAX_DIMS] = {0};
@@ -104,7 +105,7 @@ static inline fl_status fl_visit_indices(fl_context *context, const fl_view *ind
   return FL_OK;
 }
 
-/* The function for elements of this size, out of those for 1, 2, 4 and 8 bytes. */
+/* Returns the function for elements of `element` bytes from `functions`, which are for 1, 2, 4 and 8 bytes. */
 static inline fl_visit_fn fl_visit_by_size(size_t element, const fl_visit_fn *functions) {
   return functions[element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3];
 }

@@ -1,7 +1,7 @@
-/* Products of 8-bit integers, and how their sums become 8-bit integers again.
+/* Matrix products of 8-bit integers, and the requantization of their sums to 8-bit integers.
  *
- * A packed weight is [ceil(n / 16)][ceil(k / 4)][16][4]: four products of a column lie side by side, because processors add four at once.
- * VNNI takes unsigned bytes times signed ones: of rows of int8 it gets 128 more, which is subtracted from the sums at the end.
+ * A packed weight is [ceil(n / 16)][ceil(k / 4)][16][4]: four factors of a column are contiguous, because processors add four products at once.
+ * VNNI multiplies unsigned bytes by signed bytes: it gets rows of int8 with 128 added, and the surplus is subtracted from the sums at the end.
  */
 #ifndef FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
 #define FLAMBEAU_KERNELS_INTEGER_PRODUCTS_H
@@ -14,7 +14,7 @@
 #define FL_QUAD_VECTOR 1
 #endif
 
-/* Rows of a tile, whose sums registers hold. */
+/* The rows of a tile, for which the sums fit into registers. */
 #if defined(FL_QUAD_VECTOR)
 #define FL_QUAD_ROWS 8
 #elif defined(__AVX2__)
@@ -23,44 +23,47 @@
 #define FL_QUAD_ROWS 1
 #endif
 
-/* How sums become results: clamp(((sum + bias) * multiplier + 2^(shift - 1) >> shift) + zero_point, low, high), for each channel. */
+/* The requantization of sums: result = clamp(((sum + bias) * multiplier + 2^(shift - 1) >> shift) + zero_point, low, high), per channel. */
 typedef struct fl_requantization {
   const int32_t *bias, *multiplier, *shift;
   int32_t zero_point, low, high;
-  int is_narrow; /* every shift is one of vectors */
+  int is_narrow; /* fl_is_narrow holds for every shift */
 } fl_requantization;
 
 #define FL_MOST_SHIFT 61
-/* Whether vectors can shift by this. */
+/* Returns whether the vector code can shift by this. */
 static inline int fl_is_narrow(int64_t shift) { return shift >= 32 && shift <= 54; }
 
+/* A product of rows of k bytes with a weight of n columns. */
 typedef struct fl_integer_product {
   size_t n, k;
   const int8_t *weight; /* packed */
-  int is_signed;        /* rows are of int8, else of uint8 */
+  int is_signed;        /* 1: rows are of int8; 0: of uint8 */
   fl_requantization to;
 } fl_integer_product;
 
+/* Returns the number of groups of four that k factors take. */
 static inline size_t fl_quads(size_t k) { return (k + FL_QUAD - 1) / FL_QUAD; }
 
-/* The sums of `rows` rows for `count` channels from channel `first` on, as bytes; the rows of `out` are `stride` bytes apart. */
+/* Writes the sums of `rows` rows, for `count` channels from channel `first` on, as bytes to `out`, whose rows are `stride` bytes apart. */
 void fl_requantize(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride);
 
-/* The most products in a sum: it stays within int32. */
+/* The most products in a sum that cannot exceed int32. */
 #define FL_MOST_PRODUCTS 65536
 
+/* Returns whether a tensor has the shape and the layout of a packed weight of k rows and n columns. */
 static inline int fl_is_packed_integers(const fl_tensor *weight, size_t n, size_t k) {
   return k <= FL_MOST_PRODUCTS && weight->rank == 4 && (size_t)weight->sizes[0] == (n + FL_PANEL - 1) / FL_PANEL &&
          (size_t)weight->sizes[1] == fl_quads(k) && weight->sizes[2] == FL_PANEL && weight->sizes[3] == FL_QUAD && fl_is_contiguous(weight);
 }
 
-/* Takes the sums of `rows` rows from `row` on, and of `columns` columns from `column` on. */
+/* Receives the sums of one tile: of `rows` rows from `row` on, and of `columns` columns from `column` on. */
 typedef void fl_take_sums(const void *taker, int32_t (*sums)[FL_PANEL], size_t row, size_t rows, size_t column, size_t columns);
 
-/* m rows of k bytes each, `stride` bytes apart, times the weight: `take` gets the sums of a tile at a time. */
+/* Multiplies m rows, `stride` bytes apart, with the weight, and calls `take` with `taker` and the sums of each tile. */
 void fl_integer_product_sums(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, fl_take_sums *take, const void *taker);
 
-/* The same, requantized; results are `out_stride` bytes apart. */
+/* Multiplies m rows with the weight, and writes the requantized results to `out`, whose rows are `out_stride` bytes apart. */
 void fl_integer_product_run(const fl_integer_product *product, const uint8_t *rows, size_t stride, size_t m, uint8_t *out, size_t out_stride);
 
 #endif

@@ -1,11 +1,11 @@
-/* Matrix products whose operands come as they are: any strides, nothing packed ahead of time. */
+/* Matrix products of operands with any strides, which are not packed ahead of time. */
 #ifndef FLAMBEAU_KERNELS_MATMUL_H
 #define FLAMBEAU_KERNELS_MATMUL_H
 
 #include "flambeau/kernel.h"
 #include "gemm.h"
 
-/* A view of a float matrix; strides in floats. */
+/* A view of a float matrix, with strides in floats. */
 typedef struct fl_matrix {
   float *data;
   size_t rows, columns;
@@ -16,20 +16,21 @@ static inline fl_matrix fl_transposed(fl_matrix a) {
   return (fl_matrix){a.data, a.columns, a.rows, a.column_stride, a.row_stride};
 }
 
-/* Floats of scratch memory that a product with these sizes (or smaller ones) needs. */
+/* Returns the floats of scratch memory that fl_matmul needs for a product of m x k with k x n, and for all smaller ones. */
 size_t fl_matmul_scratch(size_t m, size_t n, size_t k);
 
-/* c = a b. One of c's strides must be 1. `bias` is added to each row of c when not NULL. */
+/* Computes c = a b, and adds `bias` to each row of c if it is not NULL. One of c's strides must be 1. */
 void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch);
 
-/* The same for every element type: out = a b, accumulated in double or modulo 2^64. Strides in elements. */
+/* A view of a matrix of any real dtype, with `offset` and strides in elements. */
 typedef struct fl_any_matrix {
   void *data;
-  size_t offset;
+  size_t offset; /* of the first element from `data` */
   size_t rows, columns;
   size_t row_stride, column_stride;
   int8_t dtype;
 } fl_any_matrix;
+/* Computes c = a b, accumulated in double or, for integers, modulo 2^64. */
 void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b);
 
 #endif

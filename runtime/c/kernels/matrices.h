@@ -10,10 +10,10 @@
 typedef struct fl_matrices {
   const fl_tensor *tensor;
   size_t rows, columns;
-  size_t count; /* of matrices */
+  size_t count; /* number of matrices */
 } fl_matrices;
 
-/* The matrices of an argument, which must be contiguous, of a floating-point type. */
+/* Stores the matrices of an argument in `matrices`. The argument must be contiguous, of float16, bfloat16, float32 or float64. */
 static inline fl_status fl_matrices_of(fl_context *context, const fl_tensor *tensor, fl_matrices *matrices) {
   FL_CHECK(context, tensor != NULL && tensor->rank >= 2, "an argument must hold matrices, which have 2 dimensions");
   FL_CHECK(context, tensor->dtype == FL_FLOAT32 || tensor->dtype == FL_FLOAT64 || tensor->dtype == FL_FLOAT16 || tensor->dtype == FL_BFLOAT16,
@@ -29,7 +29,8 @@ static inline fl_status fl_matrices_of(fl_context *context, const fl_tensor *ten
   return FL_OK;
 }
 
-/* Rooms for so many numbers of a matrix of the argument; SIZE_MAX if that is more than there are. */
+/* Returns the bytes of `copies` matrices of doubles, of the size of the argument's; SIZE_MAX if they do not fit in size_t, 0 if the argument
+ * has no matrices. For a fl_scratch_fn. */
 static inline size_t fl_matrices_room(const fl_value *argument, size_t copies) {
   const fl_tensor *tensor = fl_get_tensor(argument);
   if (tensor == NULL || tensor->rank < 2) {
@@ -39,7 +40,7 @@ static inline size_t fl_matrices_room(const fl_value *argument, size_t copies) {
   return fl_scratch_bytes(rows * (size_t)tensor->sizes[tensor->rank - 1], copies * sizeof(double));
 }
 
-/* n numbers of a tensor from place `at` on, and back. */
+/* Copy n elements of a tensor, from element `at` on, to an array of doubles, and back. */
 static inline void fl_read_reals(const fl_tensor *tensor, size_t at, size_t n, double *to) {
   for (size_t i = 0; i < n; ++i) {
     to[i] = fl_read_real(tensor->dtype, tensor->data, at + i);
@@ -52,7 +53,7 @@ static inline void fl_write_reals(fl_tensor *tensor, size_t at, size_t n, const 
   }
 }
 
-/* Resizes an output of the element type of `like` to the sizes of its batch, followed by `count` own ones. */
+/* Resizes an output, which must have type `dtype`, to the batch sizes of `like`, followed by the `count` sizes `own`. */
 static inline fl_status fl_resize_batch(fl_context *context, fl_tensor *out, const fl_tensor *like, int8_t dtype, const size_t *own,
                                         uint8_t count) {
   int32_t sizes[FL_MAX_RANK];
@@ -69,7 +70,7 @@ static inline fl_status fl_resize_batch(fl_context *context, fl_tensor *out, con
   return FL_OK;
 }
 
-/* The matrix of an operand that stands at a place of the batch that it is broadcast to. */
+/* Returns the index of the matrix of `operand` that broadcasting puts at matrix `place` of `batch`. Both tensors have two matrix dimensions. */
 static inline size_t fl_broadcast_place(const fl_tensor *batch, size_t place, const fl_tensor *operand) {
   size_t found = 0;
   size_t step = 1;
@@ -85,7 +86,7 @@ static inline size_t fl_broadcast_place(const fl_tensor *batch, size_t place, co
   return found;
 }
 
-/* Resizes an output to matrices of the sizes of `b`, one for each place of the batch that both operands broadcast to. */
+/* Resizes an output to matrices of the sizes of `b`, one for each place of the batch to which both operands broadcast. */
 static inline fl_status fl_resize_broadcast_batch(fl_context *context, fl_tensor *out, const fl_matrices *a, const fl_matrices *b) {
   int32_t sizes[FL_MAX_RANK];
   uint8_t rank = 0;

@@ -1,4 +1,4 @@
-/* Arguments that more than one kernel with weights takes. */
+/* Reads arguments that several kernels with weights have: an optional tensor, an activation. */
 #ifndef FLAMBEAU_KERNELS_OPTIONAL_H
 #define FLAMBEAU_KERNELS_OPTIONAL_H
 
@@ -6,12 +6,12 @@
 #include "gemm.h"
 #include "loops.h"
 
-/* A tensor, or NULL where the program has None. */
+/* Declares `name`, the tensor of argument `i`, or NULL if the argument is None; other kinds fail. */
 #define FL_OPTIONAL_TENSOR_ARGUMENT(name, i)                                                                                        \
   fl_tensor *name = fl_get_tensor(args[i]);                                                                                         \
   FL_CHECK(context, fl_is_none(args[i]) || (name != NULL && fl_dtype_size(name->dtype) > 0), "argument " #i " must be a tensor or None")
 
-/* Rows of a tensor seen as a matrix of its last dimension. */
+/* Returns the number of rows of a tensor as a matrix whose columns are its last dimension. */
 static inline size_t fl_rows_of(const fl_tensor *t) {
   size_t rows = 1;
   for (uint8_t i = 0; i + 1 < t->rank; ++i) {
@@ -20,7 +20,7 @@ static inline size_t fl_rows_of(const fl_tensor *t) {
   return rows;
 }
 
-/* The result of a linear layer: as the input, but for the last dimension. */
+/* Resizes the result of a linear layer to the input's sizes, with `features` as last dimension. */
 static inline fl_status fl_resize_features(fl_context *context, fl_tensor *out, const fl_tensor *input, int64_t features) {
   int32_t sizes[FL_MAX_RANK];
   memcpy(sizes, input->sizes, input->rank * sizeof *sizes);
@@ -30,6 +30,7 @@ static inline fl_status fl_resize_features(fl_context *context, fl_tensor *out, 
   return FL_OK;
 }
 
+/* Declares `name`, the activation that the string argument `i` names; other values fail. */
 #define FL_ACTIVATION_ARGUMENT(name, i)                                                                                               \
   fl_activation name = FL_ACTIVATION_NONE;                                                                                            \
   FL_CHECK(context, args[i]->tag == FL_STRING && fl_activation_from_name(args[i]->as.string.data, args[i]->as.string.length, &name),   \

@@ -1,10 +1,10 @@
-/* Rows of floats folded with vectors. */
+/* Extrema of rows of floats, computed with vectors. */
 #ifndef FLAMBEAU_KERNELS_ROWS_H
 #define FLAMBEAU_KERNELS_ROWS_H
 
 #include "simd.h"
 
-/* The largest (smallest) of `start` and n floats; NaN when one of the floats is. */
+/* Defines a function that returns the largest (or smallest) of `start` and n floats; NaN when any of them is NaN. */
 #define FL_ROW_EXTREMUM(name, choose, comparison)                                   \
   FL_INLINE float name(size_t n, const float *x, float start) {                     \
     fl_vec m[4] = {fl_set(start), fl_set(start), fl_set(start), fl_set(start)};     \

@@ -1,10 +1,10 @@
-/* The scratch memory of a kernel, taken in pieces. */
+/* Divides the scratch memory of a kernel into pieces, for data that are too large for the stack. */
 #ifndef FLAMBEAU_KERNELS_SCRATCH_H
 #define FLAMBEAU_KERNELS_SCRATCH_H
 
 #include "dtype.h"
 
-/* What is too large for the stack stands in scratch memory. A piece is aligned to 64 bytes; NULL when there is not enough left. */
+/* Returns a piece of scratch memory of `bytes` bytes, aligned to 64; NULL when too little is left. */
 static inline void *fl_take(fl_context *context, size_t bytes) {
   const size_t whole = (bytes + 63) / 64 * 64;
   if (context->scratch_size < whole) {
@@ -16,14 +16,14 @@ static inline void *fl_take(fl_context *context, size_t bytes) {
   return piece;
 }
 
-/* Declares a pointer to working memory for `number` of a type. */
+/* Declares a pointer to a piece for `number` elements of a type; the function fails when too little scratch memory is left. */
 #define FL_TAKE(type, name, number)                                      \
   type *const name = fl_take(context, (size_t)(number) * sizeof(type));  \
   if (name == NULL) {                                                    \
     return FL_FAIL(context, FL_OUT_OF_MEMORY, "the kernel was given too little scratch memory"); \
   }
 
-/* For a function that is called several times by one kernel: what it took is free again. */
+/* The state of the scratch memory before a function took pieces. fl_release frees these pieces, so that a kernel can call it several times. */
 typedef struct fl_mark {
   void *scratch;
   size_t scratch_size;
@@ -36,7 +36,7 @@ static inline void fl_release(fl_context *context, fl_mark mark) {
   context->scratch_size = mark.scratch_size;
 }
 
-/* Bytes that fl_take uses for `number` of a type. */
+/* The bytes that fl_take uses for `number` elements of a type. */
 #define FL_TAKEN(type, number) (((number) * sizeof(type) + 63) / 64 * 64)
 
 #endif

@@ -1,10 +1,10 @@
 /* Short vectors of float and int32, written once for every instruction set.
  *
- * The code rests on the vector extension of GCC and Clang (`vector_size`), which gives + - * / & | ^ comparisons and subscripts; what the
- * extension lacks (fused multiply-add, blends, masked tails) is here, with intrinsics where an instruction set has them and plain C otherwise.
- * FL_LANES is the width: 16 (AVX-512F), 8 (AVX), 4 (SSE2, NEON), else 1. Kernels are written for any FL_LANES that divides 16.
+ * The code uses the vector extension of GCC and Clang (`vector_size`), which has + - * / & | ^ comparisons and subscripts. This file adds
+ * fused multiply-add, blends, masked tails and the like, with intrinsics if the instruction set has them, otherwise in plain C.
+ * FL_LANES is the width: 16 (AVX-512F), 8 (AVX), 4 (SSE2, NEON), else 1. Kernels work for any FL_LANES that divides 16.
  *
- * Comparisons give all-ones / all-zeros lanes (fl_ivec). Everything is inline, pure and total: no value traps or is undefined.
+ * Comparisons give lanes of all ones or all zeros (fl_ivec). All functions are inline and defined for every value.
  */
 #ifndef FLAMBEAU_KERNELS_SIMD_H
 #define FLAMBEAU_KERNELS_SIMD_H
@@ -48,14 +48,14 @@ typedef float fl_vec __attribute__((vector_size(4 * FL_LANES)));
 typedef int32_t fl_ivec __attribute__((vector_size(4 * FL_LANES)));
 typedef uint32_t fl_uvec __attribute__((vector_size(4 * FL_LANES)));
 
-/* Loops over lanes and tiles have constant bounds and must not stay loops. */
+/* Unrolls a loop over lanes or tiles, which has constant bounds. */
 #if defined(__clang__)
 #define FL_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define FL_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* Makes the compiler hold `v` in a register here, instead of reading it again from memory at each use. */
+/* Makes the compiler hold `v` in a register, instead of reading it from memory at each use. */
 #if defined(FL_SIMD_AVX512)
 #define FL_HOLD(v) __asm__("" : "+v"(v))
 #elif defined(FL_SIMD_AVX) || defined(FL_SIMD_SSE)
@@ -74,7 +74,7 @@ FL_INLINE fl_vec fl_load(const float *p) {
 
 FL_INLINE void fl_store(float *p, fl_vec v) { memcpy(p, &v, sizeof v); }
 
-/* A list of equal elements is what compilers turn into one broadcast. */
+/* A list of FL_LANES equal elements, which compilers turn into one broadcast. */
 #if FL_LANES == 16
 #define FL_ALL(x) {(x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x), (x)}
 #elif FL_LANES == 8
@@ -96,7 +96,7 @@ FL_INLINE __m256i fl_tail_mask(size_t n) {
 }
 #endif
 
-/* The first n (<= FL_LANES) floats at p; the other lanes are 0. Touches nothing beyond p[n - 1]. */
+/* Returns the first n (<= FL_LANES) floats at p; the other lanes are 0. Reads nothing beyond p[n - 1]. */
 FL_INLINE fl_vec fl_load_part(const float *p, size_t n) {
 #if defined(FL_SIMD_AVX512)
   return (fl_vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
@@ -123,7 +123,7 @@ FL_INLINE void fl_store_part(float *p, fl_vec v, size_t n) {
 #endif
 }
 
-/* a * b + c, with one rounding where the hardware has it. */
+/* Returns a * b + c, rounded once if the hardware has a fused multiply-add. */
 FL_INLINE fl_vec fl_fma(fl_vec a, fl_vec b, fl_vec c) {
 #if defined(FL_SIMD_AVX512)
   return (fl_vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -136,7 +136,7 @@ FL_INLINE fl_vec fl_fma(fl_vec a, fl_vec b, fl_vec c) {
 #endif
 }
 
-/* Lane by lane: mask ? a : b. */
+/* Returns mask ? a : b in each lane. */
 FL_INLINE fl_vec fl_select(fl_ivec mask, fl_vec a, fl_vec b) {
 #if defined(FL_SIMD_AVX)
   return (fl_vec)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
@@ -145,8 +145,8 @@ FL_INLINE fl_vec fl_select(fl_ivec mask, fl_vec a, fl_vec b) {
 #endif
 }
 
-/* Of a lane pair with a NaN the result is b. The hardware's own instruction where there is one: for values known not to be NaN, and for
- * clamping x as fl_max_b(limit, x), which keeps a NaN in x. */
+/* Returns the larger (fl_min_b: smaller) number in each lane, or b if either is NaN. Is one instruction of the hardware if it has one; for
+ * numbers that are never NaN, and for clamping x as fl_max_b(limit, x), which keeps a NaN in x. */
 FL_INLINE fl_vec fl_max_b(fl_vec a, fl_vec b) {
 #if defined(FL_SIMD_AVX512)
   return (fl_vec)_mm512_max_ps((__m512)a, (__m512)b);
@@ -171,15 +171,15 @@ FL_INLINE fl_vec fl_min_b(fl_vec a, fl_vec b) {
 #endif
 }
 
-/* A NaN on either side gives a NaN, as ATen's maximum, minimum and reductions do. */
+/* Returns the larger (fl_min: smaller) number in each lane, or NaN if either is NaN, as ATen's maximum, minimum and reductions do. */
 FL_INLINE fl_vec fl_max(fl_vec a, fl_vec b) { return fl_select((fl_ivec)(a != a), a, fl_max_b(a, b)); }
 FL_INLINE fl_vec fl_min(fl_vec a, fl_vec b) { return fl_select((fl_ivec)(a != a), a, fl_min_b(a, b)); }
 
-/* x held within [low, high]; a NaN in x stays. */
+/* Returns x limited to [low, high]; a NaN in x stays. */
 FL_INLINE fl_vec fl_clamp(fl_vec x, float low, float high) { return fl_min_b(fl_set(high), fl_max_b(fl_set(low), x)); }
 
 FL_INLINE fl_vec fl_abs(fl_vec x) { return (fl_vec)((fl_ivec)x & fl_iset(0x7fffffff)); }
-/* The magnitude of x with the sign of s; x must not be negative. */
+/* Returns x, which must not be negative, with the sign of s. */
 FL_INLINE fl_vec fl_with_sign(fl_vec x, fl_vec s) { return (fl_vec)((fl_ivec)x | ((fl_ivec)s & fl_iset(INT32_MIN))); }
 
 FL_INLINE fl_vec fl_sqrt(fl_vec x) {
@@ -218,7 +218,7 @@ FL_INLINE fl_vec fl_from_int(fl_ivec x) {
 #endif
 }
 
-/* FL_LANES bytes at p, as floats. */
+/* Returns the FL_LANES int8 at p as floats. */
 FL_INLINE fl_vec fl_load_int8(const int8_t *p) {
 #if defined(FL_SIMD_AVX512)
   return (fl_vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p)));
@@ -234,7 +234,7 @@ FL_INLINE fl_vec fl_load_int8(const int8_t *p) {
 #endif
 }
 
-/* Sums pairwise, the same tree for every call. */
+/* Returns the sum of the lanes, added pairwise, in the same order in every call. */
 FL_INLINE float fl_sum(fl_vec v) {
   float x[FL_LANES];
   memcpy(x, &v, sizeof v);
@@ -248,7 +248,7 @@ FL_INLINE float fl_sum(fl_vec v) {
   return x[0];
 }
 
-/* The largest lane; a NaN when there is one. */
+/* Returns the largest lane, or NaN if any lane is NaN. */
 FL_INLINE float fl_max_lane(fl_vec v) {
   float best = v[0];
   FL_UNROLL
@@ -258,14 +258,14 @@ FL_INLINE float fl_max_lane(fl_vec v) {
   return best;
 }
 
-/* 2^n for n in [-126, 127]. */
+/* Returns 2^n for n in [-126, 127]. */
 FL_INLINE fl_vec fl_power_of_two(fl_ivec n) { return (fl_vec)((fl_uvec)(n + fl_iset(127)) << 23); }
 
-/* e^x, relative error below 1.2e-7: x = n ln 2 + r with |r| <= ln 2 / 2, then a polynomial in r. The scaling by 2^n is done in two steps, so
- * that denormal results, 0 and infinity come out right. */
+/* Returns e^x with a relative error below 1.2e-7: x = n ln 2 + r with |r| <= ln 2 / 2, then a polynomial in r. It scales by 2^n in two steps,
+ * so that denormal results, 0 and infinity are right. */
 FL_INLINE fl_vec fl_exp(fl_vec x) {
   x = fl_clamp(x, -104.0f, 89.0f);
-  const fl_vec magic = fl_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+  const fl_vec magic = fl_set(12582912.0f); /* 1.5 * 2^23: adding it rounds a number to an integer in the low bits */
   fl_vec shifted = fl_fma(x, fl_set(1.44269504088896341f), magic);
   fl_ivec n = (fl_ivec)((fl_uvec)shifted - (fl_uvec)magic);
   fl_vec k = shifted - magic;
@@ -281,7 +281,7 @@ FL_INLINE fl_vec fl_exp(fl_vec x) {
   return p * fl_power_of_two(half) * fl_power_of_two((fl_ivec)((fl_uvec)n - (fl_uvec)half));
 }
 
-/* e^x for x <= 0, a little faster: results below the smallest normal number become 0. */
+/* Returns e^x for x <= 0, a little faster: results below the smallest normal number become 0. */
 FL_INLINE fl_vec fl_exp_negative(fl_vec x) {
   const fl_ivec vanishing = (fl_ivec)(x < fl_set(-87.3f));
   const fl_vec magic = fl_set(12582912.0f);
@@ -300,11 +300,11 @@ FL_INLINE fl_vec fl_exp_negative(fl_vec x) {
   return (fl_vec)((fl_ivec)(p * scale) & ~vanishing);
 }
 
-/* Natural logarithm, relative error about 1e-7: 0 gives -inf, a negative number NaN, inf itself. */
+/* Returns the natural logarithm with a relative error of about 1e-7: -inf for 0, NaN for negative numbers, inf for inf. */
 FL_INLINE fl_vec fl_log(fl_vec x) {
   const fl_ivec tiny = (fl_ivec)(x < fl_set(1.17549435e-38f));
   fl_vec scaled = fl_select(tiny, x * fl_set(8388608.0f), x);
-  /* The exponent is taken so that the mantissa lies within [sqrt(1/2), sqrt(2)). */
+  /* The exponent is chosen so that the mantissa lies within [sqrt(1/2), sqrt(2)). */
   fl_uvec bits = (fl_uvec)scaled - (fl_uvec)fl_iset(0x3f3504f3);
   fl_ivec exponent = (fl_ivec)bits >> 23;
   fl_vec m = (fl_vec)((bits & (fl_uvec)fl_iset(0x007fffff)) + (fl_uvec)fl_iset(0x3f3504f3));
@@ -327,7 +327,7 @@ FL_INLINE fl_vec fl_log(fl_vec x) {
   return fl_select((fl_ivec)(x < fl_zero()), fl_set(NAN), y);
 }
 
-/* Relative error about 2e-7; odd, keeps -0 and denormals. */
+/* Returns tanh(x) with a relative error of about 2e-7; it is odd, and keeps -0 and denormals. */
 FL_INLINE fl_vec fl_tanh(fl_vec x) {
   fl_vec a = fl_abs(x);
   fl_vec z = x * x;
@@ -341,14 +341,14 @@ FL_INLINE fl_vec fl_tanh(fl_vec x) {
   return fl_select((fl_ivec)(a < fl_set(0.625f)), small, fl_with_sign(large, x));
 }
 
-/* 1 / (1 + e^-x), relative error about 2e-7 on both sides. */
+/* Returns 1 / (1 + e^-x) with a relative error of about 2e-7 for positive and negative x. */
 FL_INLINE fl_vec fl_sigmoid(fl_vec x) {
   fl_vec e = fl_exp((fl_vec)((fl_ivec)x | fl_iset(INT32_MIN)));
   fl_vec top = fl_select((fl_ivec)(x < fl_zero()), e, fl_set(1.0f));
   return top / (fl_set(1.0f) + e);
 }
 
-/* Relative error about 2e-7: a polynomial in x^2 below 1, above it 1 - e^(polynomial), whose exponent approximates log(erfc). */
+/* Returns erf(x) with a relative error of about 2e-7: for |x| < 1 by a polynomial in x^2, otherwise as 1 - e^p, whose p approximates log(erfc). */
 FL_INLINE fl_vec fl_erf(fl_vec x) {
   fl_vec a = fl_abs(x);
   fl_vec z = x * x;

@@ -1,7 +1,6 @@
 /* Checks a method: indices, shapes, memory, jumps. After this, the other files use these fields without checks.
  *
- * A method that is malformed is FL_INVALID_PROGRAM. One that is well formed but asks for what this runtime does not do is FL_NOT_SUPPORTED, found
- * only when nothing is malformed. */
+ * A malformed method gives FL_INVALID_PROGRAM. A method without faults that needs a feature which this runtime lacks gives FL_NOT_SUPPORTED. */
 #include "core/schema.h"
 
 static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
@@ -26,7 +25,7 @@ static int fl_is_constant_value(const fl_plan *plan, uint32_t index) {
 
 /* ---- Tensors ---- */
 
-/* `number` stands for the % of `what`, if it has one. */
+/* Reports the tensor that is value `index`: `what` is the reason, in which `number` replaces the `%`, if any. Returns `status`. */
 static fl_status fl_bad_tensor(const fl_plan *plan, uint32_t index, fl_status status, const char *what, uint64_t number, fl_error *error) {
   FL_ERROR(error, status, "method '%': value % is a tensor ", FL_TEXT(plan->name), FL_NUMBER(index));
   fl_append(error, what, (const fl_item[]){FL_NUMBER(number)});
@@ -59,7 +58,7 @@ static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t ta
   return FL_OK;
 }
 
-/* The tensor's features: dtype, kind of shape, kind of storage. */
+/* Checks that this runtime supports the tensor's dtype, shape dynamism, storage and number of elements. */
 static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
   const uint8_t *file = plan->file;
   const int8_t dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
@@ -88,7 +87,7 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
   const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
   uint64_t elements = 1;
   for (uint32_t i = 0; i < sizes.count; ++i) {
-    /* Strides count empty dimensions as one, so they have to fit too. */
+    /* Strides count a size of 0 as 1, so the product without zeros has to fit. */
     const int32_t size = fl_element_i32(file, sizes, i);
     elements *= size > 0 ? (uint64_t)size : 1;
     if (elements > INT32_MAX || elements > SIZE_MAX / 2 / element) {
@@ -139,7 +138,7 @@ static int fl_may_hold(uint8_t list, uint8_t item) {
   }
 }
 
-/* Lists of values hold no lists, so there are no cycles. */
+/* Checks that a list holds existing values of the kind that the list admits. A list never holds a list, so there are no cycles. */
 static fl_status fl_check_list(const fl_plan *plan, uint32_t index, uint8_t kind, uint32_t table, fl_error *error) {
   const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
   for (uint32_t i = 0; i < items.count; ++i) {
@@ -167,7 +166,7 @@ static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
     if (kind == VALUE_TENSOR) {
       status = fl_check_shape(plan, i, table, error);
       if (status == FL_OK) {
-        /* A finding of a lesser kind must not overwrite the text of the first one. */
+        /* Only the first unsupported feature is reported; a later one must not overwrite its text. */
         status = fl_check_features(plan, i, table, unsupported == FL_OK ? error : NULL);
       }
       if (status == FL_OK) {
@@ -210,7 +209,7 @@ static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, u
   return FL_OK;
 }
 
-/* Slots keep their kind whatever is moved into them: what was checked for one holds for the other. */
+/* Checks that a move's source and destination have the same kind, dtype and rank, so that checks of a slot hold after any move. */
 static fl_status fl_check_move(const fl_plan *plan, uint32_t at, uint32_t table, fl_error *error) {
   const int32_t slots[] = {fl_field_i32(plan->file, table, MOVE_FROM), fl_field_i32(plan->file, table, MOVE_TO)};
   uint8_t kinds[2];

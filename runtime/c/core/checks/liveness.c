@@ -1,37 +1,38 @@
-/* Whether the memory plan keeps what is still to be read.
+/* Checks that the memory plan keeps each value until the last instruction that reads it.
  *
- * The method is followed without computing anything: each call leaves, in the arenas themselves, the number of the tensor that it writes in every
- * granule of its memory, and finds there the number of each tensor that it reads. A granule is the largest power of two up to 64 bytes that
- * divides where every tensor begins, so that two tensors share one only if they overlap. A tensor that no call has written through itself may be
- * another name for what lies there, which the format does not say: nothing is asked of it. A tensor that lies within state is a part of it, and has
- * its number. Memory that methods share holds what others wrote: it stays as it is, and is not followed.
+ * The check follows the method's instructions without computing anything. For a tensor that a call writes, it stores the tensor's number in
+ * every granule of the tensor's memory, in the arena itself; for a tensor that a call reads, it compares these numbers. A granule is the
+ * largest power of two up to 64 bytes that divides the offset of every tensor, so that two tensors share a granule only if they overlap. A
+ * tensor that no call has written may be a second name of another tensor's memory, which the format does not record: its reads are not
+ * checked. A tensor that lies within state is a part of that state, and has its number. Arenas that methods share hold state that other
+ * methods wrote: the check neither follows nor changes them.
  *
- * A method without computed jumps takes one path, which is followed twice, as what lasts from run to run has to last. Of the paths of other methods
- * two are followed: where each condition is true, and where each is false. The steps are limited, so that loading stays linear. */
+ * A method without computed jumps has one path. It is followed twice, because state has to last from execute to execute. Of the paths of other
+ * methods two are followed: with each condition true, and with each false. The number of steps is limited, so that loading stays linear. */
 #include "core/schema.h"
 
 #define GRANULE 64
-#define STEPS 16777216u /* granules looked at or written */
+#define STEPS 16777216u /* the most granules that are read or written */
 
 typedef struct fl_trail {
   fl_method *method;
   size_t granule;
-  size_t left;   /* steps */
+  size_t left;   /* steps that remain */
   fl_error *error;
 } fl_trail;
 
 static uint32_t fl_number_of(const fl_trail *trail, const fl_tensor *t) {
-  /* While a view or a part of state is followed, its capacity is the number of what it belongs to. */
+  /* During the check, the capacity of a view or of a part of state holds the number of the tensor that it belongs to. */
   return (t->flags & (FL_TENSOR_VIEW | FL_TENSOR_PART)) != 0 ? (uint32_t)t->capacity : (uint32_t)(t - trail->method->tensors) + 1;
 }
 
-/* The granules of a tensor in an arena; 0 where it is elsewhere, or has not been given a place. */
+/* Returns the number of granules of a tensor; 0 for a tensor outside of the method's own arenas, or a view that has no memory yet. */
 static size_t fl_granules(const fl_trail *trail, const fl_tensor *t) {
   const uint32_t number = fl_number_of(trail, t);
   if (t->data == NULL || (t->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_SHARED)) != 0 || number == 0) {
     return 0;
   }
-  /* A view may say that it is larger than what it views; a call is refused then. */
+  /* The program may declare a view larger than the tensor that it views; the call that makes it is refused when it runs. */
   const size_t bytes = fl_numel(t) * fl_element_size(t->dtype);
   const size_t room = trail->method->tensors[number - 1].capacity;
   return ((bytes < room ? bytes : room) + trail->granule - 1) / trail->granule;
@@ -58,7 +59,7 @@ static void fl_follow_write(fl_trail *trail, fl_tensor *t) {
   }
 }
 
-/* The value whose own tensor has a number. */
+/* Returns the index of the value to which the program gave tensor `number`, counted from 1. */
 static uint32_t fl_value_of(const fl_method *method, uint32_t number) {
   fl_plan plan;
   uint32_t table = 0;
@@ -72,7 +73,7 @@ static uint32_t fl_value_of(const fl_method *method, uint32_t number) {
   return i;
 }
 
-/* The number of the tensor that has taken memory of `t`, or 0. */
+/* Returns the number of a tensor that has overwritten memory of `t`, or 0. */
 static uint32_t fl_follow_read(fl_trail *trail, const fl_tensor *t) {
   const uint32_t number = fl_number_of(trail, t);
   if (number == 0 || (trail->method->tensors[number - 1].flags & FL_TENSOR_WRITTEN) == 0) {
@@ -87,7 +88,8 @@ static uint32_t fl_follow_read(fl_trail *trail, const fl_tensor *t) {
   return 0;
 }
 
-/* Reads and writes what a call does; a view takes the place and the number of what it views. FL_END_OF_METHOD: a run does not get further. */
+/* Follows the reads and then the writes of a call; a view takes the memory and the number of the tensor that it views. Returns
+ * FL_END_OF_METHOD when an execute would fail at this call. */
 static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instruction *instruction) {
   for (int writes = 0; writes < 2; ++writes) {
     for (uint32_t i = 0; i < instruction->count; ++i) {
@@ -121,7 +123,7 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
       const fl_tensor *base = instruction->to.args[0]->as.tensor;
       fl_tensor *view = instruction->to.args[i]->as.tensor;
       if (instruction->to.args[0]->tag != FL_TENSOR || (view->flags & FL_TENSOR_VIEW) == 0) {
-        return FL_END_OF_METHOD; /* a run is refused here */
+        return FL_END_OF_METHOD; /* an execute fails here */
       }
       view->capacity = fl_number_of(trail, base);
       view->data = base->data;
@@ -131,7 +133,7 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
   return FL_OK;
 }
 
-/* Before a path: no view has a place or a number. After the last: each has the capacity that its sizes give it. */
+/* Clears the memory of each view. Sets its capacity to 0 before a path (no number), and to the bytes of its sizes after the last path. */
 static void fl_reset_views(fl_method *method, int is_last) {
   for (fl_tensor *t = method->tensors; (void *)t < (void *)method->instructions; ++t) {
     const int is_view = (t->flags & FL_TENSOR_VIEW) != 0;
@@ -146,7 +148,7 @@ static void fl_reset_views(fl_method *method, int is_last) {
   }
 }
 
-/* State holds its first value. What lies within it is a part of it, and finds its number where it begins. */
+/* Stores the numbers of state tensors in their granules, and gives each tensor that lies within state the number at its first granule. */
 static void fl_follow_state(fl_trail *trail, const fl_plan *plan) {
   const fl_method *method = trail->method;
   for (int others = 0; others < 2; ++others) {
@@ -174,7 +176,7 @@ static void fl_follow_state(fl_trail *trail, const fl_plan *plan) {
   }
 }
 
-/* Follows one path, on which every computed condition has the same value. */
+/* Follows the path on which every computed condition is `condition`. */
 static fl_status fl_follow_path(fl_trail *trail, int condition) {
   const fl_method *method = trail->method;
   uint32_t left = method->instruction_count;
@@ -214,7 +216,7 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
   return FL_OK;
 }
 
-/* Bytes of a granule: it divides the offset of every tensor and the size of every arena. */
+/* Returns the bytes of a granule, which divide the offset of every tensor and the size of every arena. */
 static size_t fl_granule_of(const fl_plan *plan) {
   uint64_t bits = GRANULE;
   for (uint32_t i = 0; i < plan->values.count; ++i) {

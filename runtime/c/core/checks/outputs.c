@@ -1,4 +1,4 @@
-/* Whether each output has a content: from an instruction, itself or through another value in the same memory, or from the start. */
+/* Checks that each output tensor gets a content: it is an input, has an initial value, or an instruction writes it or a value in its memory. */
 #include "core/schema.h"
 
 fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error) {

@@ -1,8 +1,8 @@
-/* Whether a call of the file passes arguments of the kinds that the letters of its kernel say, and returns its outs. A slot keeps its kind, so this
- * holds for good. */
+/* Checks that a call of the file passes arguments of the kinds that its kernel's access letters name, and returns its outs. Slots never change
+ * their kind, so one check suffices. */
 #include "core/schema.h"
 
-/* Whether the `count` values at `outs` are the items of list `value`, or value itself when it is the only one. */
+/* Returns whether value `value` is what a call with these outs returns: the list of the `count` values at `outs`, or the single out itself. */
 static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *outs, uint32_t count) {
   uint32_t table = 0;
   if (count == 1 && fl_read_u32(outs) == value) {
@@ -20,7 +20,7 @@ static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *ou
   return items.count == count && (count == 0 || memcmp(plan->file + items.at, outs, (size_t)4 * count) == 0);
 }
 
-/* The kinds of values that a letter stands for, and how they are called. */
+/* Returns the description of a letter for messages, and stores the set of union tags that it admits in `kinds`. */
 static const char *fl_kinds(char letter, uint32_t *kinds) {
   static const struct {
     char letters[3];

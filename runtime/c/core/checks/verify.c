@@ -1,7 +1,7 @@
-/* The structure of the file: every table, vector, string and union that the runtime will read lies within the flatbuffer.
+/* Checks that every table, vector, string and union that the runtime will read lies within the flatbuffer.
  *
  * One loop walks the tables by a description of the schema, with a stack as deep as the schema. A file may refer to one table from many
- * places; the walk pays for each reference out of a budget proportional to the file's size, so that it and all later walks stay linear. */
+ * places; each reference takes from a budget proportional to the file's size, so that this walk and all later walks are linear. */
 #include "core/schema.h"
 
 typedef enum fl_kind { KIND_SCALAR, KIND_STRING, KIND_VECTOR, KIND_TABLE, KIND_TABLES, KIND_UNION } fl_kind;
@@ -9,10 +9,10 @@ typedef enum fl_kind { KIND_SCALAR, KIND_STRING, KIND_VECTOR, KIND_TABLE, KIND_T
 typedef struct fl_field_spec {
   uint8_t id;
   uint8_t kind;     /* fl_kind */
-  uint8_t size;     /* of a scalar, or of an element of a vector */
+  uint8_t size;     /* bytes of a scalar, or of an element of a vector */
   uint8_t required;
-  uint8_t child;    /* fl_table_type; for a union, of its first member */
-  uint8_t members;  /* of a union */
+  uint8_t child;    /* fl_table_type of the table; for a union, of its first member */
+  uint8_t members;  /* number of a union's members */
 } fl_field_spec;
 
 typedef enum fl_table_type {
@@ -161,16 +161,16 @@ static const fl_table_spec specs[TYPE_COUNT] = {
     [TYPE_NAMED] = SPEC(named_fields, "NamedData"),
 };
 
-/* Program > ExecutionPlan > EValue > Tensor > ExtraTensorInfo is as deep as the schema goes. */
+/* The deepest nesting of the schema is Program > ExecutionPlan > EValue > Tensor > ExtraTensorInfo. */
 #define DEPTH 6
 
 typedef struct fl_frame {
   const fl_table_spec *spec;
   uint32_t table;
-  uint32_t vector;   /* position of the next element of the vector of tables that is being walked */
-  uint32_t left;     /* its elements still to do */
-  uint8_t next;      /* field */
-  uint8_t child;     /* type of the elements */
+  uint32_t vector;   /* position of the next element of the current vector of tables */
+  uint32_t left;     /* number of elements left in that vector */
+  uint8_t next;      /* index of the next field */
+  uint8_t child;     /* fl_table_type of the vector's elements */
 } fl_frame;
 
 typedef struct fl_walk {
@@ -185,7 +185,7 @@ static int fl_fault(fl_walk *walk, const char *fault) {
   return 0;
 }
 
-/* Follows the offset at `at`, of which 4 bytes are known to exist; 0 on a fault. */
+/* Returns the position that the offset at `at` refers to; 0 on a fault. The caller has checked that the 4 bytes of the offset exist. */
 static uint32_t fl_follow(fl_walk *walk, uint32_t at) {
   const uint32_t offset = fl_read_u32(walk->file + at);
   if (offset == 0 || offset > walk->size - at || walk->size - at - offset < 4) {
@@ -199,7 +199,7 @@ static int fl_check_table(fl_walk *walk, uint32_t table) {
   if (table % 4 != 0 || table > walk->size - 4) {
     return fl_fault(walk, "it is not where a table can be");
   }
-  const uint32_t vtable = table - fl_read_u32(walk->file + table); /* a signed distance; wraps to out of range when wrong */
+  const uint32_t vtable = table - fl_read_u32(walk->file + table); /* a signed distance; a wrong one wraps around to a position out of range */
   if (vtable % 2 != 0 || vtable > walk->size - 4) {
     return fl_fault(walk, "its field list lies out of the file");
   }
@@ -215,7 +215,7 @@ static int fl_check_table(fl_walk *walk, uint32_t table) {
   return 1;
 }
 
-/* Position of a field whose `size` bytes lie within the table; 0 when absent or on a fault. */
+/* Returns the position of field `id`, and checks that its `size` bytes lie within the table; 0 when it is absent, or on a fault. */
 static uint32_t fl_check_field(fl_walk *walk, uint32_t table, uint32_t id, uint32_t size) {
   const uint32_t at = fl_field(walk->file, table, id);
   if (at != 0) {
@@ -228,7 +228,8 @@ static uint32_t fl_check_field(fl_walk *walk, uint32_t table, uint32_t id, uint3
   return at;
 }
 
-/* Position of the elements, or 0 on a fault. `is_walked`: later passes look at each element. */
+/* Returns the position of the elements of the vector that the offset at `at` refers to, or 0 on a fault. `is_walked`: later walks read
+ * each element, so each takes from the budget. */
 static uint32_t fl_check_vector(fl_walk *walk, uint32_t at, uint32_t size, int is_walked, uint32_t *count) {
   const uint32_t vector = fl_follow(walk, at);
   if (vector == 0) {
@@ -264,7 +265,7 @@ static int fl_check_string(fl_walk *walk, uint32_t at) {
   return 1;
 }
 
-/* The table that a union field refers to and its type; 0 on a fault. */
+/* Returns the position of the table that a union field refers to, and stores its type in `type`; 0 on a fault. */
 static uint32_t fl_check_union(fl_walk *walk, uint32_t table, const fl_field_spec *field, uint8_t *type) {
   const uint32_t tag_at = fl_check_field(walk, table, field->id, 1);
   const uint32_t at = walk->fault == NULL ? fl_check_field(walk, table, field->id + 1u, 4) : 0;
@@ -279,7 +280,7 @@ static uint32_t fl_check_union(fl_walk *walk, uint32_t table, const fl_field_spe
   return fl_follow(walk, at);
 }
 
-/* Checks the next field of a table. Returns the position of a table to descend into, or 0. */
+/* Checks the next field of a table. Returns the position of a table to walk next, and stores its type in `type`; 0 when there is none. */
 static uint32_t fl_step(fl_walk *walk, fl_frame *frame, uint8_t *type) {
   const fl_field_spec *field = &frame->spec->fields[frame->next++];
   *type = field->child;

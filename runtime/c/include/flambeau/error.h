@@ -1,4 +1,4 @@
-/* An error in words. */
+/* The status and the text of an error. */
 #ifndef FLAMBEAU_ERROR_H
 #define FLAMBEAU_ERROR_H
 
@@ -8,8 +8,9 @@
 #define FL_ERROR_TEXT 512
 #endif
 
-/* Filled by each function of the library that fails: one line that names the method, the instruction, the operator and the argument concerned,
- * zero-terminated, ending in "..." when it was too long. Belongs to the caller; a NULL pointer is accepted everywhere and loses the text only. */
+/* Filled by each function of the library that fails. The text is one zero-terminated line, which names the method, the instruction, the operator
+ * and the argument concerned; a text that is too long is cut and ends in "...". Belongs to the caller. Every function accepts a NULL pointer
+ * instead, and then writes no text. */
 typedef struct fl_error {
   fl_status status;
   char text[FL_ERROR_TEXT];

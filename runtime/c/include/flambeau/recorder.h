@@ -1,4 +1,4 @@
-/* A hook that records when each execute and instruction began and ended, in memory of the caller. */
+/* A hook that records the times at which each execute and instruction began and ended, in memory of the caller. */
 #ifndef FLAMBEAU_RECORDER_H
 #define FLAMBEAU_RECORDER_H
 
@@ -8,10 +8,11 @@
 extern "C" {
 #endif
 
+/* One execute or instruction. */
 typedef struct fl_record {
-  uint64_t start; /* by the recorder's clock; of an instruction after another: when that one ended, so that the clock is read once for both */
-  uint64_t end;   /* 0: it has not ended */
-  uint64_t bytes; /* of the tensors that a kernel or a delegate was given: each argument counts once, with the sizes that it has afterwards */
+  uint64_t start; /* ticks of the recorder's clock; an instruction starts when the one before it ended, so that the clock is read once for both */
+  uint64_t end;   /* ticks of the recorder's clock; 0: it has not ended */
+  uint64_t bytes; /* total of the tensors among the arguments of a kernel or delegate, each counted once, with the sizes after the call */
   const char *name; /* as in fl_event */
   uint32_t chain;
   uint32_t instruction;
@@ -20,19 +21,20 @@ typedef struct fl_record {
   uint8_t kind; /* fl_event_kind */
 } fl_record;
 
+/* The caller sets `records`, `capacity` and `clock`, and all other fields to 0. */
 typedef struct fl_recorder {
-  fl_record *records;      /* in the order in which they began */
+  fl_record *records;      /* room for `capacity` records, in the order in which they began */
   size_t capacity;
-  size_t count;            /* how many began: more than `capacity`, where there was no room for the last of them */
-  uint64_t (*clock)(void); /* fl_monotonic_clock, or what a device has: ticks that only go forward */
+  size_t count;            /* number of executes and instructions that began; those beyond `capacity` are not recorded */
+  uint64_t (*clock)(void); /* fl_monotonic_clock, or a device's counter of ticks that never goes back */
   size_t execute;          /* private */
   uint64_t last;           /* private */
 } fl_recorder;
 
-/* A hook, whose `user` is an fl_recorder. One method at a time may use it. */
+/* Records an event. This is a hook for fl_method_set_hook, with an fl_recorder as `user`; only one method at a time may use a recorder. */
 FL_API void fl_record_event(void *recorder, const struct fl_method *method, const fl_event *event);
 
-/* Nanoseconds since some moment. Only where there is an operating system. */
+/* Returns the nanoseconds of a monotonic clock, or 0 if reading it fails. Needs an operating system. */
 FL_API uint64_t fl_monotonic_clock(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Values: what a program computes with. Shared by the executor, kernels, backends and applications. */
+/* Values, with which a program computes. Shared by the executor, kernels, backends and applications. */
 #ifndef FLAMBEAU_VALUE_H
 #define FLAMBEAU_VALUE_H
 
@@ -27,14 +27,15 @@ typedef struct fl_tensor {
   int32_t *sizes;
   int32_t *strides;
   const uint8_t *dim_order;
-  const int32_t *bounds; /* upper bound of each size of a dynamic tensor; NULL: only the capacity bounds it */
-  size_t capacity;       /* bytes that `data` may hold */
+  const int32_t *bounds; /* upper bound of each size of a dynamic tensor; NULL: only the capacity limits the sizes */
+  size_t capacity;       /* bytes of the memory at `data` */
   uint8_t rank;
   int8_t dtype;      /* fl_dtype */
-  uint8_t dynamic;   /* 0: the sizes are fixed; 1: they may change up to the bounds in the program */
-  uint8_t flags;     /* the executor's own */
+  uint8_t dynamic;   /* 0: the sizes are fixed; 1: they may change, up to the bounds */
+  uint8_t flags;     /* private to the executor */
 } fl_tensor;
 
+/* The kind of a value. */
 typedef enum fl_tag {
   FL_NONE = 0,
   FL_TENSOR,
@@ -51,8 +52,8 @@ typedef enum fl_tag {
 
 struct fl_value;
 
-/* A list. Items are: uint8_t (FL_BOOL_LIST), double (FL_DOUBLE_LIST; possibly unaligned, read by memcpy), or pointers to other values (the
- * remaining kinds: ints are boxed because an earlier instruction may write them; NULL in an optional list is None). */
+/* A list. Its items are uint8_t (FL_BOOL_LIST), double (FL_DOUBLE_LIST; they may be unaligned, so read them with memcpy), or pointers to other
+ * values (the other lists; ints are boxed because an earlier instruction may write them, and NULL in an optional list is None). */
 typedef struct fl_list {
   const void *items;
   uint32_t count;
@@ -60,10 +61,10 @@ typedef struct fl_list {
 
 typedef struct fl_string {
   const char *data;  /* zero-terminated */
-  uint32_t length;
+  uint32_t length;   /* bytes without the zero */
 } fl_string;
 
-/* A tagged value: 24 bytes, 16 where pointers have 4. (Aligned alike on every 32-bit machine, so that memory can be computed elsewhere.) */
+/* A tagged value of 24 bytes, or 16 where pointers have 4. (All 32-bit machines align it alike, so that its memory can be computed elsewhere.) */
 typedef struct fl_value {
   union {
     fl_tensor *tensor;
@@ -74,7 +75,7 @@ typedef struct fl_value {
     fl_list list;
   } as FL_ALIGN_8;
   uint8_t tag;   /* fl_tag */
-  uint8_t flags; /* the executor's own */
+  uint8_t flags; /* private to the executor */
 } fl_value;
 
 #endif
