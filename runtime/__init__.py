@@ -1,6 +1,6 @@
-"""The runtimes and the file format of programs; README.md in this folder says more.
+"""The runtimes and the file format of programs; README.md in this folder describes them.
 
-The names of the Python binding (`Runtime`, `Program`, `Method`, …) are found here and loaded at their first use.
+This package has the names of the Python binding (`Runtime`, `Program`, `Method`, …), and imports them at their first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The manifest of the C runtime: the operators and activations of its kernels, read from the tables that the build itself reads."""
+"""The operators and activations of the C runtime's kernels, read from the tables from which the runtime is built."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
 def _tables() -> Iterator[tuple[str, str]]:
-    """Returns the name and the text of each table."""
+    """Yields the file name and the text of each `.def` table of kernels."""
     folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
     return ((path.name, path.read_text(encoding="utf-8")) for path in folder.iterdir() if path.name.endswith(".def"))
 
 
 class KernelRow(NamedTuple):
-    """A row of a table.
+    """A kernel's row of a table.
 
     Attributes:
-        name: of the operator, such as `aten::add.out`.
-        run: the C function.
-        scratch: the C function that says how much scratch memory a call needs, or `NULL`.
-        access: what the arguments are.
-        table: the file of the row.
+        name: name of the operator, such as `aten::add.out`.
+        run: name of the C function that computes the operator.
+        scratch: name of the C function that returns the scratch memory of a call, or `NULL`.
+        access: a letter for each argument, as `fl_kernel.access` in `kernel.h` explains them.
+        table: name of the file that has the row.
     """
 
     name: str
@@ -44,7 +44,7 @@ def kernel_rows() -> dict[str, KernelRow]:
 
 @cache
 def kernel_names() -> frozenset[str]:
-    """Qualified operator names, such as `aten::add.out`, of every row in `runtime/c/kernels/*.def`."""
+    """Returns the operator names, such as `aten::add.out`, of every row in `runtime/c/kernels/*.def`."""
     return frozenset(kernel_rows())
 
 

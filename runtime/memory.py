@@ -1,6 +1,6 @@
-"""The memory that the C runtime takes for a method, computed from the program.
+"""Computes from a program the memory that the C runtime needs for a method.
 
-The formula is that of `fl_counts` in `c/core/internal.h`; a test holds the two together.
+The formula is that of `fl_counts` in `c/core/internal.h`; a test compares both.
 """
 
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class MethodCounts:
     """The counts from which the memory of a method is computed.
 
     Attributes:
-        ports: inputs and outputs.
-        pointers: items of lists of values, and arguments of calls.
-        dims: strides of each tensor, and sizes of each dynamic one.
+        ports: number of inputs and outputs.
+        pointers: number of items in lists of values, and of arguments of calls.
+        dims: number of strides of all tensors, and of sizes of dynamic tensors.
     """
 
     values: int
@@ -41,7 +41,7 @@ class MethodCounts:
     dims: int
 
     def nbytes(self, pointer_size: PointerSize = 8) -> int:
-        """Returns bytes of the method's memory, without what its delegates ask for, on a machine with pointers of this size."""
+        """Returns the bytes of the method's memory, without its delegates' memory, on a machine with pointers of `pointer_size` bytes."""
         wide = pointer_size == 8
         total = (
             self.values * (24 if wide else 16)
@@ -56,7 +56,7 @@ class MethodCounts:
 
 
 def count_method(plan: ExecutionPlan) -> MethodCounts:
-    """Counts the parts of a method."""
+    """Returns the counts of a method's parts."""
     tensors = [value for value in plan.values if isinstance(value, Tensor)]
     lists = [value for value in plan.values if isinstance(value, IntList | TensorList | OptionalTensorList)]
     instructions = [instruction for chain in plan.chains for instruction in chain.instructions]
@@ -79,9 +79,9 @@ def _is_dynamic(tensor: Tensor) -> bool:
 
 
 def method_memory(plan: ExecutionPlan, pointer_size: PointerSize = 8) -> int:
-    """Returns bytes of `fl_requirements.method` for a method without delegates.
+    """Returns the bytes of `fl_requirements.method` for a method without delegates.
 
-    Together with the arenas (`plan.non_const_buffer_sizes`) and the scratch memory of kernels, which depends on the kernels and which
-    `Program.metadata().memory` gives, this is every byte that the method takes. Delegates add what their backends ask for.
+    A method also needs its arenas (`plan.non_const_buffer_sizes`) and the scratch memory of its kernels (`Program.metadata().memory`), and
+    nothing else. Delegates add the memory that their backends ask for.
     """
     return count_method(plan).nbytes(pointer_size)

@@ -1,4 +1,4 @@
-"""The element types of tensors, read from the table that the C runtime itself is built from."""
+"""The element types of tensors, read from the table from which the C runtime is built."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class FloatFormat:
     """The bits of a floating type."""
 
     exponent: int
-    """Bits of the exponent."""
+    """Number of bits of the exponent."""
     fraction: int
-    """Bits of the fraction."""
+    """Number of bits of the fraction."""
     specials: str
-    """The numbers beside the finite ones: `IEEE`, `FN` (a NaN of each sign) or `FNUZ` (one NaN, and one zero)."""
+    """The special numbers: `IEEE` (infinities, NaN), `FN` (a NaN of each sign) or `FNUZ` (one NaN, and one zero)."""
 
     @property
     def largest(self) -> float:
@@ -50,11 +50,11 @@ class ScalarTypeRow:
     category: int
     """0 bool, 1 integer, 2 floating, 3 complex: the order of type promotion."""
     computes: bool
-    """Whether arithmetic takes it. Nothing is computed in float8, which is stored, moved and converted."""
+    """Whether arithmetic takes the type. Programs only store, move and convert float8."""
     by: int | None
-    """Of an integer: the bits of the integer by way of which a real number becomes it."""
+    """For an integer type: the bits of the integer through which a real number is converted to the type."""
     format: FloatFormat | None
-    """Of a floating type."""
+    """For a floating type: its bits."""
 
 
 def _row(group: str, columns: list[str]) -> ScalarTypeRow:
@@ -75,7 +75,7 @@ BY_NAME = {row.name: row for row in SCALAR_TYPES}
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Returns the dtype of a name. Raises ModuleNotFoundError for a type of ml_dtypes where that package is missing."""
+    """Returns the numpy dtype of an element type's name. Raises ModuleNotFoundError for a type of ml_dtypes if that package is missing."""
     import numpy as np
 
     if name in np.sctypeDict:

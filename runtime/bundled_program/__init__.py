@@ -1,4 +1,4 @@
-"""Bundled programs (`.bpte`): a program, and test cases that say which outputs its methods should give. The names are ExecuTorch's."""
+"""Bundled programs (`.bpte`): a program, and test cases with the outputs expected of its methods. The names are ExecuTorch's."""
 
 from flambeau.runtime.bundled_program.bundle_file import is_bundled_program, read_bundled_program, write_bundled_program
 from flambeau.runtime.bundled_program.bundle_records import BundleError

@@ -1,4 +1,4 @@
-"""Reads and writes the bytes of a `.bpte`. It reads nothing outside of the given bytes, and copies none of them."""
+"""Reads and writes the bytes of a `.bpte`. The reader never reads outside of the given bytes, and copies none of them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def is_bundled_program(data: Buffer) -> bool:
-    """Returns whether bytes say that they are a `.bpte`."""
+    """Returns whether bytes begin like a `.bpte`."""
     return bytes(memoryview(data)[4:8]) == IDENTIFIER
 
 
 def write_bundled_program(bundle: BundledProgram) -> bytes:
-    """Returns the bytes of a `.bpte`. Raises BundleError for numbers and texts that the format cannot hold."""
+    """Returns the bytes of a `.bpte` with these records. Raises BundleError for numbers and texts that the format cannot hold."""
     return Encoder(schema.BUNDLED_PROGRAM, IDENTIFIER, BundleError).encode(bundle)
 
 
 def read_bundled_program(data: Buffer) -> BundledProgram:
-    """Returns the records of a `.bpte`, which are views of `data`. The program in it is not looked at.
+    """Returns the records of a `.bpte`, with views of `data`. Does not check the program in it.
 
     Raises:
-        BundleError: the bytes are not a bundled program, are damaged, or are of another version.
+        BundleError: the bytes are not a bundled program, are damaged, or have another version.
     """
     file = memoryview(data).toreadonly()
     file = file.cast("B") if file.nbytes else EMPTY
@@ -54,6 +54,6 @@ def _check(value: Value, where: str) -> None:
         raise BundleError(f"{where}: the tensor has a negative size: {list(value.sizes)}")
     if sorted(value.dim_order) != list(range(len(value.sizes))):
         raise BundleError(f"{where}: the dim order {list(value.dim_order)} is not one of {len(value.sizes)} dimensions")
-    # ExecuTorch writes the whole storage of a tensor, which may be larger.
+    # ExecuTorch writes the whole storage of a tensor, which may be larger than the tensor.
     if len(value.data) < value.nbytes:
         raise BundleError(f"{where}: the tensor takes {value.nbytes} bytes, and has {len(value.data)}")

@@ -1,4 +1,4 @@
-"""The records of a `.bpte`, and the tables of its format: a program, and inputs with the outputs that its methods should give."""
+"""The records of a `.bpte`, which are a program and its test cases, and the tables of the format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BUNDLED_PROGRAM_SCHEMA_VERSION = 2
 
 
 class BundleError(FlatbufferError):
-    """Bytes that are not a bundled program, or test cases that do not fit its program. One line, for people."""
+    """Reports bytes that are not a bundled program, or test cases that do not fit its program, in one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor's elements, which lie densely in the order of `dim_order`, the outermost dimension first."""
+    """A tensor, whose elements are dense in `data`; `dim_order` has the dimensions from the outermost to the innermost."""
 
     scalar_type: ScalarType
     sizes: tuple[int, ...] = ()
@@ -27,7 +27,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements."""
+        """The bytes of the elements."""
         return dense_bytes(self.scalar_type, self.sizes)
 
 
@@ -37,7 +37,7 @@ Value: TypeAlias = Tensor | Int | Bool | Double
 
 @dataclass(frozen=True, slots=True)
 class BundledMethodTestCase:
-    """The inputs of one execution, and the outputs that it should have; none, where it is only to be run."""
+    """The inputs of one execution, and the expected outputs; without expected outputs, the case only runs the method."""
 
     inputs: tuple[Value, ...] = ()
     expected_outputs: tuple[Value, ...] = ()
@@ -53,7 +53,7 @@ class BundledMethodTestSuite:
 
 @dataclass(frozen=True, slots=True)
 class BundledProgram:
-    """A whole file: `program` is a `.pte`."""
+    """The content of a whole file: `program` has the bytes of a `.pte`."""
 
     version: int = BUNDLED_PROGRAM_SCHEMA_VERSION
     method_test_suites: tuple[BundledMethodTestSuite, ...] = ()

@@ -1,4 +1,4 @@
-"""A bundled program that is loaded into the C runtime."""
+"""Loads a bundled program into the C runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flambeau.support.suggestions import did_you_mean
 
 
 class BundledModule:
-    """A `.bpte`, whose test cases the C runtime runs. Each run begins with the first values of mutable buffers."""
+    """A loaded `.bpte`, whose test cases the C runtime runs. Each run begins with the initial values of mutable buffers."""
 
     def __init__(
         self,
@@ -25,11 +25,11 @@ class BundledModule:
         *,
         backend_options: Mapping[str, Mapping[str, object]] | None = None,
     ):
-        """Loads a file, or the bytes of one.
+        """Loads a `.bpte` from a path, or from its bytes.
 
         Raises:
-            BundleError: they are not a bundled program, or a damaged one.
-            FlambeauError: the program in it is damaged, or there is no such backend.
+            BundleError: the bytes are not a bundled program, or are damaged.
+            FlambeauError: the program in it is damaged, or `backend_options` names an unknown backend.
             OSError: the file cannot be read.
         """
         self.bundle = read_bundled_program(Path(data).read_bytes() if isinstance(data, str | PathLike) else data)
@@ -39,7 +39,7 @@ class BundledModule:
 
     @property
     def cases(self) -> list[tuple[str, int]]:
-        """The method and the number of each test case."""
+        """Returns the method's name and the number of each test case."""
         return [(suite.method_name, number) for suite in self.bundle.method_test_suites for number in range(len(suite.test_cases))]
 
     def _case(self, method_name: str, testset_idx: int) -> BundledMethodTestCase:
@@ -53,16 +53,16 @@ class BundledModule:
         return suites[method_name][testset_idx]
 
     def _runner(self, method_name: str) -> Runner:
-        """Returns a method in a state of its own."""
+        """Returns a newly loaded method, whose mutable buffers have their initial values."""
         return Runtime.get().load_program(self._program, backend_options=self._options).load_method(method_name).execute
 
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = RTOL, atol: float = ATOL
     ) -> list[Any]:
-        """Returns the outputs of a test case, which are as expected: see `verify`.
+        """Runs a test case, and returns its outputs if they are as expected: see `verify`.
 
         Raises:
-            FlambeauError: they are not, the case expects none, there is no such case, or the method fails.
+            FlambeauError: the outputs differ, the case expects none, there is no such case, or the method fails.
         """
         case = self._case(method_name, testset_idx)
         if not case.expected_outputs:
@@ -74,10 +74,10 @@ class BundledModule:
         return [*outputs]
 
     def verify(self, methods: Sequence[str] | None = None, rtol: float = RTOL, atol: float = ATOL) -> list[CaseResult]:
-        """Returns the results of all test cases, or those of some methods.
+        """Runs all test cases, or those of some methods, and returns their results.
 
         Raises:
-            FlambeauError: a method does not run.
+            FlambeauError: a method fails.
         """
         return [
             verify_case(name, number, self._case(name, number), self._runner(name), rtol=rtol, atol=atol)

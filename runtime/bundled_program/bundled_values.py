@@ -1,4 +1,4 @@
-"""Python values as those of a bundled program, and back."""
+"""Converts Python values to the values of a bundled program, and back."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ANY = TensorInfo((), (), "", 0, is_dynamic=False, planned=True, constant=False)
 
 
 def to_array(value: object, where: str) -> Array:
-    """Returns a tensor, of numpy, torch or another package, as a numpy array. Raises FlambeauError."""
+    """Returns a tensor of numpy, torch or another package as a numpy array. Raises FlambeauError, which names `where`, for other values."""
     return as_array(value, _ANY, where)
 
 
 def encode_value(value: object, dim_order: Sequence[int] | None, where: str) -> Value:
-    """Returns the record of a tensor or number; a tensor is laid out in `dim_order`, the order of its dimensions where that is None.
+    """Returns the record of a tensor or number. The tensor is laid out in `dim_order`; None means the order of its dimensions.
 
     Raises:
-        BundleError: the format has no such value, or the tensor has another rank.
+        BundleError: the format has no such value, or the tensor's rank is not that of `dim_order`; the message names `where`.
         FlambeauError: the memory of a tensor cannot be shared.
     """
     match value:
@@ -49,7 +49,7 @@ def encode_value(value: object, dim_order: Sequence[int] | None, where: str) -> 
 
 
 def decode_value(value: Value) -> Any:
-    """Returns a numpy array, which is a view of the file, or a number. Raises FlambeauError for element types that numpy has not here."""
+    """Returns a record's tensor as a numpy array, a view of the file, or its number. Raises FlambeauError for types that numpy lacks."""
     match value:
         case Int():
             return value.int_val

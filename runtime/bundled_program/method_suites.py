@@ -1,4 +1,4 @@
-"""Test cases, and the program that they are bundled with, under ExecuTorch's names."""
+"""Test cases, and the program with which they are bundled, under ExecuTorch's names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS: dict[type, str] = {schema.Tensor: "a tensor", Int: "an int", Bool: "a bo
 
 
 class HasBuffer(Protocol):
-    """A finished program: `ExecutorchProgramManager`, Flambeau's or ExecuTorch's."""
+    """A finished program: `ExecutorchProgramManager` of Flambeau or of ExecuTorch."""
 
     @property
     def buffer(self) -> bytes:
@@ -31,15 +31,15 @@ class HasBuffer(Protocol):
 
 
 class MethodTestCase:
-    """The inputs of one execution of a method, and the outputs that it should have.
+    """The inputs of one execution of a method, and the expected outputs.
 
     Attributes:
-        inputs: the leaves, in order: tensors, ints, bools, floats.
-        expected_outputs: likewise; none where the case is only to be run.
+        inputs: the leaves of the inputs, in order: tensors, ints, bools, floats.
+        expected_outputs: the leaves of the outputs; none if the case only runs the method.
     """
 
     def __init__(self, inputs: object, expected_outputs: object = None):
-        """A case from what the model takes and gives, nested in tuples, lists and dicts. Raises TypeError for other values."""
+        """Makes a case of the model's inputs and outputs, nested in tuples, lists and dicts. Raises TypeError for other values."""
         self.inputs = list(_leaves(inputs, "inputs"))
         self.expected_outputs = [] if expected_outputs is None else list(_leaves(expected_outputs, "expected_outputs"))
 
@@ -65,10 +65,10 @@ class MethodTestSuite:
 
 
 class BundledProgram:
-    """A program with test cases for its methods, which `serialize_from_bundled_program_to_flatbuffer` or `save` writes.
+    """A program with test cases for its methods. `serialize_from_bundled_program_to_flatbuffer` or `save` writes it.
 
     Attributes:
-        executorch_program: the program; None if it is in a file.
+        executorch_program: the program; None if it was given as a file.
         method_test_suites: the test cases, sorted by the names of methods.
     """
 
@@ -81,7 +81,7 @@ class BundledProgram:
         """Bundles a program, or a `.pte` file, with test cases.
 
         Raises:
-            BundleError: there is no such method, or a case does not fit its method.
+            BundleError: the program lacks a method that has cases, or a case does not fit its method.
             PteError, OSError: the file is not a program, or cannot be read.
         """
         if (executorch_program is None) == (pte_file_path is None):
@@ -112,7 +112,7 @@ class BundledProgram:
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
-    """Returns the bytes of a `.bpte`."""
+    """Returns the bytes of the `.bpte` of a bundled program."""
     return write_bundled_program(bundled_program.serialize_to_schema())
 
 
@@ -135,7 +135,7 @@ def _values(given: Sequence[object], plan: ExecutionPlan, indices: Sequence[int]
 
 
 def _fitting(given: object, slot: object, where: str) -> schema.Value:
-    """Returns the record of a value, which has the kind, type and shape of a slot of the program."""
+    """Returns the record of a value. Raises BundleError unless it has the kind, type and shape of a slot of the program."""
     is_tensor = isinstance(slot, PlannedTensor)
     wanted = schema.Tensor if is_tensor else type(slot)
     if wanted not in _KINDS:

@@ -1,4 +1,4 @@
-"""Runs the test cases of a bundled program, and compares the outputs with those that they expect."""
+"""Runs the test cases of a bundled program, and compares the outputs with the expected ones."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class CaseResult:
     """The result of one test case.
 
     Attributes:
-        method: its name.
-        case: its number.
+        method: the name of the method.
+        case: the number of the case.
         compared: the number of outputs that were compared; 0 for a case that expects none.
-        difference: the greatest absolute difference of an output; infinite where shapes, types or numbers that are not finite differ.
-        failures: for each output that is not as expected, why, in words.
+        difference: the greatest absolute difference of an output; infinite if shapes, types, infinities or NaN differ.
+        failures: a message for each output that is not as expected.
     """
 
     method: str
@@ -41,7 +41,7 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing differs."""
+        """Whether all outputs are as expected."""
         return not self.failures
 
     def __str__(self) -> str:
@@ -56,10 +56,10 @@ class CaseResult:
 def verify_case(
     method: str, number: int, case: BundledMethodTestCase, runner: Runner, *, rtol: float = RTOL, atol: float = ATOL
 ) -> CaseResult:
-    """Runs a test case; the outputs may differ from those expected by `atol + rtol * |expected|`, which for integers is not at all.
+    """Runs a test case, and returns the comparison of its outputs. Floats may differ by `atol + rtol * |expected|`, integers not at all.
 
     Raises:
-        ValueError: the method does not run on these inputs.
+        ValueError: the method fails on these inputs.
     """
     outputs = runner([decode_value(value) for value in case.inputs])
     if not case.expected_outputs:
@@ -70,7 +70,7 @@ def verify_case(
 def compare_outputs(
     method: str, number: int, case: BundledMethodTestCase, outputs: Sequence[Any], *, rtol: float, atol: float
 ) -> CaseResult:
-    """Returns the result of a test case whose outputs are these."""
+    """Returns the comparison of `outputs` with the outputs that a test case expects, with the tolerances of `verify_case`."""
     expected = [decode_value(value) for value in case.expected_outputs]
     if len(expected) != len(outputs):
         text = f"there are {len(outputs)} outputs, expected are {len(expected)}"

@@ -1,4 +1,4 @@
-"""From planned `exec` IR to what a device loads, and back."""
+"""Writes planned `exec` IR as the files that a device loads, and reads these files as IR."""
 
 from flambeau.runtime.emit.external_constants import Constant, ExternalConstants, ExternalFile, all_external
 from flambeau.runtime.emit.pte_reader import read_pte

@@ -1,4 +1,4 @@
-"""Constants that lie beside a program, in `.ptd` files."""
+"""Collects the constants that a program has in `.ptd` files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _LITERAL = "lifted_tensor"
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of a program: `name` is that of the parameter or buffer in the model, such as `layers.0.weight`."""
+    """A constant of a program, with the name of its parameter or buffer in the model, such as `layers.0.weight`."""
 
     name: str
     nbytes: int
@@ -27,30 +27,30 @@ ExternalFile = Callable[[Constant], str | None]
 
 
 def all_external(constant: Constant) -> str:
-    """DEFAULT_FILE for every constant."""
+    """Returns `DEFAULT_FILE`, which puts every constant into one file."""
     return DEFAULT_FILE
 
 
 @dataclass
 class ExternalConstants:
-    """Decides which constants lie beside the program, and collects them, by file and by name."""
+    """Decides which constants are put into `.ptd` files, and collects them by file and by name."""
 
     file_of: ExternalFile
     files: dict[str, dict[str, NamedTensor]] = field(default_factory=dict[str, dict[str, NamedTensor]])
 
     def place(self, name: str, whole: TensorLayout, layout: TensorLayout, data: memoryview) -> str | None:
-        """Returns the name under which a tensor is found; None if it is in the program.
+        """Adds a constant to the file that `file_of` names. Returns the tensor's name there; None if it stays in the program.
 
         Args:
-            name: that of the constant.
+            name: the name of the constant.
             whole: the layout of the constant.
-            layout: that of the tensor, which may be a view of the constant: then it has a name of its own, for the same bytes.
+            layout: the layout of the tensor. A tensor with another layout than the constant is a view of it, with a name of its own.
             data: the bytes of the constant.
 
         Raises:
-            TypeError: the function that names the file gives something else.
+            TypeError: `file_of` returns neither a name nor None.
         """
-        # What the model's code has as a literal stays in the program, as in ExecuTorch.
+        # Literals of the model's code stay in the program, as in ExecuTorch.
         file = None if _LITERAL in name else self.file_of(Constant(name, len(data)))
         if file is None:
             return None
@@ -61,5 +61,5 @@ class ExternalConstants:
         return key
 
     def encoded(self) -> dict[str, bytes]:
-        """Returns the bytes of each file, by its name without `.ptd`."""
+        """Returns the bytes of each `.ptd` file, by its name without `.ptd`."""
         return {name: write_flat_tensor(tensors.values()) for name, tensors in self.files.items()}

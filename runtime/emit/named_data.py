@@ -1,4 +1,4 @@
-"""`flambeau.json`: the named data of a program for which the format has no fields, such as names and memory."""
+"""Writes and reads `flambeau.json`, named data of a program that hold facts without a field in the format, such as names and memory."""
 
 import json
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ class MethodMetadata:
     """The entry of one method in the named data.
 
     Attributes:
-        inputs, outputs: names, in the order of the plan; None if they are not known.
+        inputs, outputs: names, in the order of the plan; None if they are unknown.
         memory: bytes by purpose: `method` and `method_32` for the runtime's own records on 64-bit and 32-bit machines, `arenas` for planned
-            tensors, `scratch` for kernels if it was measured.
+            tensors, and `scratch` for kernels, if it was measured.
         writes: the positions of the inputs that the method writes.
     """
 
@@ -29,7 +29,7 @@ class MethodMetadata:
 
 
 def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
-    """Returns the bytes of the named data."""
+    """Returns the bytes of the named data for methods by their names."""
     entries: dict[str, dict[str, object]] = {}
     for name, method in methods.items():
         fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory, "writes": method.writes or None}
@@ -38,10 +38,10 @@ def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
 
 
 def decode(data: memoryview) -> dict[str, MethodMetadata]:
-    """Returns the content of the named data.
+    """Returns the metadata of each method, by its name, from the bytes of the named data.
 
     Raises:
-        PteError: it is damaged.
+        PteError: the named data are damaged.
     """
     try:
         content = json.loads(str(data, "utf-8"))

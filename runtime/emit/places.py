@@ -1,6 +1,6 @@
-"""Locations of instructions as the frames of a `.pte`, and back.
+"""Converts the locations of instructions to the frames of a `.pte`, and back.
 
-A frame holds a line of a file and, as its name, the path of the module that the line runs in.
+A frame holds a line of a file; its name is the path of the module in which the line runs.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ MOST_FRAMES = 8
 
 
 def to_frames(location: Attribute) -> FrameList:
-    """Returns the places that a location names, each once. Columns are not kept."""
+    """Returns the frames of the places that a location names, each place once, without columns."""
     return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_FRAMES])
 
 
@@ -45,7 +45,7 @@ def _frames(location: Attribute, name: str | None) -> list[Frame]:
 
 
 def from_frames(frames: Sequence[Frame]) -> LocationAttr:
-    """Returns the location that names these places."""
+    """Returns the location that names the places of these frames."""
     places = [_location(frame) for frame in frames]
     return FusedLoc(ArrayAttr(places), NoneAttr()) if len(places) > 1 else places[0] if places else UnknownLoc()
 

@@ -1,8 +1,8 @@
-"""Reads a `.pte`, ours or ExecuTorch's, as `exec` IR.
+"""Reads a `.pte` of Flambeau or ExecuTorch as `exec` IR.
 
-The format says less than the dialect: not which arguments of a call are outs, not which tensors share storage on purpose. The first
-follows from the calling convention. The second is inferred: a slot that is read but never written has the bytes of those slots through
-which they were written; an out that lies where an input of the same call lies reuses it.
+The format does not record which arguments of a call are outs, nor which tensors share storage on purpose. The outs follow from the calling
+convention. Shared storage is inferred: a slot that is read but never written is a view of the slots that were written in its memory, and an
+out in the memory of an input of the same call reuses the input.
 """
 
 import re
@@ -48,17 +48,17 @@ PRIMITIVES = ("executorch_prim::", "aten::sym_size", "aten::sym_numel", "aten::_
 
 
 def read_pte(data: "Buffer", context: FlambeauContext) -> ModuleOp:
-    """Returns the module that says what a program does. Constants become views of `data` in the context's store.
+    """Returns the module of a program. Constants become views of `data` in the context's store.
 
     Raises:
-        PteError: the bytes are not a program, or use what the dialect cannot say: unbounded shapes, devices other
-            than the processor, data outside of the file (see `flambeau.runtime.flat_tensor.link_files`).
+        PteError: the bytes are not a program, or use features that the dialect lacks: unbounded shapes, devices other than the
+            processor, data outside of the file (see `flambeau.runtime.flat_tensor.link_files`).
     """
     return from_program(pte.read_program(data), context)
 
 
 def from_program(program: pte.Program, context: FlambeauContext) -> ModuleOp:
-    """Returns the module that says what records say. Raises as `read_pte` does."""
+    """Returns the module of a program's records. Raises PteError as `read_pte` does."""
     described: Mapping[str, named_data.MethodMetadata] = {}
     symbols = _Symbols(program, context.blobs)
     named: list[Operation] = []
@@ -99,12 +99,12 @@ class _Symbols:
         return self.known[key]
 
     def constant(self, index: int, type: Tensor, size: int) -> str:
-        """Returns the global of a constant, one for each type that tensors see it as."""
+        """Returns the name of the global for constant `index`, of `size` bytes, as a tensor of `type`; each type has its own global."""
         data = self.program.constants[index][:size]
         return self._add((index, type), f"constant_{index}", lambda name: GlobalOp(name, type, self.blobs.add(name, data)))
 
     def state(self, index: int, type: Tensor, size: int, name: str | None, place: tuple[int, int], method: str) -> str:
-        """Returns the mutable global of a tensor that lasts; methods share what lies at one place of the arenas after the first."""
+        """Returns the name of the mutable global for a state tensor. Methods share the state at one place of the arenas after the first."""
 
         def make(unique: str) -> Operation:
             value = self.blobs.add(unique, self.program.mutable_data[0][index][:size]) if index else None
@@ -113,7 +113,7 @@ class _Symbols:
         return self._add(("state", index, type, name, place, method if place[0] == 1 else None), name or "state", make)
 
     def payload(self, delegate: pte.BackendDelegate) -> str:
-        """Returns the payload of a delegate; equal ones are one."""
+        """Returns the name of the payload of a delegate; equal delegates share one."""
 
         def make(name: str) -> Operation:
             specs = {spec.key: spec_value(name, spec.key, spec.value, self.blobs) for spec in delegate.compile_specs}
@@ -123,7 +123,7 @@ class _Symbols:
 
 
 class _Method:
-    """One execution plan on its way to IR."""
+    """Converts one execution plan to IR."""
 
     def __init__(self, plan: pte.ExecutionPlan, symbols: _Symbols, described: named_data.MethodMetadata):
         self.plan = plan
@@ -137,7 +137,7 @@ class _Method:
     def build(self) -> MethodOp:
         """Returns the method, with the sharing of storage inferred."""
         declared: dict[int, Operation] = {}
-        # Lists last: they refer to the others.
+        # Lists come last, because they refer to other values.
         for index, value in sorted(enumerate(self.plan.values), key=lambda item: isinstance(item[1], _LISTS)):
             declared[index] = self._declare(index, value, declared)
         declarations = [declared[index] for index in range(len(self.plan.values))]
@@ -225,7 +225,7 @@ class _Method:
         if extra.device_type is not pte.DeviceType.CPU:
             raise self._unsupported(index, f"it lies on a {extra.device_type.name} device")
         plain = value.dim_order == tuple(range(len(value.sizes)))
-        # A tensor without dimensions has one size, whatever is said of it.
+        # A tensor without dimensions is static, even if the file marks it as dynamic.
         if value.shape_dynamism is pte.TensorShapeDynamism.DYNAMIC_BOUND and value.sizes:
             shape, layout = tuple(unknown(0, size) for size in value.sizes), LayoutAttr.of(value.dim_order)
         else:
@@ -281,7 +281,7 @@ class _Method:
                 return FreeOp(self.slots[value])
 
     def _inputs_of_delegate(self, args: Sequence[int], defined: set[int]) -> int:
-        """Returns the number of arguments that are inputs: up to the last one with a value before the call."""
+        """Returns the number of a delegate's arguments that are inputs: those up to the last argument that has a value before the call."""
         for count in range(len(args), 0, -1):
             value = self.plan.values[args[count - 1]]
             if args[count - 1] in defined or not isinstance(value, pte.Tensor) or value.data_buffer_idx:
@@ -289,7 +289,7 @@ class _Method:
         return 0
 
     def _call(self, operator: str, args: Sequence[int]) -> CallOp:
-        """Returns the call with its arguments told apart, by the calling convention that FORMAT.md describes."""
+        """Returns the call, with inputs, outs and results separated by the calling convention that FORMAT.md describes."""
         values = self.plan.values
         if (schema := writing_kernels().get(operator)) is not None:
             return self._writing_call(schema, args)
@@ -311,7 +311,7 @@ class _Method:
         return CallOp(operator, self._at(rest), (), self._at([last]))
 
     def _writing_call(self, schema: Schema, args: Sequence[int]) -> CallOp:
-        """Returns the call of a kernel that writes to arguments."""
+        """Returns the call of a kernel that writes to some of its arguments."""
         slots, count = self._at(args), len(schema.arguments)
         given = list(zip(schema.arguments, slots, strict=False))
         written = [slot for argument, slot in given if argument.name in schema.written and not isinstance(slot.owner, literals.NoneOp)]

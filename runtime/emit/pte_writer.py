@@ -1,4 +1,4 @@
-"""Writes planned `exec` IR as a `.pte`: slot by slot, instruction by instruction."""
+"""Writes planned `exec` IR as a `.pte`: each slot becomes a value, each operation an instruction."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from flambeau.runtime.memory import method_memory
 
 
 class EmitError(ValueError):
-    """A module that the format cannot hold. One line, for people."""
+    """Reports a module that the format cannot hold, in one line for people."""
 
 
 def emit_pte(
@@ -37,19 +37,19 @@ def emit_pte(
     strip_debug: bool = False,
     external: ExternalConstants | None = None,
 ) -> list[bytes | memoryview]:
-    """Returns the parts of the `.pte` that says what the methods of `module` do; their concatenation is the file. Weights are not copied.
+    """Returns the parts of the `.pte` of the methods of `module`; their concatenation is the file. Weights are not copied.
 
     Args:
-        module: one planned `exec.method` per method, the globals and payloads that they name, `exec.named_data`; nothing else.
+        module: one planned `exec.method` per method, the globals and payloads that they name, and `exec.named_data`; nothing else.
         context: owns the weights.
-        constant_alignment: where each constant starts, in bytes.
-        strip_debug: leaves out where in the model each instruction comes from.
-        external: collects the constants that lie beside the program.
+        constant_alignment: each constant starts at a multiple of this number of bytes.
+        strip_debug: leaves out the places in the model's source from which instructions come.
+        external: collects the constants that go to `.ptd` files.
 
     Raises:
-        EmitError: a method is not planned, or the format cannot say something.
+        EmitError: a method is not planned, or the format cannot hold a part of the module.
         BlobError: weights are missing, or do not have the size of their global.
-        PteError: a number is out of the range that the format has for it.
+        PteError: a number is out of the range of its field in the format.
     """
     program = to_program(module, context, strip_debug=strip_debug, external=external)
     return pte.write_program(program, constant_alignment=constant_alignment)
@@ -58,7 +58,7 @@ def emit_pte(
 def to_program(
     module: ModuleOp, context: FlambeauContext, *, strip_debug: bool = False, external: ExternalConstants | None = None
 ) -> pte.Program:
-    """Returns the records of the program. Raises as `emit_pte` does."""
+    """Returns the records of the program of `module`. Raises as `emit_pte` does."""
     check_weights(module, context.blobs)
     data = _Data(context.blobs, {}, external)
     methods: list[MethodOp] = []
@@ -104,7 +104,7 @@ def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> named_data.MethodMet
 
 @dataclass
 class _Data:
-    """The bytes that methods share, each content once, in the order of their first use."""
+    """The data that methods share, each content once, in the order of their first use."""
 
     blobs: BlobStore
     symbols: dict[str, GlobalOp | PayloadOp]
@@ -116,8 +116,8 @@ class _Data:
     def index(self, name: SymbolRefAttr, *, mutable: bool, or_zeros: bool = False) -> int:
         """Returns the index of a global's value among the constants or the initial values; 0 for a global without one.
 
-        Also 0 for zeros, with which every arena starts, if `or_zeros`: ExecuTorch gives state its first value each time that it loads a
-        method, and a method that is loaded late should not put back what the methods before it have written to state of them all.
+        With `or_zeros`, returns 0 for a value of zeros too, because every arena starts with zeros. ExecuTorch writes initial values of state
+        each time that it loads a method, so a method that is loaded late would reset the shared state that other methods have written.
         """
         blob = self._find(name)[1]
         if blob is None:
@@ -141,14 +141,14 @@ class _Data:
         return found, found.value
 
     def external_key(self, name: SymbolRefAttr, layout: TensorLayout) -> str | None:
-        """Returns the name in a `.ptd` file of a tensor that is a constant, or lies in one; None if it is in the program."""
+        """Returns the name in a `.ptd` file of a tensor that is a constant or a part of a constant; None if it is in the program."""
         found, blob = self._find(name)
         if self.external is None or blob is None:
             return None
         return self.external.place(name.string_value(), _layout(tensor_type(found.type)), layout, self.blobs.get(blob))
 
     def delegate(self, name: SymbolRefAttr) -> pte.BackendDelegate:
-        """Returns the record of a payload."""
+        """Returns the delegate's record of a payload."""
         found = self.symbols.get(name.string_value())
         if not isinstance(found, PayloadOp):
             raise EmitError(f"@{name.string_value()} is not a delegate.payload of the module")
@@ -165,7 +165,7 @@ class _Data:
 
 
 class _Plan:
-    """One method on its way to records."""
+    """Converts one method to records."""
 
     def __init__(self, method: MethodOp, data: _Data):
         self.method = method
@@ -238,14 +238,14 @@ class _Plan:
         type = tensor_type(op.slot)
         base = slots.root_of(op.slot, self.roots)[0]
         root = base.owner
-        # A view whose sizes a call sets has no place before.
+        # A view whose sizes a call sets has no place before that call.
         is_placed_later = isinstance(op, slots.ViewOp) and any(is_viewing(use.operation, op.slot) for use in op.slot.uses)
         place = None if is_placed_later else slots.place_of(op.slot, self.roots)
         buffer = 0
         extra = None
         if isinstance(root, slots.ConstantOp):
             if (key := self.data.external_key(root.global_name, _layout(type))) is not None:
-                # A number that is not 0 says that it is a constant.
+                # Any index but 0 marks a constant.
                 buffer, extra = 1, pte.ExtraTensorInfo(fully_qualified_name=key, location=pte.TensorDataLocation.EXTERNAL)
             else:
                 buffer = self.data.index(root.global_name, mutable=False)

@@ -1,4 +1,4 @@
-"""Infers from the instructions of a program which tensors share storage on purpose: the format does not say it."""
+"""Infers from the instructions of a program which tensors share storage on purpose, which the format does not record."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ ROUNDS = 8
 
 
 def lasting_slots(method: MethodOp) -> list[SSAValue]:
-    """Slots that last from call to call although nothing says so: they are read, and nothing, on some path, has ever written their bytes.
+    """Returns the slots that must be state, though the program does not declare it: a path reads their bytes before any write to them.
 
-    Where only a part of a tensor is read so, and an instruction updates the whole tensor in place, it is that tensor that lasts.
+    If a path reads only a part of a tensor in this way, and an instruction updates the whole tensor in place, returns the whole tensor.
     """
     updated = [slot for op in method.instructions if isinstance(op, CallOp) and not op.outs for slot in reads_and_writes(op)[1]]
     found: list[SSAValue] = []
@@ -41,7 +41,7 @@ def _is_unset(conflict: Conflict) -> bool:
 
 
 def view_parts_of_state(method: MethodOp) -> None:
-    """Declares the tensors that lie within state as views of it: nothing else may lie there, as state lasts from call to call."""
+    """Declares the tensors that lie within state as views of it: they must be, because state keeps its memory between executes."""
     states = sorted(((place, op.slot) for op in method.slots if isinstance(op, StateOp) and (place := op.place)), key=lambda item: item[0])
     starts = [place for place, _ in states]
     round = _Round(method)
@@ -51,7 +51,7 @@ def view_parts_of_state(method: MethodOp) -> None:
 
 
 def infer_sharing(method: MethodOp) -> None:
-    """Declares as views the slots that are read but never written, and as reuses the outs that lie on an input of the same instruction."""
+    """Declares slots that are read but never written as views, and outs in the memory of an input of the same instruction as reuses."""
     written = {slot for op in method.instructions for slot in reads_and_writes(op)[1]}
     for _ in range(ROUNDS):
         order_declarations(method)
@@ -68,31 +68,31 @@ def infer_sharing(method: MethodOp) -> None:
 
 
 def _base(slot: SSAValue) -> SSAValue:
-    """Returns the slot that `slot` is, through views, a part of."""
+    """Returns the slot of which `slot` is a part, through any number of views; `slot` itself if it is no view."""
     while isinstance(slot.owner, ViewOp):
         slot = slot.owner.source
     return slot
 
 
 class _Round:
-    """New declarations for some slots of a method. Conflicts may still speak of the old ones."""
+    """New declarations for some slots of a method. Conflicts found earlier may name the replaced slots, which `now` translates."""
 
     def __init__(self, method: MethodOp):
         self.position: dict[SSAValue, int] = {op.results[0]: index for index, op in enumerate(method.slots)}
         self.replaced: dict[SSAValue, SSAValue] = {}
 
     def now(self, slot: SSAValue) -> SSAValue:
-        """Returns the slot that stands for `slot`."""
+        """Returns the slot that has replaced `slot`, or `slot` itself."""
         while slot in self.replaced:
             slot = self.replaced[slot]
         return slot
 
     def make_views(self, slots: Iterable[SSAValue]) -> None:
-        """Makes views of the largest of `slots` of those that lie within it."""
+        """Replaces those of `slots` that lie within the largest of them by views of it."""
         bases = [base for base in dict.fromkeys(_base(self.now(slot)) for slot in slots) if place_of(base) is not None]
         if not bases:
             return
-        # Only plain tensors can become views; of equals, one that cannot is the root, else the first.
+        # Only plain tensors can become views. Among slots of the largest size, the root is one that cannot, or else the first.
         root = max(bases, key=lambda base: (nbytes(base.type), not isinstance(base.owner, TensorOp), -self.position[base]))
         for base in bases:
             inner, outer = place_of(base), place_of(root)
@@ -102,7 +102,7 @@ class _Round:
                 self._replace(base.owner, ViewOp(root, base.type, inner[1] - outer[1]))
 
     def make_reuse(self, slot: SSAValue, source: SSAValue) -> None:
-        """Makes `slot` a reuse of `source` if it starts where that does."""
+        """Replaces `slot` by a reuse of `source` if both start at the same place and `slot` is not larger."""
         slot, source = self.now(slot), self.now(source)
         if not isinstance(slot.owner, TensorOp) or _depends(source, slot):
             return
@@ -123,7 +123,7 @@ def _depends(slot: SSAValue, on: SSAValue) -> bool:
 
 
 def make_state(op: TensorOp, global_name: str) -> StateOp:
-    """Declares a tensor as state with the value of a global; returns the new declaration."""
+    """Replaces a tensor's declaration by one of state with the value of a global. Returns the new declaration."""
     place = op.place
     arena, offset = (None, None) if place is None else place
     new = StateOp(global_name, op.slot.type, arena, offset, "")

@@ -1,4 +1,4 @@
-"""Weights beside a program (`.ptd`): reading and writing them, and putting them into the program that names them."""
+"""Reads and writes `.ptd` files, which hold weights outside of a program, and puts the weights into the program that names them."""
 
 from flambeau.runtime.flat_tensor.external_data import DataPath, external_info, external_names, link, link_files, read_data_files
 from flambeau.runtime.flat_tensor.flat_tensor_file import (

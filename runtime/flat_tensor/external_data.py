@@ -1,4 +1,4 @@
-"""Puts the weights that lie in `.ptd` files into the program that names them."""
+"""Puts the weights of `.ptd` files into the program that names them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _MOST_NAMES = 5
 
 
 def external_info(tensor: Tensor) -> ExtraTensorInfo | None:
-    """Returns what says that the data of a tensor lies in another file, if it does."""
+    """Returns the extra information of a tensor whose data are in another file; None if they are in the program."""
     extra = tensor.extra_tensor_info
     return extra if extra is not None and extra.location is TensorDataLocation.EXTERNAL else None
 
 
 def external_names(program: Program) -> list[str]:
-    """Returns the names of the data that a program has in other files, in the order of their first use."""
+    """Returns the names of a program's data in other files, in the order of their first use."""
     infos = [external_info(value) for plan in program.execution_plan for value in plan.values if isinstance(value, Tensor)]
     return list(dict.fromkeys(info.fully_qualified_name or "" for info in infos if info is not None))
 
 
 def read_data_files(paths: DataPath | Sequence[DataPath]) -> dict[str, NamedTensor]:
-    """Returns what one or several `.ptd` files hold together, by name.
+    """Returns all data of one or several `.ptd` files, by name.
 
     Raises:
-        FlatTensorError: a file is not a `.ptd` or is damaged, or two have data of one name.
+        FlatTensorError: a file is not a `.ptd` or is damaged, or two files have data of one name.
         OSError: a file cannot be read.
     """
     merged: dict[str, NamedTensor] = {}
@@ -65,10 +65,10 @@ def read_data_files(paths: DataPath | Sequence[DataPath]) -> dict[str, NamedTens
 
 
 def link(program: Program, data: Mapping[str, NamedTensor]) -> Program:
-    """Returns a program that holds what it has had in other files.
+    """Returns the program with the data that it names in other files.
 
     Raises:
-        FlatTensorError: something is not in `data`, or is of another type, shape or layout there; or a delegate's data is in both.
+        FlatTensorError: `data` lacks a name, or has it with another type, shape or layout; or a delegate's data are in both.
     """
     if missing := [name for name in external_names(program) if name not in data]:
         shown = ", ".join(map(repr, missing[:_MOST_NAMES])) + (f" and {len(missing) - _MOST_NAMES} more" if missing[_MOST_NAMES:] else "")
@@ -86,11 +86,11 @@ def link(program: Program, data: Mapping[str, NamedTensor]) -> Program:
 
 
 def link_files(program: Buffer, paths: DataPath | Sequence[DataPath]) -> bytes:
-    """Returns the bytes of a `.pte` that holds the weights that `program`, another one, has in these `.ptd` files.
+    """Returns the bytes of a `.pte` like `program`, with the weights that `program` names in these `.ptd` files.
 
     Raises:
-        PteError: `program` is not a program, or a damaged one.
-        FlatTensorError, OSError: as `read_data_files` and `link`.
+        PteError: `program` is not a program, or is damaged.
+        FlatTensorError, OSError: as from `read_data_files` and `link`.
     """
     records = read_program(program)
     return b"".join(write_program(link(records, read_data_files(paths))))
@@ -104,7 +104,7 @@ class _Linker:
         self.indices: dict[tuple[bool, str], int] = {}
 
     def plan(self, plan: ExecutionPlan) -> ExecutionPlan:
-        """Returns a method whose tensors have their data in the program."""
+        """Returns the method with tensors that have their data in the program."""
         return replace(plan, values=tuple(self._value(plan, value) if isinstance(value, Tensor) else value for value in plan.values))
 
     def _value(self, plan: ExecutionPlan, tensor: Tensor) -> Tensor:

@@ -1,4 +1,7 @@
-"""The `.ptd` format: bytes by name, most of them tensors. Reading copies no weight, and reads nothing outside of the given bytes."""
+"""Reads and writes the `.ptd` format, which holds tensors and other bytes by name. Reading copies no weights.
+
+The reader never reads outside of the given bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ HEADER_ROOM = 48
 
 
 class FlatTensorError(FlatbufferError):
-    """Bytes that are not a `.ptd`, or data that does not fit a program. One line, for people."""
+    """Reports bytes that are not a `.ptd`, or data that do not fit a program, in one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorLayout:
-    """The type of a tensor, and how it lies: dimensions from the outermost to the innermost."""
+    """The element type, the sizes and the layout of a tensor; `dim_order` has the dimensions from the outermost to the innermost."""
 
     scalar_type: ScalarType
     sizes: tuple[int, ...] = ()
@@ -36,7 +39,7 @@ class TensorLayout:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements."""
+        """The bytes of the elements."""
         return dense_bytes(self.scalar_type, self.sizes)
 
     def __str__(self) -> str:
@@ -46,7 +49,7 @@ class TensorLayout:
 
 @dataclass(frozen=True, slots=True)
 class NamedTensor:
-    """Bytes with a name; without a layout they are no tensor, but what a delegate looks for."""
+    """Bytes with a name. With a layout they are a tensor, without a layout the data of a delegate."""
 
     key: str
     data: memoryview
@@ -64,7 +67,7 @@ class NamedRecord:
 
 @dataclass(frozen=True, slots=True)
 class FlatTensor:
-    """The root table."""
+    """The root table of the file."""
 
     version: int = 0
     segments: tuple[DataSegment, ...] = ()
@@ -77,10 +80,10 @@ FLAT_TENSOR = Table(FlatTensor, {"version": Scalar("I"), "segments": Refs(DATA_S
 
 
 def write_flat_tensor(tensors: Iterable[NamedTensor]) -> bytes:
-    """The bytes of a `.ptd`. The order of the names does not count: the same data gives the same bytes, and equal data is stored once.
+    """Returns the bytes of a `.ptd`. The same data in any order give the same bytes, and equal data are stored once.
 
     Raises:
-        FlatTensorError: two have one name, or the format cannot hold something.
+        FlatTensorError: two tensors have one name, or the format cannot hold a value.
     """
     parts: list[bytes | memoryview] = []
     segments: list[DataSegment] = []
@@ -108,17 +111,17 @@ def write_flat_tensor(tensors: Iterable[NamedTensor]) -> bytes:
 
 
 def read_flat_tensor(data: Buffer) -> dict[str, NamedTensor]:
-    """Returns what a `.ptd` holds, by name; views of `data`.
+    """Returns the tensors and other bytes of a `.ptd`, by name, as views of `data`.
 
     Raises:
-        FlatTensorError: the bytes are not a `.ptd`, are damaged or cut off, or are of another version.
+        FlatTensorError: the bytes are not a `.ptd`, are damaged or cut off, or have another version.
     """
     file = memoryview(data).toreadonly()
     file = file.cast("B") if file.nbytes else EMPTY
     if len(file) < 8 + HEADER_LENGTH or bytes(file[4:8]) != IDENTIFIER or bytes(file[8:12]) != HEADER_MAGIC:
         raise FlatTensorError(f"not a .ptd file: its {len(file)} bytes do not begin with {IDENTIFIER!r} and {HEADER_MAGIC!r}")
     length, offset, size, base, data_size = struct.unpack_from("<IQQQQ", file, 12)
-    # No sum of these can wrap around in Python.
+    # In Python, these sums cannot overflow.
     if length < HEADER_LENGTH or offset + size > base or base + data_size > len(file):
         raise FlatTensorError(f"the .ptd file is cut off or damaged: it has {len(file)} bytes, its header speaks of {base} + {data_size}")
     record = cast(FlatTensor, Decoder(file[: offset + size], "the .ptd file", FlatTensorError).root(FLAT_TENSOR))
@@ -143,7 +146,7 @@ def read_flat_tensor(data: Buffer) -> dict[str, NamedTensor]:
 
 
 def _checked(layout: TensorLayout, size: int, key: str) -> int:
-    """Returns the number of bytes of a tensor, which a segment of `size` bytes holds."""
+    """Returns the bytes of a tensor. Raises FlatTensorError if a segment of `size` bytes does not hold it."""
     if any(extent < 0 for extent in layout.sizes) or sorted(layout.dim_order) != list(range(len(layout.sizes))):
         raise FlatTensorError(
             f"the .ptd file is damaged: {key!r} has sizes {list(layout.sizes)} and the dim order {list(layout.dim_order)}"

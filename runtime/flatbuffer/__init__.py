@@ -1,4 +1,4 @@
-"""Reads and writes FlatBuffers formats whose tables are given as data: no code is generated from schemas."""
+"""Reads and writes FlatBuffers formats whose tables are data, without code generated from schemas."""
 
 from flambeau.runtime.flatbuffer.decoder import Decoder
 from flambeau.runtime.flatbuffer.encoder import Encoder

@@ -1,4 +1,4 @@
-"""Decodes a flatbuffer into records by tables. It reads nothing outside of the given bytes, and copies no data."""
+"""Decodes a flatbuffer to records by tables. The decoder never reads outside of the given bytes, and copies no data."""
 
 import struct
 from functools import partial
@@ -22,12 +22,12 @@ from flambeau.runtime.flatbuffer.kinds import (
 class Decoder:
     """Decodes the tables of one flatbuffer.
 
-    Each table and vector is decoded once, however often it is referred to, and the work is limited by the number of bytes: tables that
-    overlap in order to look larger than the file are refused instead of expanded.
+    Each table and vector is decoded once, however many references it has, and the work is limited by the number of bytes: overlapping
+    tables that would expand to more than the file are refused.
     """
 
     def __init__(self, data: memoryview, name: str, error: type[ValueError] = FlatbufferError):
-        """A decoder of `data`, which messages call `name`, such as "the program", and which raises `error`."""
+        """Creates a decoder of `data`, which raises `error` with messages that call the data `name`, such as "the program"."""
         self.name = name
         self.error = error
         self.data = data
@@ -36,7 +36,7 @@ class Decoder:
         self.memo: dict[tuple[int, object], object] = {}
 
     def root(self, table: Table, start: int = 0) -> object:
-        """Returns the root table, whose place stands at byte `start`, as a record. Raises `error`."""
+        """Returns the root table, whose offset is at byte `start`, as a record. Raises `error` for damaged data."""
         return self._table(self._follow(start, "the root"), table)
 
     def _damaged(self, what: str) -> ValueError:
@@ -90,7 +90,7 @@ class Decoder:
         return self._table(self._follow(member_at, what), members[number - 1])
 
     def _places(self, position: int, name: str, count: int) -> list[int]:
-        """Returns the offsets of the fields of a table; 0 for an absent one."""
+        """Returns the offsets of the fields of a table; 0 for an absent field."""
         vtable = position - self._unpack("i", position, name)
         if vtable < 0:
             raise self._damaged(f"{name} at byte {position} has no field table")
@@ -128,7 +128,7 @@ class Decoder:
                 raise AssertionError("a union takes two places")
 
     def _vector(self, position: int, width: int, what: str) -> tuple[int, int]:
-        """Returns the start of a vector's elements, and their number."""
+        """Returns the position of a vector's first element, and the number of its elements, each of `width` bytes."""
         length = self._unpack("I", position, what)
         start = position + 4
         if start + length * width > self.size or (length and start % width):

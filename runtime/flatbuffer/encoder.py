@@ -1,4 +1,4 @@
-"""Encodes records as a flatbuffer by tables: the same records give the same bytes."""
+"""Encodes records as a flatbuffer by tables. The same records always give the same bytes."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -42,10 +42,13 @@ class _Builder(Protocol):
 
 
 class Encoder:
-    """Encodes tables depth first. Equal tables and vectors become one, which the format permits and readers need not know."""
+    """Encodes tables depth first. Writes equal tables and vectors once, which the format permits, and which readers do not notice."""
 
     def __init__(self, root: Table, identifier: bytes, error: type[ValueError] = FlatbufferError, *, size_prefixed: bool = False):
-        """An encoder of the table `root` for a format of this identifier, behind its size if so; it raises `error`."""
+        """Creates an encoder of the table `root` for the format `identifier`. `size_prefixed` writes the size before the flatbuffer.
+
+        The encoder raises `error`.
+        """
         self.root = root
         self.identifier = identifier
         self.error = error
@@ -54,7 +57,7 @@ class Encoder:
         self.memo: dict[object, int] = {}
 
     def encode(self, record: object) -> bytes:
-        """Returns the finished flatbuffer. Raises `error` for what the format cannot hold."""
+        """Returns the flatbuffer of a record. Raises `error` for values that the format cannot hold."""
         finish = self.builder.FinishSizePrefixed if self.size_prefixed else self.builder.Finish
         finish(self._table(record, self.root), file_identifier=self.identifier)
         return bytes(self.builder.Output())
@@ -77,7 +80,7 @@ class Encoder:
         return self._object(table, table.slots, fields)
 
     def _is_default(self, kind: Scalar, packed: bytes, name: str) -> bool:
-        """Returns whether a field may be left out."""
+        """Returns whether a field has its default value, and may be left out."""
         return packed == self._pack(kind.code, [kind.default], name)
 
     def _object(self, table: object, slots: int, fields: Sequence[tuple[int, str, bytes | int]]) -> int:
@@ -85,7 +88,7 @@ class Encoder:
         if (known := self.memo.get(key)) is None:
             builder = self.builder
             builder.StartObject(slots)
-            # Wide fields first leave no gaps between them.
+            # Fields in order of width leave no gaps.
             for slot, _, value in sorted(fields, key=lambda item: -_width(item[1])):
                 if isinstance(value, int):
                     builder.PrependUOffsetTRelative(value)

@@ -1,4 +1,4 @@
-"""The tables of a FlatBuffers format as data: what a reader and a writer need of a schema."""
+"""Types that describe the tables of a FlatBuffers format, for a reader and a writer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 
 class FlatbufferError(ValueError):
-    """Bytes that are not what a schema says, or records that the format cannot hold. One line, for people."""
+    """Reports bytes that contradict a schema, or records that the format cannot hold, in one line for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number in the table itself: `code` is its `struct` format, `reads` what it is read as."""
+    """A number in the table itself: `code` is its `struct` format, `reads` the type to which the reader converts it."""
 
     code: str
     reads: type[int] | type[float] | type[bool] = int
@@ -20,21 +20,21 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string."""
+    """A field that refers to a string."""
 
     required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Another table."""
+    """A field that refers to another table."""
 
     table: "Table"
 
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """A vector of numbers."""
+    """A field that refers to a vector of numbers."""
 
     code: str
     reads: type[int] | type[float] | type[bool] = int
@@ -42,14 +42,14 @@ class Scalars:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A vector of bytes, which is read as a view; `alignment`: of its first byte."""
+    """A field that refers to a vector of bytes, read as a view. The first byte starts at a multiple of `alignment`."""
 
     alignment: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """A vector of tables; `optional`: its absence is None, not the empty tuple."""
+    """A field that refers to a vector of tables. Its absence is read as the empty tuple, or as None if `optional`."""
 
     table: "Table | Union"
     optional: bool = False
@@ -57,7 +57,7 @@ class Refs:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A union beside other fields, which takes two slots: the number of the member, from 1 on, and the member. Its absence is None."""
+    """A union among other fields. It takes two slots: the number of the member, from 1 on, and the member. Its absence is None."""
 
     members: "tuple[Table, ...]"
 
@@ -67,20 +67,20 @@ Kind: TypeAlias = Scalar | Text | Ref | Scalars | Data | Refs | OneOf
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the format: the record that it is read as, and its fields by name, in order."""
+    """A table of the format: the type of its record, and its fields by name, in order."""
 
     record: type
     fields: Mapping[str, Kind]
 
     @property
     def slots(self) -> int:
-        """The number of its slots."""
+        """The number of the table's slots."""
         return sum(1 + isinstance(kind, OneOf) for kind in self.fields.values())
 
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """A table that holds nothing but a union: field 0 is the number of the member, field 1 the member."""
+    """A table that holds only a union: field 0 is the number of the member, field 1 the member."""
 
     name: str
     members: tuple[Table, ...]

@@ -1,4 +1,4 @@
-"""The `.pte` format: records and bytes. FORMAT.md, beside this file, says what every field means."""
+"""The `.pte` format as records, and as bytes. FORMAT.md in this folder explains every field."""
 
 from flambeau.runtime.pte.check import check_program
 from flambeau.runtime.pte.reader import ExtendedHeader, read_header, read_program

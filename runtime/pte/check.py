@@ -1,4 +1,4 @@
-"""Checks records: every index is in range and of the right kind, every size lies within its arena."""
+"""Checks the records of a program: that indices are in range and name values of the right kind, and that tensors fit into their memory."""
 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
@@ -29,10 +29,10 @@ MAXIMUM_BYTES = 2**63 - 1
 
 
 def check_program(program: Program) -> None:
-    """Checks everything that a runtime needs to hold.
+    """Checks every property of a program on which a runtime relies.
 
     Raises:
-        PteError: something does not; the message names the method and the value or instruction.
+        PteError: a property does not hold; the message names the method, and the value or instruction.
     """
     if program.version != 0:
         raise PteError(f"the program has format version {program.version}; version 0 is the only one known")

@@ -1,16 +1,16 @@
-"""The tables of `schema/program.fbs`, field by field in the order of the format, for the reader and the writer alike."""
+"""The tables of `schema/program.fbs`, with their fields in the order of the format, for the reader and the writer."""
 
 from dataclasses import dataclass
 
 from flambeau.runtime.flatbuffer import Data, Ref, Refs, Scalar, Scalars, Table, Text, Union
 from flambeau.runtime.pte import records
 
-# Records of the file that the public records resolve away.
+# Records of the file that the public records (records.py) do not have, because they hold the bytes instead of references.
 
 
 @dataclass(frozen=True, slots=True)
 class DelegateReference:
-    """The place of a delegate's bytes: `location` 0, `Program.backend_delegate_data[index]`; 1, segment `index`."""
+    """A reference to a delegate's bytes: `Program.backend_delegate_data[index]` if `location` is 0, segment `index` if it is 1."""
 
     location: int = 0
     index: int = 0
@@ -27,7 +27,7 @@ class DelegateRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """`records.ExecutionPlan`, its delegates unresolved."""
+    """A method as in `records.ExecutionPlan`, but with references in place of its delegates' bytes."""
 
     name: str
     container_meta_type: records.ContainerMetadata | None = None
@@ -50,7 +50,7 @@ class InlineBytes:
 
 @dataclass(frozen=True, slots=True)
 class DataSegment:
-    """Bytes after the flatbuffer; `offset` counts from the segment base."""
+    """Bytes after the flatbuffer: `size` bytes, `offset` bytes after the segment base."""
 
     offset: int = 0
     size: int = 0
@@ -58,7 +58,7 @@ class DataSegment:
 
 @dataclass(frozen=True, slots=True)
 class SubsegmentOffsets:
-    """The offsets of the entries of a segment."""
+    """The offsets in bytes of the entries of a segment, from its start."""
 
     segment_index: int = 0
     offsets: tuple[int, ...] = ()
@@ -74,7 +74,7 @@ class NameRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """The root table."""
+    """The root table of the file."""
 
     version: int = 0
     execution_plan: tuple[PlanRecord, ...] = ()

@@ -1,4 +1,4 @@
-"""Reads the bytes of a `.pte` as records. It reads nothing outside of the given bytes, and copies no weight."""
+"""Reads the bytes of a `.pte` as records. The reader never reads outside of the given bytes, and copies no weights."""
 
 import struct
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ HEADER_MAGIC = b"eh00"
 
 @dataclass(frozen=True, slots=True)
 class ExtendedHeader:
-    """The header that says where the flatbuffer ends and the segments begin, all in bytes.
+    """The header with the positions at which the flatbuffer ends and the segments begin.
 
     Attributes:
-        program_size: from the start of the file to the end of the flatbuffer.
-        segment_base_offset: from the start of the file to the first segment; 0: there are none.
-        segment_data_size: all segments; 0 in files of before that field.
+        program_size: bytes from the start of the file to the end of the flatbuffer.
+        segment_base_offset: bytes from the start of the file to the first segment; 0: there are no segments.
+        segment_data_size: bytes of all segments; 0 in older files, which lack this field.
     """
 
     program_size: int
@@ -42,7 +42,7 @@ class ExtendedHeader:
 
 
 def read_header(data: memoryview) -> ExtendedHeader | None:
-    """Returns the extended header, or None if the file is a flatbuffer and nothing else.
+    """Returns the extended header, or None for a file that consists of the flatbuffer alone.
 
     Raises:
         PteError: the file is cut off, or its sizes contradict each other.
@@ -70,13 +70,13 @@ def read_header(data: memoryview) -> ExtendedHeader | None:
 
 
 def read_program(data: "Buffer") -> Program:
-    """Returns the records of a program, every index and size in them checked.
+    """Returns the records of a program, and checks every index and size in them.
 
     Args:
         data: the whole file: bytes, a memory map, or any other contiguous buffer. The records hold views of it.
 
     Raises:
-        PteError: the bytes are not a program, or are a damaged one.
+        PteError: the bytes are not a program, or the program is damaged.
     """
     file = memoryview(data).toreadonly()
     file = file.cast("B") if file.nbytes else EMPTY
@@ -88,7 +88,7 @@ def read_program(data: "Buffer") -> Program:
 
 
 def _resolve(record: schema.ProgramRecord, file: memoryview, header: ExtendedHeader | None) -> Program:
-    """Returns the program of a record, with bytes in place of references to segments. Raises PteError for a segment that the file lacks."""
+    """Returns the program of the root record, with bytes in place of references to segments. Raises PteError for missing segments."""
     segments = _segments(record.segments or (), file, header)
     inline = record.backend_delegate_data or ()
 
@@ -148,7 +148,10 @@ def _segments(table: tuple[schema.DataSegment, ...], file: memoryview, header: E
 
 
 def _uses(plans: list[ExecutionPlan], mutable: bool) -> dict[int, int]:
-    """Returns the number of bytes of each entry that the tensors use: the file gives only the starts of entries."""
+    """Returns the bytes of each entry, by its index, that the tensors of `plans` use, because the file has only the starts of entries.
+
+    Entries are constants, or with `mutable` initial values. Raises PteError for a tensor of too high a rank.
+    """
     uses: dict[int, int] = {}
     for plan in plans:
         for value in plan.values:
@@ -165,7 +168,7 @@ def _entries(offsets: schema.SubsegmentOffsets, segment: "_Segment", uses: dict[
     if len(offsets.offsets) <= 1:
         return (EMPTY,)
     data = segment(offsets.segment_index, f"the {what}s")
-    # An entry that no tensor uses ends where the next one starts.
+    # An entry that no tensor uses ends where the next entry starts.
     starts = sorted({*offsets.offsets, len(data)})
     following = dict(pairwise(starts))
     views = [EMPTY]

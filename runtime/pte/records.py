@@ -1,7 +1,7 @@
-"""The content of a `.pte` file as immutable records: the tables of ExecuTorch's `schema/program.fbs`, data resolved to views.
+"""The content of a `.pte` file as immutable records: the tables of ExecuTorch's `schema/program.fbs`, with views of the data.
 
-Four things of the file do not appear, because they only say where bytes lie: the segment table, the sub-segment offsets, the references
-from delegates and names to segments, and the deprecated inline constant buffers. Their bytes stand where they belong instead.
+The records lack four parts of the file that only locate bytes: the segment table, the sub-segment offsets, the references from delegates
+and names to segments, and the deprecated inline constant buffers. The records that use the bytes hold them instead.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ EMPTY = memoryview(b"")
 
 
 class PteError(ValueError):
-    """The bytes are not a well-formed program, or the records cannot be written as one. One line, for people."""
+    """Reports bytes that are not a well-formed program, or records that the format cannot hold, in one line for people."""
 
 
 class ScalarType(IntEnum):
-    """Element types, with PyTorch's numbers. ExecuTorch's schema does not name the complex ones, and its runtime takes them."""
+    """Element types, with PyTorch's numbers. ExecuTorch's schema does not name the complex types, but its runtime accepts them."""
 
     BYTE = 0
     CHAR = 1
@@ -56,12 +56,12 @@ ELEMENT_SIZE = {kind: BY_NUMBER[kind].size if kind in BY_NUMBER else _QUANTIZED_
 
 
 def dense_bytes(scalar_type: ScalarType, sizes: Iterable[int]) -> int:
-    """Returns bytes of the elements of a tensor of these sizes."""
+    """Returns the bytes of the elements of a tensor of this type and these sizes."""
     return ELEMENT_SIZE[scalar_type] * prod(sizes)
 
 
 class TensorShapeDynamism(IntEnum):
-    """Whether a tensor's sizes may change: not at all, up to the sizes in the file, or freely (which no runtime loads)."""
+    """The change that a tensor's sizes admit: none, any up to the sizes in the file, or any at all (which no runtime loads)."""
 
     STATIC = 0
     DYNAMIC_BOUND = 1
@@ -92,7 +92,7 @@ class ContainerMetadata:
 
 @dataclass(frozen=True, slots=True)
 class AllocationDetails:
-    """Planned memory: byte `memory_offset` of arena `memory_id`. Arena 0 is reserved."""
+    """The planned memory of a tensor, which starts at byte `memory_offset` of arena `memory_id`. Arena 0 is reserved."""
 
     memory_id: int = 0
     memory_offset_low: int = 0
@@ -143,13 +143,13 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, at the upper bounds."""
+        """The bytes of the elements, for the upper bounds of dynamic sizes."""
         return dense_bytes(self.scalar_type, self.sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """None."""
+    """The value None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,35 +182,35 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class IntList:
-    """Integers, each given by the index of an `Int` value, because an instruction may write it."""
+    """A list of integers, each the index of an `Int` value, because an instruction may write the integer."""
 
     items: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DoubleList:
-    """Floating-point numbers."""
+    """A list of floating-point numbers."""
 
     items: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BoolList:
-    """Truth values."""
+    """A list of truth values."""
 
     items: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TensorList:
-    """Tensors, by the indices of their values."""
+    """A list of tensors, as the indices of their values."""
 
     items: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OptionalTensorList:
-    """Tensors by the indices of their values, or -1 for None."""
+    """A list of tensors or None, as the indices of tensor values, or -1 for None."""
 
     items: tuple[int, ...] = ()
 
@@ -228,13 +228,13 @@ class Operator:
 
     @property
     def full_name(self) -> str:
-        """The name that kernels are registered under: `aten::add.out`."""
+        """The name under which the operator's kernel is registered, such as `aten::add.out`."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """Calls a kernel with the values of `args`: the schema's arguments, the outs among them, then what is returned."""
+    """Calls a kernel with the values of `args`: the arguments of the schema, including the outs, then the returned values."""
 
     op_index: int
     args: tuple[int, ...]
@@ -250,7 +250,7 @@ class DelegateCall:
 
 @dataclass(frozen=True, slots=True)
 class MoveCall:
-    """Makes value `move_to` the same as value `move_from`; of a tensor, the pointer, not the bytes."""
+    """Makes value `move_to` the same as value `move_from`; for a tensor, copies the pointer, not the bytes."""
 
     move_from: int
     move_to: int
@@ -258,7 +258,7 @@ class MoveCall:
 
 @dataclass(frozen=True, slots=True)
 class JumpFalseCall:
-    """Continues at instruction `destination_instruction` if the value is false (a tensor: if any element is)."""
+    """Continues at instruction `destination_instruction` if value `cond_value_index` is false, or is a tensor with a false element."""
 
     cond_value_index: int
     destination_instruction: int
@@ -266,7 +266,7 @@ class JumpFalseCall:
 
 @dataclass(frozen=True, slots=True)
 class FreeCall:
-    """Drops the data of a tensor that has no planned memory."""
+    """Drops the data of tensor `value_index`, which has no planned memory."""
 
     value_index: int
 
@@ -287,14 +287,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class FrameList:
-    """The stack of one instruction."""
+    """The Python stack of one instruction."""
 
     items: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CompileSpec:
-    """An option that a backend was given."""
+    """An option with which a backend compiled a delegate."""
 
     key: str
     value: memoryview = EMPTY
@@ -302,7 +302,7 @@ class CompileSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackendDelegate:
-    """A part of the program that a backend compiled: the backend's name, the bytes it reads at load, and its options."""
+    """A part of the program that a backend compiled: the backend's id, the bytes that it reads at load, and its options."""
 
     id: str
     processed: memoryview = EMPTY
@@ -311,7 +311,7 @@ class BackendDelegate:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A list of instructions. Programs have one chain per plan; `inputs` and `outputs` are empty and unused."""
+    """A list of instructions. A plan has one chain in practice; `inputs` and `outputs` are empty and unused."""
 
     instructions: tuple[Instruction, ...] = ()
     inputs: tuple[int, ...] = ()
@@ -321,7 +321,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class NonConstBufferDevice:
-    """The device of one arena, where it is not the processor."""
+    """The device of an arena that is not in the processor's memory."""
 
     buffer_idx: int = 0
     device_type: DeviceType = DeviceType.CPU
@@ -333,8 +333,8 @@ class ExecutionPlan:
     """A method.
 
     Attributes:
-        inputs: the values that the caller sets, by index, in the order of the flattened pytree.
-        outputs: likewise the values that the caller reads.
+        inputs: indices of the values that the caller sets, in the order of the flattened pytree.
+        outputs: indices of the values that the caller reads, in the order of the flattened pytree.
         non_const_buffer_sizes: bytes of each arena; entry 0 is reserved and 0.
     """
 
@@ -360,12 +360,12 @@ class NamedData:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole file.
+    """The content of a whole file.
 
     Attributes:
-        constants: the bytes of constant tensors by `Tensor.data_buffer_idx`; entry 0 stands for "none". An entry read from a file has as
+        constants: the bytes of constant tensors, by `Tensor.data_buffer_idx`; entry 0 means "no constant". An entry read from a file has as
             many bytes as the largest tensor that uses it.
-        mutable_data: the initial bytes of mutable tensors, likewise; runtimes use list 0 only.
+        mutable_data: lists of the initial bytes of mutable tensors, by `Tensor.data_buffer_idx`; runtimes use list 0 only.
     """
 
     execution_plan: tuple[ExecutionPlan, ...] = ()

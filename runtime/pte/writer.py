@@ -1,4 +1,4 @@
-"""Writes records as the bytes of a `.pte`: the same records give the same bytes, and equal data is written once."""
+"""Writes records as the bytes of a `.pte`. The same records always give the same bytes, and equal data are written once."""
 
 import hashlib
 import struct
@@ -18,15 +18,15 @@ SEGMENT_ALIGNMENT = 128
 
 
 def write_program(program: Program, *, constant_alignment: int = 16) -> list[bytes | memoryview]:
-    """Returns the parts of a `.pte`, whose concatenation is the file. Weights are passed on as the views they are.
+    """Returns the parts of a `.pte`, whose concatenation is the file. Weights are not copied: their parts are the program's views.
 
     Args:
         program: must satisfy `check_program`.
-        constant_alignment: a power of two up to `SEGMENT_ALIGNMENT`: each constant starts at a multiple of it, in bytes. 16 suits every
+        constant_alignment: a power of two up to `SEGMENT_ALIGNMENT`; each constant starts at a multiple of that many bytes. 16 suits every
             runtime; 64 suits kernels that read whole cache lines.
 
     Raises:
-        PteError: the records do not make sense, or are too large for the format.
+        PteError: the records contradict each other, or are too large for the format.
     """
     if constant_alignment not in (1, 2, 4, 8, 16, 32, 64, SEGMENT_ALIGNMENT):
         raise PteError(f"constants cannot be aligned to {constant_alignment} bytes: a power of two up to {SEGMENT_ALIGNMENT} can be")
@@ -49,7 +49,7 @@ def _padding(position: int, alignment: int) -> int:
 
 
 class _Content:
-    """Bytes, as the key of a dictionary. They are read only to tell them from others of their size with the same ends."""
+    """Bytes as a dictionary key, which hashes their size, their start and their end. Compares whole contents only if these are equal."""
 
     def __init__(self, data: memoryview):
         self.data = data
@@ -67,7 +67,7 @@ class _Content:
 
 @dataclass
 class _Segments:
-    """The bytes after the flatbuffer. Equal contents are one segment."""
+    """The segments after the flatbuffer, in which equal contents share a segment."""
 
     parts: list[bytes | memoryview] = field(default_factory=list[bytes | memoryview])
     table: list[schema.DataSegment] = field(default_factory=list[schema.DataSegment])
@@ -75,14 +75,14 @@ class _Segments:
     size: int = 0
 
     def add(self, data: bytes | memoryview) -> int:
-        """Returns the index of a segment of these bytes."""
+        """Returns the index of a segment with these bytes, which is new unless a segment has them."""
         content = _Content(memoryview(data))
         if content not in self.contents:
             self.contents[content] = self.add_unshared([data])
         return self.contents[content]
 
     def add_unshared(self, parts: Sequence[bytes | memoryview]) -> int:
-        """Returns the index of a new segment, which no other content is compared with: weights are not hashed."""
+        """Returns the index of a new segment with these parts. It shares no other segment's bytes, so that weights need no hash."""
         if pad := _padding(self.size, SEGMENT_ALIGNMENT):
             self.parts.append(bytes(pad))
         offset = self.size + pad
@@ -94,7 +94,7 @@ class _Segments:
 
 
 def _to_record(program: Program, segments: _Segments, constant_alignment: int) -> schema.ProgramRecord:
-    """Returns the tables of the file; fills `segments` in ExecuTorch's order: constants, initial values, delegates, named data."""
+    """Returns the root table. Adds the data to `segments` in ExecuTorch's order: constants, initial values, delegates, named data."""
     constant_segment = _entries(program.constants, segments, constant_alignment)
     mutable = tuple(_entries(entries, segments, 1) for entries in program.mutable_data)
     plans = tuple(_to_plan(plan, segments) for plan in program.execution_plan)
