@@ -1,6 +1,6 @@
-"""The Python binding of the C runtime, with ExecuTorch's names. Needs numpy; takes torch tensors without importing torch.
+"""The Python binding of the C runtime, with ExecuTorch's names. It needs numpy, and takes torch tensors without importing torch.
 
-A program may be shared by threads, and may be executed through one method per thread. The interpreter lock is not held while C code runs.
+Threads may share a program, and run it at once if each thread loads its own method. C code runs without the interpreter lock.
 """
 
 from flambeau.runtime.binding.library import FlambeauError, Status, find_library, include_folder

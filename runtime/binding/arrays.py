@@ -1,4 +1,4 @@
-"""Converts between Python values (numpy arrays, DLPack, numbers) and those of the C library."""
+"""Converts Python values (numpy arrays, DLPack, numbers) to values of the C library, and back."""
 
 import ctypes
 import sys
@@ -20,10 +20,10 @@ DTYPE_CODES = {name: code for code, name in DTYPE_NAMES.items()}
 
 
 def numpy_dtype(name: str) -> "np.dtype[Any]":
-    """Returns the dtype of a name in `DTYPE_NAMES`; bfloat16 and float8 need ml_dtypes.
+    """Returns the numpy dtype of a name in `DTYPE_NAMES`. bfloat16 and float8 need ml_dtypes.
 
     Raises:
-        FlambeauError: numpy has no such type here.
+        FlambeauError: numpy has no such type, because ml_dtypes is missing.
     """
     try:
         return scalar_types.numpy_dtype(name)
@@ -32,7 +32,7 @@ def numpy_dtype(name: str) -> "np.dtype[Any]":
 
 
 def aligned_bytes(size: int) -> "Array":
-    """Uninitialised memory of `size` bytes (at least 1), aligned to 64."""
+    """Returns uninitialised memory of `size` bytes (at least 1), aligned to 64 bytes, as an array of uint8."""
     import numpy as np
 
     room = np.empty(max(size, 1) + ALIGNMENT - 1, np.uint8)
@@ -41,10 +41,10 @@ def aligned_bytes(size: int) -> "Array":
 
 
 def as_array(value: object, info: TensorInfo, where: str) -> "Array":
-    """Returns a numpy array that shares the memory of `value`; for a tensor without dimensions `value` may be a number.
+    """Returns a numpy array that shares the memory of `value`. For a tensor without dimensions, `value` may be a number.
 
     Raises:
-        FlambeauError: `value` is neither an array, nor an exporter of DLPack, nor such a number that the dtype holds.
+        FlambeauError: `value` is neither an array nor an exporter of DLPack, nor a number that the dtype holds; `where` begins the message.
     """
     import numpy as np
 
@@ -66,7 +66,7 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
     try:
         name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
         if name in DTYPE_CODES and (dtype := numpy_dtype(name)).isbuiltin != 1:
-            # numpy's DLPack has no types of ml_dtypes: the bits travel as integers.
+            # numpy's DLPack lacks the types of ml_dtypes, so the bits are passed as integers.
             return np.from_dlpack(tensor.view(getattr(sys.modules["torch"], f"uint{8 * dtype.itemsize}"))).view(dtype)
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -79,7 +79,7 @@ def _dtype_code(dtype: "np.dtype[Any]") -> int | None:
 
 
 def in_dim_order(array: "Array", dim_order: tuple[int, ...]) -> "Array":
-    """Returns a writable array of the same content, laid out densely in `dim_order`; the same one if it is."""
+    """Returns a writable array of the same content, dense in `dim_order`: `array` itself if it is that already, else a copy."""
     import numpy as np
 
     outer_first = array.transpose(dim_order)
@@ -90,10 +90,10 @@ def in_dim_order(array: "Array", dim_order: tuple[int, ...]) -> "Array":
 
 
 def to_tensor(array: "Array", info: TensorInfo, where: str) -> "tuple[CTensor, Array]":
-    """The C tensor over an array's memory, and what keeps that memory. Copies only where the runtime would use the memory and cannot.
+    """Returns the C tensor of an array, and the array that owns its memory: a copy only if the runtime cannot use the given memory.
 
     Raises:
-        FlambeauError: of another dtype.
+        FlambeauError: the array has a dtype that the runtime lacks, or too many dimensions; `where` begins the message.
     """
     import numpy as np
 
@@ -121,7 +121,7 @@ def to_tensor(array: "Array", info: TensorInfo, where: str) -> "tuple[CTensor, A
 
 
 class _Memory:
-    """Memory of the C library as numpy sees it."""
+    """Memory of the C library, in numpy's array interface."""
 
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], typestr: str, keeper: object):
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "strides": strides, "typestr": typestr}

@@ -1,4 +1,4 @@
-"""Registers backends and kernels from shared libraries of their own, beside those that the C library was built with."""
+"""Registers backends and kernels of separate shared libraries, in addition to those that the C library was built with."""
 
 import ctypes
 from collections.abc import Mapping
@@ -23,30 +23,30 @@ _LARGEST_BACKEND = 4096
 
 
 def add_backend(name: str, path: Path) -> None:
-    """Lets programs use the backend that a shared library defines as `fl_backend_<name>`; the library is loaded by the first program."""
+    """Lets programs use the backend that a shared library defines as `fl_backend_<name>`. The first program loads the library."""
     _BACKENDS[name] = path
 
 
 def remove_backend(name: str) -> None:
-    """Forgets a backend that was added. Methods that use it go on."""
+    """Removes a backend that was added. Methods that use the backend keep working."""
     _BACKENDS.pop(name, None)
 
 
 def add_kernels(name: str, path: Path) -> None:
-    """Lets programs use the kernels of the table that a shared library defines as `fl_kernels_<name>`; the first program loads the library.
+    """Lets programs use the kernels of the table that a shared library defines as `fl_kernels_<name>`. The first program loads the library.
 
-    They come before kernels of the same name in the C library.
+    These kernels replace those of the same name in the C library.
     """
     _KERNELS[name] = path
 
 
 def remove_kernels(name: str) -> None:
-    """Forgets kernels that were added. Methods that use them go on."""
+    """Removes kernels that were added. Methods that use the kernels keep working."""
     _KERNELS.pop(name, None)
 
 
 def added_libraries() -> tuple[Mapping[str, Path], Mapping[str, Path]]:
-    """Returns the libraries of the backends and of the kernels that were added, by name."""
+    """Returns the libraries of the added backends, and those of the added kernels, by name."""
     return dict(_BACKENDS), dict(_KERNELS)
 
 
@@ -54,7 +54,7 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     """Returns the options of backends as texts, for `registry`.
 
     Raises:
-        FlambeauError: there is no backend of a name, it is named twice, or an option is neither a number nor a text.
+        FlambeauError: a name is no backend's, a backend is named twice, or an option is neither a number nor a text.
     """
     if not given:
         return ()
@@ -77,15 +77,15 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
 
 
 def _known_names() -> dict[str, str]:
-    """Returns the names of backends, by themselves and by what programs call them."""
+    """Returns the names of backends, by these names and by the ids that programs have for them."""
     return {name: _text(backend.name) for backend in _backends() for name in (_text(backend.name), _text(backend.id))}
 
 
 def registry(options: Options = ()) -> CRegistry | None:
-    """Returns the registry in which programs find kernels and backends; None stands for the one that the C library was built with.
+    """Returns the registry in which programs find kernels and backends; None means the kernels and backends of the C library alone.
 
     Args:
-        options: of backends, from `read_options`.
+        options: the options of backends, from `read_options`.
 
     Raises:
         FlambeauError: a library that was added cannot be loaded.
@@ -96,7 +96,7 @@ def registry(options: Options = ()) -> CRegistry | None:
 
 
 def backend_names() -> list[str]:
-    """Returns the names that a program's delegates may give.
+    """Returns the ids of all backends, by which a program's delegates name them.
 
     Raises:
         FlambeauError: a backend that was added cannot be loaded.
@@ -124,7 +124,7 @@ def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, 
 
 
 def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBackend]:
-    """Returns the backends that the C library was built with, and those that were added."""
+    """Returns the backends that the C library was built with, and the backends that were added."""
     count = ctypes.c_size_t()
     found = library().fl_builtin_backends(count)
     paths = tuple(_BACKENDS.items()) if added is None else added
@@ -132,7 +132,7 @@ def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBacken
 
 
 def _with_options(backend: CBackend, options: tuple[tuple[str, str], ...]) -> CBackend:
-    """Returns the backend itself, or a copy that has these options."""
+    """Returns a copy of the backend with these options, or the backend itself if there are none."""
     if not options:
         return backend
     copy = ctypes.create_string_buffer(backend.struct_size)
@@ -171,7 +171,7 @@ def _kernels(name: str, path: Path) -> "KernelTable":
     what = f"the kernels {name!r}"
     table = ctypes.cast(_address(f"fl_kernels_{name}", path, what), ctypes.POINTER(CKernelTable))
     names = _names(table.contents)
-    # The C library searches by bisection.
+    # The C library searches by bisection, so names must be sorted.
     for first, second in pairwise(names):
         if first.encode() >= second.encode():
             text = f"{path} cannot be used as {what}: its table is not sorted by name: {second!r} comes after {first!r}"
@@ -181,7 +181,7 @@ def _kernels(name: str, path: Path) -> "KernelTable":
 
 @cache
 def _address(symbol: str, path: Path, what: str) -> int:
-    """Returns the address of what a library defines as `symbol`; the library stays loaded."""
+    """Returns the address of `symbol` in a library, which it loads and never unloads. Raises FlambeauError, which names `what`."""
     library()
     try:
         return ctypes.addressof(ctypes.c_byte.in_dll(ctypes.CDLL(str(path)), symbol))

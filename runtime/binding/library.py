@@ -1,4 +1,4 @@
-"""Loads the C library; its structures, functions and errors."""
+"""Loads the C library, and declares its structures, functions and errors."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ METHOD_BYTES = 512
 
 
 class Status(IntEnum):
-    """Why a call of the C runtime failed; the numbers are ExecuTorch's."""
+    """The status codes of the C runtime, with ExecuTorch's numbers."""
 
     OK = 0x00
     INTERNAL = 0x01
@@ -42,7 +42,7 @@ class Status(IntEnum):
 
 
 class FlambeauError(RuntimeError):
-    """A refusal of the runtime with its reason, in one line.
+    """Reports a failed call of the runtime, with the reason in one line.
 
     Attributes:
         status: the kind of error.
@@ -259,17 +259,17 @@ def _library_name() -> str:
 
 
 def include_folder() -> Path:
-    """Returns the folder of the C headers, for what is built against the library: it holds `flambeau/backend.h`."""
+    """Returns the include folder for code that is compiled for the C library; it holds `flambeau/backend.h`."""
     return next(found for folder in flambeau.runtime.__path__ if (found := Path(folder) / "c" / "include").is_dir())
 
 
 def find_library() -> Path:
     """Returns the path of the shared library.
 
-    The one that the environment variable `FLAMBEAU_LIBRARY` names, or that of the installed package.
+    The environment variable `FLAMBEAU_LIBRARY` names the library; without it, the library of the installed package is used.
 
     Raises:
-        FlambeauError: there is none.
+        FlambeauError: there is no library.
     """
     if given := os.environ.get("FLAMBEAU_LIBRARY"):
         return Path(given)
@@ -286,10 +286,10 @@ def find_library() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """Returns the loaded library, its functions typed.
+    """Returns the loaded library, with the types of its functions declared.
 
     Raises:
-        FlambeauError: it is absent, cannot be loaded, or is of another version.
+        FlambeauError: the library is absent, cannot be loaded, or has another version.
     """
     path = find_library()
     try:
@@ -306,17 +306,17 @@ def library() -> ctypes.CDLL:
 
 
 def whole_number(value: object, low: int, high: int, what: str) -> int:
-    """Returns an integer that a field of C holds. Raises ValueError."""
+    """Returns `value` if it is an integer from `low` to `high`; otherwise raises ValueError, which calls it `what`."""
     if not isinstance(value, Integral) or not low <= int(value) <= high:
         raise ValueError(f"{what} is an integer between {low} and {high}, not {value!r}")
     return int(value)
 
 
 def check(status: int, error: CError, prefix: str = "") -> None:
-    """Raises what a failed call says.
+    """Raises the error of a call of the C library, if the call failed.
 
     Raises:
-        FlambeauError: `status` is not OK.
+        FlambeauError: `status` is not OK; the message is `prefix` and the text of `error`.
     """
     if status != Status.OK:
         raise FlambeauError(Status(status), prefix + error.text.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""A method that is ready to run: memory, inputs, execution, outputs."""
+"""Methods that are ready to run, with their memory, inputs and outputs."""
 
 import ctypes
 from collections.abc import Generator, Mapping, Sequence
@@ -42,11 +42,11 @@ _ARGUMENTS = ["builtins.tuple", "builtins.dict"]
 
 
 class Method(ExplainsMembers):
-    """A method with its memory. One thread at a time may execute it; load it once per thread otherwise.
+    """A loaded method with its memory. One thread at a time may execute it; several threads each load their own.
 
     Attributes:
-        metadata: what it takes and gives.
-        memory: the bytes that it holds.
+        metadata: the inputs, outputs and memory requirements of the method.
+        memory: the bytes of memory that the method holds.
     """
 
     def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
@@ -101,7 +101,7 @@ class Method(ExplainsMembers):
             self._library.fl_method_destroy(self._handle)
 
     def __call__(self, *inputs: object, **kwargs: object) -> "list[Any]":
-        """Returns `execute` with the inputs as arguments."""
+        """Runs the method as `execute` does, with the inputs as arguments, and returns the outputs."""
         return self.execute(inputs, kwargs)
 
     @overload
@@ -121,25 +121,25 @@ class Method(ExplainsMembers):
     def execute(
         self, inputs: Sequence[object] = (), kwargs: Mapping[str, object] | None = None, *, nested: bool = False, copy: bool = True
     ) -> Any:
-        """Runs the method.
+        """Runs the method and returns its outputs.
 
         Args:
             inputs: the arguments of the model, or their leaves in the order of the flattened pytree: numpy arrays or anything with
-                `__dlpack__` (such as a torch tensor) for tensors, Python numbers for scalars and for tensors without dimensions, None where
-                the program takes None.
-            kwargs: the keyword arguments of the model, as it was exported with.
+                `__dlpack__` (such as a torch tensor) for tensors, Python numbers for scalars and for tensors without dimensions, None for
+                an input that is None in the program.
+            kwargs: the keyword arguments with which the model was exported.
             nested: whether the outputs are nested as the model returned them. A class other than Python's containers becomes a dict by
                 field, or a tuple.
-            copy: whether outputs get memory of their own. Without, those that lie in an arena change with the next execution.
+            copy: whether outputs get memory of their own. If false, outputs in an arena change with the next execution.
 
-        An input that the model writes (`metadata.written_inputs()`) is written where the caller has it.
+        The method writes an input that the model writes (`metadata.written_inputs()`) in the caller's memory.
 
         Returns:
             One value per output, or the model's nesting of them: a numpy array (`torch.from_dlpack` takes it without a copy) or a Python
             value.
 
         Raises:
-            FlambeauError: an input does not fit, the program does not say how outputs are nested, or the execution failed.
+            FlambeauError: an input does not fit, the program does not record how outputs are nested, or the execution failed.
         """
         if self._program.recorded is None or self._recording is not None:
             return self._execute(inputs, kwargs, nested, copy)
@@ -193,13 +193,13 @@ class Method(ExplainsMembers):
 
     @contextmanager
     def record_events(self, capacity: int = 1 << 16) -> Generator[Recording]:
-        """Records, while its block runs, when each execution and each instruction of it begins and ends.
+        """Records the times at which executions and their instructions begin and end, while the `with` block runs.
 
         Args:
-            capacity: how many events there is room for. What has none is counted (`lost`).
+            capacity: the number of events to keep. Further events are only counted (`lost`).
 
         Raises:
-            FlambeauError: events of this method are being recorded already, or the runtime was built without its hook.
+            FlambeauError: events of this method are being recorded already, or the runtime was built without hooks.
             ValueError: `capacity` is not a number of events.
         """
         if self._recording is not None:
@@ -215,10 +215,10 @@ class Method(ExplainsMembers):
 
     @contextmanager
     def observe_values(self) -> Generator[Observation]:
-        """Copies, while its block runs, what each kernel and each delegate is given and computes.
+        """Copies the arguments and results of each kernel and each delegate, while the `with` block runs.
 
         Raises:
-            FlambeauError: events of this method are being recorded, or the runtime was built without its hook.
+            FlambeauError: events of this method are being recorded, or the runtime was built without hooks.
         """
         if self._recording is not None:
             raise FlambeauError(Status.INVALID_STATE, f"{self._where}: its events are being recorded already")
@@ -236,20 +236,20 @@ class Method(ExplainsMembers):
             check(self._library.fl_method_set_hook(self._handle, hook, user, self._error), self._error)
 
     def reset(self) -> None:
-        """Puts mutable buffers back to what they were after loading; shared ones for all methods. Random numbers begin again."""
+        """Restores mutable buffers to their values after loading; shared buffers for all methods. Random numbers begin again."""
         self._library.fl_method_reset(self._handle)
 
     def seed(self, seed: int) -> None:
-        """Chooses the stream of random numbers that the method draws, from its beginning. It is that of 0 after loading.
+        """Starts the stream of random numbers with this seed, from which the method draws. The seed is 0 after loading.
 
         Raises:
-            ValueError: `seed` is not an integer of 64 bits without a sign.
+            ValueError: `seed` is not an unsigned integer of 64 bits.
         """
         self._library.fl_method_seed(self._handle, whole_number(seed, 0, 2**64 - 1, "a seed"))
 
     @cached_property
     def state(self) -> State:
-        """The mutable buffers by name, or by number where the program gives none. They may be read and written between executions."""
+        """The mutable buffers by name, or by number if the program has no name. They may be read and written between executions."""
         found: dict[str, Array] = {}
         name = ctypes.c_char_p()
         index = 0
@@ -260,7 +260,7 @@ class Method(ExplainsMembers):
 
     @cached_property
     def _nestings(self) -> tuple[Nesting | None, Nesting | None]:
-        """How the model nests its inputs and outputs; None where the program does not say."""
+        """The model's nesting of its inputs, and of its outputs; None if the program does not record it."""
         inputs, outputs = map(parse_nesting, self.metadata.encodings)
         if inputs is not None and ([child.kind for child in inputs.children] != _ARGUMENTS or inputs.leaves != len(self.metadata.inputs)):
             inputs = None
@@ -269,7 +269,7 @@ class Method(ExplainsMembers):
         return inputs, outputs
 
     def _flatten(self, inputs: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
-        """Returns the leaves of the model's arguments."""
+        """Returns the leaves of the model's arguments, in the order of the program's inputs."""
         nesting = self._nestings[0]
         if nesting is None:
             why = "the program does not say which inputs have a keyword"
@@ -318,7 +318,7 @@ class Method(ExplainsMembers):
         owned: list[Array] = []
         for position, tensor in self._own_outputs:
             memory = aligned_bytes(tensor.size_in_bytes)
-            # An output that is an input has that one's memory, and C refuses to change it.
+            # C refuses to change the memory of an output that is an input.
             if self._library.fl_method_set_output(self._handle, position, memory.ctypes.data, memory.nbytes, self._error) == Status.OK:
                 owned.append(memory)
         return owned
@@ -354,7 +354,7 @@ def _inputs(count: int, kind: str = "") -> str:
 
 
 def _set_scalar(value: CValue, tag: ValueTag, given: object, where: str) -> object:
-    """Puts a Python value into a C one; returns what keeps its memory."""
+    """Stores a Python scalar or string in a C value. Returns the object that owns the memory to which the C value refers."""
     import numpy as np
 
     scalar: Any = given

@@ -1,4 +1,4 @@
-"""The runtime, and the programs that it loads."""
+"""The C runtime, and the programs that it loads."""
 
 import ctypes
 import mmap
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 class Verification(Enum):
-    """The level of verification, in ExecuTorch's terms. This runtime always checks everything."""
+    """The levels of verification of ExecuTorch. This runtime always checks everything."""
 
     Minimal = 0
     InternalConsistency = 1
 
 
 class Program(ExplainsMembers):
-    """A loaded program. It does not change and may be shared by threads.
+    """A loaded program, which does not change, and which threads may share.
 
-    Methods that update the same buffers share their state if they are loaded from the same program; such methods take turns.
+    Methods that update the same buffers share their state if they are loaded from the same program; such methods run one after the other.
 
     Attributes:
         handle: the C structure.
-        options: of backends.
-        shared_arenas: the memory of that state, by arena, once a method is loaded that needs it.
-        shared_lock: held while a method with such state is executed.
+        options: the options of backends.
+        shared_arenas: the memory of shared state, by arena, once a method that needs it is loaded.
+        shared_lock: held while a method with shared state is executed.
         recorded: the events of each execution, if they are recorded for an ETDump; else None.
-        debug_buffer_size: how many bytes of values an ETDump may have; 0 keeps none.
+        debug_buffer_size: the most bytes of values that an ETDump may have; 0 keeps no values.
     """
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
@@ -72,14 +72,14 @@ class Program(ExplainsMembers):
         return index.value
 
     def load_method(self, name: str = "forward", *, instruction_limit: int = INSTRUCTION_LIMIT) -> Method:
-        """Returns a method, in memory of its own but for the state that it shares with other methods.
+        """Returns a new method, which has its own memory, except for the state that it shares with other methods.
 
         Args:
             name: one of `method_names`.
-            instruction_limit: how many instructions one execution may run before it is taken for an endless loop.
+            instruction_limit: the most instructions of one execution; an execution that needs more fails, as an endless loop would.
 
         Raises:
-            FlambeauError: there is no such method, or it needs operators, backends or features that are absent; all are listed.
+            FlambeauError: there is no such method, or it needs operators, backends or features that are absent; the message lists them.
         """
         return Method(self, self._index(name), instruction_limit)
 
@@ -96,15 +96,15 @@ class Program(ExplainsMembers):
         return self.recorded is not None
 
     def write_etdump_result_to_file(self, path: "str | PathLike[str]", debug_buffer_path: "str | PathLike[str] | None" = None) -> None:
-        """Writes what the methods of this program did as an ETDump, with a run for each execution, and forgets it.
+        """Writes the recorded executions of this program's methods as an ETDump, with a run for each execution, and deletes the records.
 
         Args:
             path: the `.etdp` file.
-            debug_buffer_path: the file of the values, to which the ETDump refers, if any were kept.
+            debug_buffer_path: the file for the values to which the ETDump refers, if any were kept.
 
         Raises:
-            FlambeauError: nothing was recorded, since the program was loaded without `enable_etdump`; the values have no file or are more
-                than `debug_buffer_size`; or a file cannot be written.
+            FlambeauError: nothing was recorded, because the program was loaded without `enable_etdump`; values were kept, but have no
+                file or more than `debug_buffer_size` bytes; or a file cannot be written.
         """
         from flambeau.runtime.binding.recorded_runs import to_etdump
         from flambeau.runtime.etdump import write_etdump
@@ -128,17 +128,17 @@ class Program(ExplainsMembers):
         self.recorded.clear()
 
     def release_pages(self) -> None:
-        """Gives the memory that holds the program's file back to the system; what is read again comes from the file again.
+        """Returns the memory of the program's mapped file to the system, which reads pages from the file again when they are used.
 
-        After `load_method`, a backend such as XNNPACK has copies of its weights, packed, and reads its payload no more. Without effect on a
-        program that was given as bytes, and where the system has no `madvise`.
+        After `load_method`, a backend such as XNNPACK has packed copies of its weights, and no longer reads its payload. Has no effect on a
+        program that was given as bytes, or on a system without `madvise`.
         """
         if self._file is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._file.madvise(mmap.MADV_DONTNEED)
 
     @property
     def named_data(self) -> dict[str, memoryview]:
-        """The blobs that the program stores by name; views of the program."""
+        """The blobs that the program stores, by name, as views of the program."""
         blobs: dict[str, memoryview] = {}
         for index in range(library().fl_program_named_data_count(self.handle)):
             key = library().fl_program_named_data_key(self.handle, index)
@@ -150,15 +150,15 @@ class Program(ExplainsMembers):
 
 
 class OperatorRegistry:
-    """The kernels that the library was built with, and those that were added."""
+    """The registry of the kernels that the library was built with, and of the kernels that were added."""
 
     def add(self, name: str, path: "str | PathLike[str]") -> None:
-        """Adds the kernels that a shared library of its own defines as `fl_kernels_<name>`; programs loaded from then on may call them."""
+        """Adds the kernels that the shared library at `path` defines as `fl_kernels_<name>`, for programs that are loaded afterwards."""
         add_kernels(name, Path(path))
 
     @property
     def operator_names(self) -> AbstractSet[str]:
-        """Such as `aten::add.out`.
+        """The names of the kernels, such as `aten::add.out`.
 
         Raises:
             FlambeauError: kernels that were added cannot be loaded.
@@ -167,15 +167,15 @@ class OperatorRegistry:
 
 
 class BackendRegistry:
-    """The backends that the library was built with, and those that were added."""
+    """The registry of the backends that the library was built with, and of the backends that were added."""
 
     def add(self, name: str, path: "str | PathLike[str]") -> None:
-        """Adds the backend that a shared library of its own defines as `fl_backend_<name>`; programs loaded from then on may use it."""
+        """Adds the backend that the shared library at `path` defines as `fl_backend_<name>`, for programs that are loaded afterwards."""
         add_backend(name, Path(path))
 
     @property
     def registered_backend_names(self) -> list[str]:
-        """The names that a program's delegates may give.
+        """The ids of the backends, by which a program's delegates name them.
 
         Raises:
             FlambeauError: a backend that was added cannot be loaded.
@@ -210,7 +210,7 @@ class Runtime:
 
     @property
     def operator_names(self) -> AbstractSet[str]:
-        """`operator_registry.operator_names`."""
+        """The names of the kernels: `operator_registry.operator_names`."""
         return self.operator_registry.operator_names
 
     @explains_arguments
@@ -224,21 +224,21 @@ class Runtime:
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
     ) -> Program:
-        """Loads a program. A file is mapped, not read: replace it by renaming another over it, not by writing into it.
+        """Loads a program. A file is mapped into memory, not read: never write into it, but rename a new file over it.
 
         Args:
-            data: a path, the program's bytes, where they lie if they are `bytes` or mapped, or an open file.
-            verification: for ExecuTorch's sake; everything is checked always.
-            backend_options: what backends shall do, by their names: `{"npu": {"threads": 2}}`. A backend refuses an option that it does not
-                know when a method is loaded.
-            data_path: the `.ptd` file of the program's weights, or several. The program gets a copy of them.
+            data: a path, an open file, or the program's bytes, which are not copied if they are `bytes` or a map.
+            verification: accepted for ExecuTorch's sake, and ignored: everything is always checked.
+            backend_options: the options of backends, by their names: `{"npu": {"threads": 2}}`. Loading a method fails if its backend does
+                not know an option.
+            data_path: one or several `.ptd` files of the program's weights. The program gets a copy of the weights.
             enable_etdump: whether executions are recorded, for `write_etdump_result_to_file`.
-            debug_buffer_size: how many bytes of values are recorded with them: of what each kernel and delegate gives, in each execution.
-                Executions are slower then. 0 records none.
+            debug_buffer_size: the most bytes of values to record with the executions: the results of each kernel and delegate. Makes
+                executions slower. 0 records no values.
 
         Raises:
-            FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; there is no such backend; or the `.ptd`
-                files lack weights of the program, or have others.
+            FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; a backend does not exist; or the `.ptd`
+                files lack weights of the program, or have other weights.
         """
         program = _load(data, read_options(backend_options), data_path)
         program.recorded = [] if enable_etdump else None
@@ -266,7 +266,7 @@ def _load(
 def _load_file(path: Path, options: Options) -> Program:
     try:
         with path.open("rb") as file:
-            # Private: if a damaged program wrote to its constants, only this process's copy of the page would change.
+            # A private map: if a damaged program wrote to its constants, only this process's copy of the page would change.
             return Program(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), str(path), options)
     except OSError as error:
         raise FlambeauError(Status.ACCESS_FAILED, f"{path}: {error.strerror or error}") from None
@@ -277,7 +277,7 @@ def _load_file(path: Path, options: Options) -> Program:
 def _linked(
     data: "str | PathLike[str] | bytes | bytearray | memoryview | mmap.mmap | BinaryIO", data_path: "DataPath | Sequence[DataPath]"
 ) -> bytes:
-    """Returns the bytes of a program that holds the weights of its `.ptd` files."""
+    """Returns the bytes of the program with the weights of its `.ptd` files."""
     from flambeau.runtime.flat_tensor import FlatTensorError, link_files
     from flambeau.runtime.pte import PteError
 
@@ -297,7 +297,7 @@ def _linked(
 
 
 def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":
-    """Returns the bytes as an array: where they lie if nobody can change them and they are aligned, else a copy."""
+    """Returns the bytes as an array, which shares their memory if it is immutable and aligned, and is a copy otherwise."""
     import numpy as np
 
     memory = np.frombuffer(data, np.uint8)

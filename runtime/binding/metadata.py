@@ -20,7 +20,7 @@ DTYPE_NAMES = {number: row.name for number, row in BY_NUMBER.items()}
 
 
 class ValueTag(IntEnum):
-    """Kinds of values."""
+    """The kinds of values."""
 
     NONE = 0
     TENSOR = 1
@@ -41,15 +41,15 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """A tensor input or output.
+    """The type and the place of a tensor input or output.
 
     Attributes:
         shape: elements per dimension; upper bounds if `is_dynamic`.
         dim_order: the dimensions from the outermost to the innermost in memory.
         type: the dtype's name, such as "float32".
-        size_in_bytes: of the elements, at the upper bounds.
-        planned: whether it lies in an arena of the method.
-        constant: whether it lies in the program.
+        size_in_bytes: bytes of the elements, for the upper bounds of dynamic sizes.
+        planned: whether the tensor lies in an arena of the method.
+        constant: whether the tensor lies in the program.
     """
 
     shape: tuple[int, ...]
@@ -82,8 +82,8 @@ class Slot:
     """An input or output of any kind.
 
     Attributes:
-        tensor: None unless `tag` is TENSOR.
-        value: what the program stores for a scalar.
+        tensor: the type of a tensor; None unless `tag` is TENSOR.
+        value: the value that the program stores for a scalar.
     """
 
     tag: ValueTag
@@ -93,12 +93,12 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes that a method needs, all of them.
+    """All bytes of memory that a method needs.
 
     Attributes:
-        method: for its values, instructions and delegates.
-        scratch: for its kernels while they run.
-        arenas: for its tensors, by arena.
+        method: bytes for the values, instructions and delegates.
+        scratch: bytes for the kernels while they run.
+        arenas: bytes of each arena, in which tensors are planned.
     """
 
     method: int
@@ -107,12 +107,12 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """The sum."""
+        """The sum of all bytes."""
         return self.method + self.scratch + sum(self.arenas)
 
 
 def read_slot(info: CSlotInfo) -> Slot:
-    """Returns the record of what C says about an input or output."""
+    """Returns the slot that a C structure describes."""
     tag = ValueTag(info.tag)
     if tag is ValueTag.TENSOR:
         tensor = TensorInfo(
@@ -135,7 +135,7 @@ def read_slot(info: CSlotInfo) -> Slot:
 
 
 class MethodMeta(ExplainsMembers):
-    """The facts about a method before it is loaded."""
+    """The inputs, outputs and requirements of a method, which are known before it is loaded."""
 
     def __init__(self, program: "Program", index: int):
         self._program = program
@@ -156,7 +156,7 @@ class MethodMeta(ExplainsMembers):
         return tuple(slots)
 
     def name(self) -> str:
-        """Of the method."""
+        """Returns the name of the method."""
         return self._info.name.decode(errors="replace")
 
     def num_inputs(self) -> int:
@@ -206,15 +206,15 @@ class MethodMeta(ExplainsMembers):
         return slots[index]
 
     def written_inputs(self) -> frozenset[int]:
-        """Returns the inputs that the method writes: `execute` changes the arrays that it is given for them."""
+        """Returns the indices of the inputs that the method writes; `execute` changes the caller's arrays for these inputs."""
         try:
             methods = json.loads(str(self._program.named_data["flambeau.json"], "utf-8"))["methods"]
             return frozenset(methods[self.name()].get("writes", ()))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-            return frozenset()  # a program of another compiler does not say it
+            return frozenset()  # programs of other compilers do not record it
 
     def num_instructions(self) -> int:
-        """Of all chains."""
+        """Returns the number of instructions in all chains."""
         return self._info.instructions
 
     def num_memory_planned_buffers(self) -> int:
@@ -222,17 +222,17 @@ class MethodMeta(ExplainsMembers):
         return self._info.arenas
 
     def memory_planned_buffer_size(self, index: int) -> int:
-        """Returns bytes of one arena."""
+        """Returns the bytes of arena `index`."""
         return library().fl_program_arena_size(self._program.handle, self._index, index)
 
     @property
     def encodings(self) -> tuple[str, str]:
-        """The nesting of inputs and outputs as the exporter wrote it; empty strings if it did not."""
+        """The nesting of inputs and of outputs in the exporter's encoding; empty strings if the program does not record it."""
         return self._info.input_encoding.decode(errors="replace"), self._info.output_encoding.decode(errors="replace")
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """The operators that the method calls."""
+        """The names of the operators that the method calls."""
         names: list[str] = []
         for index in range(self._info.operators):
             length = library().fl_program_operator(self._program.handle, self._index, index, None, 0)
@@ -243,7 +243,7 @@ class MethodMeta(ExplainsMembers):
 
     @property
     def backend_names(self) -> tuple[str, ...]:
-        """The backends that the method's delegates name, one per delegate."""
+        """The ids of the backends of the method's delegates, one per delegate."""
         count = range(self._info.delegates)
         return tuple(library().fl_program_delegate(self._program.handle, self._index, index).decode(errors="replace") for index in count)
 
@@ -253,10 +253,10 @@ class MethodMeta(ExplainsMembers):
 
     @property
     def memory(self) -> Memory:
-        """Every byte that loading the method takes on this machine.
+        """The bytes of memory that the method takes on this machine.
 
         Raises:
-            FlambeauError: the method cannot be loaded here; the text says everything that is missing.
+            FlambeauError: the method cannot be loaded here; the message lists all that is missing.
         """
         requirements = CRequirements()
         status = self._measure(requirements)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class State(MutableMapping[str, Any]):
     """The mutable buffers of a method: a mapping from their names in the model to numpy arrays.
 
-    Reading gives a read-only copy; assigning writes into the memory of the method. Their number, types and shapes are fixed.
+    Reading a buffer gives a read-only copy; assigning to it writes into the memory of the method. Names, types and shapes are fixed.
     """
 
     def __init__(self, tensors: "Mapping[str, Array]", where: str):
@@ -43,7 +43,7 @@ class State(MutableMapping[str, Any]):
             value, TensorInfo(target.shape, (), target.dtype.name, target.nbytes, is_dynamic=False, planned=True, constant=False), where
         )
         if array.dtype.kind == "V" and array.itemsize == target.itemsize:
-            array = array.view(target.dtype)  # a file of numpy's keeps no more of bfloat16
+            array = array.view(target.dtype)  # numpy's files keep only the bits of bfloat16
         if (array.dtype, array.shape) != (target.dtype, target.shape):
             wanted, got = (f"{item.dtype}{list(item.shape)}" for item in (target, array))
             raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: expected {wanted}, got {got}")

@@ -1,4 +1,4 @@
-"""The nesting of a method's inputs and outputs: PyTorch's tree specs, which programs store as text, read without PyTorch."""
+"""Reads the nesting of a method's inputs and outputs from PyTorch's tree specs, which programs store as text, without PyTorch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Nesting:
     Attributes:
         kind: the container's type, such as `builtins.dict`; None for a leaf.
         keys: the keys of a mapping or the fields of a class, one per child; None for a sequence.
-        children: what the container holds.
+        children: the nestings of the container's items.
     """
 
     kind: str | None
@@ -34,10 +34,10 @@ class Nesting:
         return 1 if self.kind is None else sum(child.leaves for child in self.children)
 
     def flatten(self, value: object, where: str) -> Iterator[object]:
-        """Yields the leaves of a value that is nested so.
+        """Yields the leaves of a value that has this nesting.
 
         Raises:
-            FlambeauError: it is nested otherwise; `where` begins the message.
+            FlambeauError: the value has another nesting; `where` begins the message.
         """
         if self.kind is None:
             yield value
@@ -52,7 +52,7 @@ class Nesting:
             yield from child.flatten(given[name], f"{where}[{name!r}]")
 
     def unflatten(self, leaves: Iterator[object]) -> object:
-        """Returns the value whose leaves these are. A class other than Python's containers becomes a dict by field, or a tuple."""
+        """Returns the nested value with these leaves. A class other than Python's containers becomes a dict by field, or a tuple."""
         if self.kind is None:
             return next(leaves)
         values = [child.unflatten(leaves) for child in self.children]
@@ -63,7 +63,7 @@ class Nesting:
 
 
 def parse_nesting(text: str) -> Nesting | None:
-    """Returns the nesting that a tree spec of PyTorch describes; None when there is none, or it is not understood."""
+    """Returns the nesting that a tree spec of PyTorch describes; None when the text is empty or has an unknown form."""
     try:
         version, root = json.loads(text)
         return _parse(root, 0) if version == 1 else None
@@ -84,12 +84,12 @@ def _parse(node: dict[str, Any], level: int) -> Nesting:
 
 def _keys(context: object) -> tuple[Any, ...] | None:
     """Returns the keys or fields that the context of a node lists; None for the contexts of other classes."""
-    if isinstance(context, dict):  # of a defaultdict
+    if isinstance(context, dict):  # the context of a defaultdict
         keys = cast("dict[str, object]", context).get("dict_context")
     else:
         try:
             keys = json.loads(str(context))
-        except ValueError:  # of a named tuple, whose context is its name
+        except ValueError:  # a named tuple, whose context is its name
             return None
     if isinstance(keys, list) and all(isinstance(key, str | int | float | bool | None) for key in cast("list[object]", keys)):
         return tuple(cast("list[object]", keys))
@@ -97,7 +97,7 @@ def _keys(context: object) -> tuple[Any, ...] | None:
 
 
 def _children(value: object) -> dict[Any, object] | None:
-    """Returns what a container holds by key or position; None for what is not a container."""
+    """Returns the items of a container by key or position; None for a value that is no container."""
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, object]", value))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -1,4 +1,4 @@
-"""What each instruction of a method computed, copied while the method is executed."""
+"""Copies the values that the instructions of a method compute, while the method is executed."""
 
 import ctypes
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(
 
 @dataclass(frozen=True, slots=True)
 class CallValues:
-    """The arguments of a kernel or a delegate after its call: copies of tensors, lists of these, and None for what is neither.
+    """The arguments of a kernel or a delegate after its call: copies of tensors, lists of copies, and None for other values.
 
     Attributes:
         position: the number of the instruction, over all chains.
-        event: the call, with what it computed.
+        event: the event of the call, with the computed values.
     """
 
     position: int
@@ -50,7 +50,7 @@ class CallValues:
 
 
 class Observation:
-    """What the calls of one method had as arguments once they were done. Copying them takes time and memory."""
+    """The arguments of a method's calls after each call. Copying them takes time and memory."""
 
     def __init__(self) -> None:
         self.calls: list[CallValues] = []
@@ -58,7 +58,7 @@ class Observation:
         """The executions as wholes."""
         self._began: list[int] = []
         self.error: Exception | None = None
-        """What went wrong in copying; nothing is kept from then on."""
+        """The first error while values were copied, after which nothing is copied; None without an error."""
         self.hook = _HOOK(self._see)
 
     def _see(self, _user: object, _method: object, pointer: Any) -> None:
@@ -78,7 +78,7 @@ class Observation:
                 values = _computed(kind, name, arguments, [ctypes.addressof(event.args[index].contents) for index in range(event.count)])
                 call = Event(kind, name, event.chain, event.instruction, start, end, 0, values)
                 self.calls.append(CallValues(event.position, arguments, call))
-        except Exception as error:  # C cannot pass it on
+        except Exception as error:  # C code cannot pass an exception on
             self.error = error
 
     @property
@@ -99,10 +99,13 @@ def _argument(value: CValue) -> "Array | list[Array | None] | None":
 def _computed(
     kind: EventKind, name: str, arguments: "tuple[Array | list[Array | None] | None, ...]", addresses: Sequence[int]
 ) -> "tuple[Array, ...]":
-    """Returns the tensors that a kernel of ours writes; all tensors of another kernel or of a delegate, whose outputs come last."""
+    """Returns the tensors that a call computed: those that a kernel of the library writes.
+
+    For another kernel, or a delegate, returns all tensors of the arguments; the outputs come last.
+    """
     row = kernel_rows().get(name) if kind is EventKind.KERNEL else None
     access = row.access if row else "w" * len(arguments)
-    # The calling convention names an out again as what is returned.
+    # The calling convention repeats an out as the returned value.
     written = {address: argument for address, argument, mode in zip(addresses, arguments, access, strict=False) if mode == "w"}
     return tuple(argument for argument in written.values() if argument is not None and not isinstance(argument, list))
 

@@ -1,4 +1,4 @@
-"""Recorded executions as an ETDump."""
+"""Converts recorded executions to an ETDump."""
 
 from collections.abc import Iterable, Iterator
 from math import prod
@@ -22,21 +22,21 @@ _NAMES = {
 
 
 def event_name(event: Event) -> str:
-    """Returns the name that ExecuTorch's runtime gives such an event: `native_call_add.out` for the kernel `aten::add.out`."""
+    """Returns the name of an event in ExecuTorch's runtime, such as `native_call_add.out` for the kernel `aten::add.out`."""
     return _NAMES.get(event.kind) or kernel_event(event.name)
 
 
 def kernel_event(operator: str) -> str:
-    """Returns the name of the events of a kernel, by the qualified name of its operator."""
+    """Returns the name in ExecuTorch's runtime of the events of a kernel, such as `aten::add.out`."""
     return f"native_call_{operator.rpartition('::')[2]}"
 
 
 def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) -> ETDump:
-    """Returns a run for each of `runs`. As in ExecuTorch's, events stand in the order in which they ended, each before what it computed.
+    """Returns an ETDump with a run for each of `runs`. As in ExecuTorch's, events are in the order of their ends, each before its values.
 
     Args:
         runs: the events of each execution.
-        values: receives the bytes of the values that events keep, to which the dump refers.
+        values: receives the bytes of the values of events, to which the ETDump refers; None leaves the values out.
     """
     kept = bytearray() if values is None else values
     return ETDump(run_data=tuple(RunData("Execute", events=tuple(_events(run, kept))) for run in runs))

@@ -1,4 +1,4 @@
-"""What a method did while it was executed, and when: the events that the C runtime records."""
+"""Reads the events that the C runtime records while it executes a method."""
 
 import ctypes
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(IntEnum):
-    """What an event is of."""
+    """The kind of an event: an execution, or the kind of its instruction."""
 
     EXECUTE = 0
     KERNEL = 1
@@ -28,13 +28,13 @@ class Event:
     """An execution of a method, or of one of its instructions.
 
     Attributes:
-        name: of the operator; of the backend that runs a delegate; of the method that is executed; of other instructions, their kind.
-        chain: of the instructions that this one is among; None for an execution.
+        name: the operator of a kernel, the backend of a delegate, the method of an execution, or the kind of any other instruction.
+        chain: the number of the instruction's chain; None for an execution.
         instruction: the number of the instruction in its chain; None for an execution.
-        start: when it began, in nanoseconds of a clock that only goes forward.
-        end: when it ended.
-        bytes: of the tensors that a kernel or a delegate reads and writes, at the sizes that they had.
-        values: the tensors that a kernel wrote, or all that a delegate was given and wrote, the outputs last; where values are kept.
+        start: the time of the beginning, in nanoseconds of a monotonic clock.
+        end: the time of the end, on the same clock.
+        bytes: bytes of the tensors that a kernel or a delegate reads and writes, for their actual sizes.
+        values: the tensors that a kernel wrote, or all tensor arguments of a delegate, the outputs last; empty unless values are kept.
     """
 
     kind: EventKind
@@ -48,7 +48,7 @@ class Event:
 
     @property
     def nanoseconds(self) -> int:
-        """How long it took."""
+        """The duration in nanoseconds."""
         return self.end - self.start
 
 
@@ -82,31 +82,31 @@ class CRecorder(ctypes.Structure):
 
 
 class Recording:
-    """The events of the executions of one method. Their memory is given at the start, so that recording does not wait for any."""
+    """The events of a method's executions. Their memory is allocated at the start, so that recording never waits for memory."""
 
     def __init__(self, capacity: int, method: object):
-        """Room for `capacity` events of a method. Raises ValueError."""
+        """Allocates memory for `capacity` events of a method. Raises ValueError if `capacity` is not a number of events."""
         capacity = whole_number(capacity, 1, 2**32 - 1, "a number of events")
         self._records = (CRecord * capacity)()
-        ctypes.memset(self._records, 0, ctypes.sizeof(self._records))  # so that the system has given the pages
+        ctypes.memset(self._records, 0, ctypes.sizeof(self._records))  # makes the system allocate the pages now
         clock = ctypes.cast(library().fl_monotonic_clock, ctypes.c_void_p)
         self.recorder = CRecorder(records=self._records, capacity=capacity, clock=clock)
-        self._method = method  # the names of its operators lie in its memory
+        self._method = method  # kept, because events refer to names in its memory
 
     @property
     def events(self) -> Sequence[Event]:
-        """What has ended, in the order in which it began: an execution, then its instructions."""
+        """The events that have ended, in the order in which they began: an execution, then its instructions."""
         stored = min(self.recorder.count, self.recorder.capacity)
         return tuple(_event(record) for record in self._records[:stored] if record.end)
 
     @property
     def total(self) -> int:
-        """How many events there were."""
+        """The number of events that began."""
         return self.recorder.count
 
     @property
     def lost(self) -> int:
-        """How many of the last events had no room."""
+        """The number of events, the last ones, that were not kept for lack of memory."""
         return max(0, self.recorder.count - self.recorder.capacity)
 
 

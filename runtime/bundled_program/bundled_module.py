@@ -39,7 +39,7 @@ class BundledModule:
 
     @property
     def cases(self) -> list[tuple[str, int]]:
-        """Returns the method's name and the number of each test case."""
+        """The method's name and the number of each test case."""
         return [(suite.method_name, number) for suite in self.bundle.method_test_suites for number in range(len(suite.test_cases))]
 
     def _case(self, method_name: str, testset_idx: int) -> BundledMethodTestCase:

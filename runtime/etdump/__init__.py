@@ -1,4 +1,4 @@
-"""ETDump, ExecuTorch's format of what happened while programs ran: records and bytes, both ways."""
+"""Reads and writes ETDump, ExecuTorch's format for the events of running programs, as records."""
 
 from flambeau.runtime.etdump.etdump_records import (
     AllocationEvent,

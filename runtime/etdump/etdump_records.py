@@ -1,4 +1,4 @@
-"""The records of an ETDump, field by field those of ExecuTorch's `devtools/etdump/etdump_schema_flatcc.fbs`."""
+"""The records of an ETDump, with the fields of ExecuTorch's `devtools/etdump/etdump_schema_flatcc.fbs`."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -7,7 +7,7 @@ from flambeau.runtime.pte.records import Bool, Double, Int
 
 
 class ValueType(IntEnum):
-    """What a value is."""
+    """The kind of a value."""
 
     NULL = 0
     INT = 1
@@ -31,7 +31,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class TensorList:
-    """Several tensors."""
+    """A list of tensors."""
 
     tensors: tuple[Tensor, ...] = ()
 
@@ -45,7 +45,7 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a program: the field that `val` says. `output` is there for an output of the method."""
+    """A value of a program, in the field for the kind `val`. `output` is set for an output of the method."""
 
     val: ValueType = ValueType.NULL
     tensor: Tensor | None = None
@@ -59,7 +59,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class DebugEvent:
-    """A value that an instruction made."""
+    """A value that an instruction computed."""
 
     chain_index: int = 0
     instruction_id: int = -1
@@ -71,7 +71,7 @@ class DebugEvent:
 
 @dataclass(frozen=True, slots=True)
 class AllocationEvent:
-    """Memory that was taken from an allocator."""
+    """An allocation of memory from an allocator."""
 
     allocator_id: int = 0
     allocation_size: int = 0
@@ -79,7 +79,7 @@ class AllocationEvent:
 
 @dataclass(frozen=True, slots=True)
 class ProfileEvent:
-    """Something that took time: an instruction, or the execution of a method, whose `chain_index` is -1."""
+    """The duration of an instruction, or of the execution of a method, for which `chain_index` is -1."""
 
     name: str | None = None
     chain_index: int = 0
@@ -93,7 +93,7 @@ class ProfileEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One of its fields."""
+    """An event of a run, in one of the fields."""
 
     profile_event: ProfileEvent | None = None
     allocation_event: AllocationEvent | None = None
@@ -102,14 +102,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """Something that gives memory."""
+    """An allocator of memory."""
 
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """What happened in one run."""
+    """The events of one run."""
 
     name: str | None = None
     bundled_input_index: int = -1
@@ -119,7 +119,7 @@ class RunData:
 
 @dataclass(frozen=True, slots=True)
 class ETDump:
-    """What happened in several runs."""
+    """The events of several runs."""
 
     version: int = 0
     run_data: tuple[RunData, ...] = ()

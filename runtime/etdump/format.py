@@ -1,4 +1,4 @@
-"""Reads and writes the bytes of an ETDump: a flatbuffer behind its size."""
+"""Reads and writes the bytes of an ETDump: a flatbuffer after its size."""
 
 from typing import cast
 
@@ -67,16 +67,16 @@ _ETDUMP = Table(records.ETDump, {"version": Scalar("I"), "run_data": Refs(_RUN_D
 
 
 class ETDumpError(FlatbufferError):
-    """Bytes that are not an ETDump, or records that it cannot hold. One line, for people."""
+    """Reports bytes that are not an ETDump, or records that the format cannot hold, in one line for people."""
 
 
 def write_etdump(dump: records.ETDump) -> bytes:
-    """Returns the bytes of a file. Raises ETDumpError for what the format cannot hold."""
+    """Returns the bytes of the file of an ETDump. Raises ETDumpError for values that the format cannot hold."""
     return Encoder(_ETDUMP, IDENTIFIER, ETDumpError, size_prefixed=True).encode(dump)
 
 
 def read_etdump(data: bytes | bytearray | memoryview) -> records.ETDump:
-    """Returns what a file says, ours or ExecuTorch's. Raises ETDumpError."""
+    """Returns the records of a file of Flambeau or ExecuTorch. Raises ETDumpError for bytes that are no ETDump."""
     view = memoryview(data)
     if len(view) < 3 * _PREFIX or bytes(view[2 * _PREFIX : 3 * _PREFIX]) != IDENTIFIER:
         raise ETDumpError(f"this is not an ETDump: {IDENTIFIER.decode()!r} does not stand behind its size and root")

@@ -1,4 +1,4 @@
-"""Reads what an ETRecord, ours or ExecuTorch's, says of instructions and of the calls of the exported program.
+"""Reads the facts about instructions, and about calls of the exported program, in an ETRecord of Flambeau or ExecuTorch.
 
 Format: `devtools/etrecord/_etrecord.py` of ExecuTorch 1.5.1. Programs are JSON, so that reading names and places needs no PyTorch.
 """
@@ -18,7 +18,7 @@ PROGRAM = "edge_dialect_exported_program"
 
 
 class ETRecordError(ValueError):
-    """A file that is not an ETRecord. One line, for people."""
+    """Reports a file that is not an ETRecord, in one line for people."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class CallNode:
     """A call of an exported program.
 
     Attributes:
-        name: of the node.
-        operator: such as `linear.default`.
-        stack_trace: the lines of the model, as PyTorch keeps them; None if it kept none.
-        modules: the modules of the model around it, from the outermost, as `{key: (path, type)}`.
+        name: the name of the node.
+        operator: the operator, such as `linear.default`.
+        stack_trace: the lines of the model, in PyTorch's form; None if PyTorch kept none.
+        modules: the modules of the model around the call, from the outermost, as `{key: (path, type)}`.
     """
 
     name: str
@@ -40,13 +40,13 @@ class CallNode:
 
 @dataclass(frozen=True)
 class RecordedProgram:
-    """What a record says of one method.
+    """The facts in an ETRecord about one method.
 
     Attributes:
         handles: the debug handles of each instruction.
-        delegates: the `name` of the backend, and `delegate_map` from debug identifiers to handles, of calls of delegates.
-        outputs: the number of tensors that instructions give.
-        nodes: the calls with a handle.
+        delegates: for calls of delegates, the `name` of the backend, and the `delegate_map` from debug identifiers to handles.
+        outputs: the number of tensors that each instruction computes.
+        nodes: the calls that have a handle, by their handles.
     """
 
     handles: Mapping[int, tuple[int, ...]]
@@ -56,7 +56,7 @@ class RecordedProgram:
 
 
 def read_etrecord(path: str | PathLike[str] | IO[bytes], method: str = "forward") -> RecordedProgram:
-    """Returns what a record says of a method. Raises ETRecordError, OSError."""
+    """Returns the facts in an ETRecord about a method, empty for an unknown method. Raises ETRecordError if it is no ETRecord, and OSError."""
     try:
         with zipfile.ZipFile(path) as file:
             names = file.namelist()
@@ -99,6 +99,6 @@ def _first_output(node: Mapping[str, Any]) -> str:
 
 
 def _modules(metadata: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Returns the modules in `key,path,type;…`."""
+    """Returns the modules of a node from its metadata, a text `key,path,type;…`, as `{key: (path, type)}`."""
     entries = (entry.split(",") for entry in metadata.get("nn_module_stack", "").split(";") if entry)
     return {entry[0]: (",".join(entry[1:-1]), entry[-1]) for entry in entries}

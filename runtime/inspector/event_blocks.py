@@ -1,4 +1,4 @@
-"""ExecuTorch's Inspector: the events of an ETDump, with what an ETRecord says of them. It needs neither PyTorch nor ExecuTorch."""
+"""ExecuTorch's Inspector, without PyTorch or ExecuTorch: the events of an ETDump, with the facts about them in an ETRecord."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ class PerfData:
 
     @property
     def p10(self) -> float:
-        """The time that a tenth of the runs keep to."""
+        """The 10th percentile of the times."""
         return self._part(0)
 
     @property
     def p50(self) -> float:
-        """The median."""
+        """The median of the times."""
         return self._part(4)
 
     @property
     def p90(self) -> float:
-        """The time that nine of ten runs keep to."""
+        """The 90th percentile of the times."""
         return self._part(8)
 
     @property
     def avg(self) -> float:
-        """The mean."""
+        """The mean of the times."""
         return fmean(self.raw)
 
     @property
     def min(self) -> float:
-        """The shortest."""
+        """The shortest time."""
         return min(self.raw)
 
     @property
     def max(self) -> float:
-        """The longest."""
+        """The longest time."""
         return max(self.raw)
 
     def _part(self, tenth: int) -> float:
@@ -80,15 +80,15 @@ class Event:
     """An instruction, an operator in a delegate, or an execution of a method, in all runs of a block.
 
     Attributes:
-        name: such as `native_call_add.out`, or the identifier that a delegate gives to what it runs.
-        perf_data: its times.
-        op_types: the operators of the calls that it computes, such as `add.Tensor`.
-        delegate_debug_identifier: what a delegate calls what it runs; None for what is no part of a delegate.
-        debug_handles: of the calls that it computes; None without an ETRecord.
-        num_outputs: the number of tensors that it gives, for calls of delegates.
+        name: the name, such as `native_call_add.out`, or the identifier that a delegate gives to its operator.
+        perf_data: the times of the event.
+        op_types: the operators of the calls that the event computes, such as `add.Tensor`.
+        delegate_debug_identifier: the identifier that a delegate gives to its operator; None for an event outside of delegates.
+        debug_handles: the handles of the calls that the event computes; None without an ETRecord.
+        num_outputs: the number of tensors that the event computes, for calls of delegates.
         stack_traces: the lines of the model, by the names of calls.
         module_hierarchy: the modules around each call, by its name.
-        is_delegated_op: whether a delegate runs it.
+        is_delegated_op: whether a delegate runs the event.
         delegate_backend_name: the backend of a delegate; None for kernels, and without an ETRecord.
         debug_data: the tensors that were logged, in the first run that has them.
     """
@@ -106,7 +106,7 @@ class Event:
     debug_data: list[Array] = field(default_factory=list[Any])
 
     def asdict(self, _units: str = "") -> dict[str, Any]:
-        """Returns the event as a row of a table."""
+        """Returns the event as a row of a table, by the names of its columns."""
         times = {key: None if self.perf_data is None else getattr(self.perf_data, key) for key in _TIMES}
         return {
             "event_name": self.name,
@@ -124,7 +124,7 @@ class Event:
 
 @dataclass
 class EventBlock:
-    """Runs in which the same things happened: their events in order."""
+    """The events, in order, of runs with the same sequence of events."""
 
     name: str
     events: list[Event] = field(default_factory=list[Event])
@@ -132,7 +132,7 @@ class EventBlock:
 
 @dataclass(frozen=True)
 class _Key:
-    """Tells the events of a run apart."""
+    """The properties that identify an event within a run."""
 
     name: str
     chain: int
@@ -144,7 +144,7 @@ class Inspector(ExplainsMembers):
     """Shows the events of an ETDump.
 
     Attributes:
-        event_blocks: a block for all runs in which the same things happened.
+        event_blocks: a block for each group of runs with the same sequence of events.
     """
 
     def __init__(
@@ -156,19 +156,19 @@ class Inspector(ExplainsMembers):
         target_time_scale: TimeScale = TimeScale.MS,
         debug_buffer_path: str | PathLike[str] | None = None,
     ):
-        """Reads the files.
+        """Reads an ETDump, and an ETRecord if given.
 
         Args:
-            etdump_path: the ETDump.
-            etdump_data: its bytes, in the place of a path.
-            etrecord: the ETRecord, which says from where in the model events come.
+            etdump_path: the file of the ETDump.
+            etdump_data: the bytes of the ETDump, instead of a path.
+            etrecord: the ETRecord, which has the places in the model from which events come.
             source_time_scale: the unit of the times in the ETDump.
             target_time_scale: the unit of the times of events.
             debug_buffer_path: the file of the values that the ETDump logs.
 
         Raises:
-            ValueError: not one of `etdump_path` and `etdump_data` is given, or one unit of time is of cycles and the other is not.
-            ETDumpError, ETRecordError, OSError: a file cannot be read, or is something else.
+            ValueError: neither or both of `etdump_path` and `etdump_data` are given, or only one unit of time is cycles.
+            ETDumpError, ETRecordError, OSError: a file cannot be read, or has another format.
         """
         if (etdump_path is None) == (etdump_data is None):
             raise ValueError("Inspector takes one of etdump_path and etdump_data")
@@ -184,7 +184,7 @@ class Inspector(ExplainsMembers):
         ]
 
     def rows(self, include_units: bool = True) -> list[dict[str, Any]]:
-        """Returns a row for each event, with the name of its block."""
+        """Returns a row for each event, by the names of the columns, one of which is the name of the block."""
         units = self._units if include_units else ""
         return [{"event_block_name": block.name, **event.asdict(units)} for block in self.event_blocks for event in block.events]
 
@@ -203,13 +203,13 @@ class Inspector(ExplainsMembers):
         Console(file=out, highlight=False, markup=False, width=None if out.isatty() else 1 << 16).print(table)
 
     def save_data_to_tsv(self, file: IO[str], include_units: bool = True) -> None:
-        """Writes the rows with tabulators between their fields."""
+        """Writes the rows to `file`, with tabs between their fields."""
         rows = self.rows(include_units)
         for line in ([list(rows[0])] if rows else []) + [list(row.values()) for row in rows]:
             file.write("\t".join(" ".join(str(field).split()) for field in line) + "\n")
 
     def find_total_for_module(self, module_name: str) -> float:
-        """Returns the sum of the mean times of the events in modules whose key in `module_hierarchy` contains a text."""
+        """Returns the sum of the mean times of the events in modules whose key in `module_hierarchy` contains `module_name`."""
         events = (event for block in self.event_blocks for event in block.events if event.perf_data is not None)
         inside = (event for event in events if any(module_name in key for found in event.module_hierarchy.values() for key in found))
         return sum(event.perf_data.avg for event in inside if event.perf_data is not None)
@@ -222,7 +222,7 @@ def _cell(value: object) -> str:
 
 
 def _alike(runs: Iterable[RunData]) -> list[list[RunData]]:
-    """Returns the runs by what happened in them."""
+    """Returns the runs in groups with the same sequence of events."""
     found: dict[object, list[RunData]] = {}
     for run in runs:
         happened = tuple(dict.fromkeys(_key(event.profile_event) for event in run.events if event.profile_event is not None))
@@ -239,7 +239,7 @@ def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | Non
     found: dict[_Key, Event] = {}
     times: dict[_Key, list[float]] = {}
     for run in runs:
-        # Of an instruction that a loop repeats, the last time counts, as in ExecuTorch's Inspector.
+        # For an instruction that a loop repeats, only the last event counts, as in ExecuTorch's Inspector.
         last = {_key(event): event for item in run.events if (event := item.profile_event) is not None}
         for key, event in last.items():
             times.setdefault(key, []).append((event.end_time - event.start_time) / scale)
@@ -259,7 +259,7 @@ def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | Non
 
 
 def _place(event: Event, key: _Key, record: RecordedProgram) -> None:
-    """Adds what a record says."""
+    """Adds the facts in the record about `key` to an event."""
     if key.instruction not in record.handles:
         return
     delegate = record.delegates.get(key.instruction)

@@ -1,4 +1,4 @@
-"""The values in the debug buffer of an ETDump."""
+"""Reads the values in the debug buffer of an ETDump."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoggedCall:
-    """One call of an instruction in a run.
+    """The values of one call of an instruction in a run.
 
     Attributes:
-        name: the event, such as `native_call_add.out`.
-        chain, instruction: the place of the instruction.
-        values: what was logged of it: outputs last.
+        name: the name of the event, such as `native_call_add.out`.
+        chain, instruction: the numbers of the chain, and of the instruction in it.
+        values: the values that were logged, the outputs last.
     """
 
     name: str
@@ -32,7 +32,7 @@ class LoggedCall:
 
 
 def logged_calls(run: RunData, buffer: bytes) -> list[LoggedCall]:
-    """Returns the calls of a run that have values, in the order in which they ended. Raises ETDumpError for values that are not there."""
+    """Returns the calls of a run that have values, in the order of their ends. Raises ETDumpError if the buffer lacks their bytes."""
     calls: list[LoggedCall] = []
     for event in run.events:
         if (profiled := event.profile_event) is not None:
@@ -47,7 +47,7 @@ def logged_calls(run: RunData, buffer: bytes) -> list[LoggedCall]:
 
 
 def tensors_of(event: DebugEvent, buffer: bytes) -> Sequence[Array]:
-    """Returns the tensors of an event, but for outputs of the method, which are values of instructions too. Raises ETDumpError."""
+    """Returns the tensors of an event, except outputs of the method, which instructions have too. Raises ETDumpError for missing bytes."""
     value = event.debug_entry
     if value is None or (value.output is not None and value.output.bool_val):
         return ()

@@ -1,4 +1,4 @@
-"""The numpy interpreter: runs a module at any level, by the meaning of each row."""
+"""The numpy interpreter, which runs a module at any level by the numpy functions of its operators' rows."""
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -32,13 +32,13 @@ __all__ = [
 def interpret(
     module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT
 ) -> FunctionProgram | MethodProgram:
-    """Returns the program that runs a module: of functions, or of `exec` methods.
+    """Returns the program that runs a module of functions, or a module of `exec` methods.
 
     Args:
-        module: what to run.
-        context: owns its weights.
+        module: the module to run.
+        context: owns the weights of the module.
         delegates: runs the payloads of backends.
-        limit: how many operations one run may execute.
+        limit: the most operations that one run may execute.
     """
     kind = MethodProgram if any(isinstance(op, MethodOp) for op in module.body.block.ops) else FunctionProgram
     return kind(module, context, delegates, limit)

@@ -1,8 +1,8 @@
 """Arithmetic on numbers and, element by element, on tensors: `arith`, `math` and `varith`.
 
-Integers wrap around at their width, and have no sign: an operation says whether it takes the highest bit for one. An i1 is a bool here, and
--1 where it has a sign. Floats are rounded to their type after each operation. Where MLIR leaves a result open, as for a shift by more than
-the width, it is always the same; where it leaves open what the program does, as for a division by zero, that is an error.
+Integers wrap around at their width. They have no sign of their own: each operation reads the highest bit as a sign or not. An i1 is a
+bool here, and true is -1 for an operation with signs. Floats are rounded to their type after each operation. A result that MLIR leaves
+undefined, as for a shift by more than the width, is always the same; undefined behaviour, as for a division by zero, is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _unsigned(x: Array) -> Array:
 
 
 def _wrapped(x: Any, dtype: np.dtype[Any]) -> Array:
-    """Integers, of Python too, as those of a dtype that have the same low bits."""
+    """Returns integers, of numpy or Python, as the integers of a dtype with the same low bits."""
     x = np.asarray(x)
     if dtype.kind == "b":
         return np.asarray(x & 1, np.bool_)
@@ -51,7 +51,7 @@ def _width(x: Array) -> int:
 
 
 def _integers(compute: Compute, view: Callable[[Array], Array] = _signed) -> InterpreterFunction:
-    """Of operands of the type of the result."""
+    """Returns the interpreter function that applies `compute` to integers, viewed by `view`; the result has the type of operand 0."""
 
     def run(op: Operation, values: Sequence[Array]) -> Sequence[Array]:
         return [_wrapped(compute(*map(view, values)), values[0].dtype)]
@@ -89,7 +89,7 @@ def _shift(compute: Compute, view: Callable[[Array], Array]) -> InterpreterFunct
     def run(op: Operation, values: Sequence[Array]) -> Sequence[Array]:
         x, amount = values
         shifted = view(x)
-        # Further than the width is as far as it gets.
+        # A shift by more than the width is a shift by the width.
         by = np.minimum(_unsigned(amount), _width(x)).astype(shifted.dtype)
         return [_wrapped(compute(shifted, by), x.dtype)]
 
@@ -97,7 +97,7 @@ def _shift(compute: Compute, view: Callable[[Array], Array]) -> InterpreterFunct
 
 
 def _exact(compute: Callable[..., Sequence[Any]], view: Callable[[Array], Array]) -> InterpreterFunction:
-    """Of Python's numbers, for results that are wider than the operands; `compute` also gets the width."""
+    """Returns the interpreter function that applies `compute` to Python's integers and the width, for results wider than the operands."""
 
     def run(op: Operation, values: Sequence[Array]) -> Sequence[Array]:
         results = compute(*(view(x).astype(object) for x in values), _width(values[0]))
@@ -134,7 +134,7 @@ def _floats(compute: Compute) -> InterpreterFunction:
 
 
 def _widely(compute: Compute) -> InterpreterFunction:
-    """Computed in at least float32, as types of 16 bits have few functions."""
+    """Returns the interpreter function that applies `compute` to floats of at least 32 bits, as numpy has few functions for 16 bits."""
 
     def run(op: Operation, values: Sequence[Array]) -> Sequence[Array]:
         kind = array_kind(op.results[0].type)[1]
@@ -157,7 +157,7 @@ _ORDERED = (operator.eq, operator.gt, operator.ge, operator.lt, operator.le, ope
 
 def _compare_floats(op: arith.CmpfOp, values: Sequence[Array]) -> Sequence[Array]:
     x, y = values
-    # False, six that are false for NaN, "no NaN"; the same six that are true for NaN, "a NaN", true.
+    # Predicates in order: false, six that are false for NaN, "no NaN"; the same six that are true for NaN, "a NaN", true.
     unordered, which = divmod(op.predicate.value.data, 8)
     nan = np.isnan(x) | np.isnan(y)
     if which == (7 if unordered else 0):
@@ -206,7 +206,7 @@ def _constant(op: arith.ConstantOp, _: Sequence[Array]) -> Sequence[Array]:
 
 
 def _elements(values: Sequence[Any], dtype: np.dtype[Any]) -> Array:
-    # An integer may be written with or without a sign.
+    # The attribute may hold an integer with or without a sign.
     return _wrapped(np.array(values, object), dtype) if dtype.kind in "biu" else np.array(values, np.float64).astype(dtype)
 
 
@@ -234,13 +234,13 @@ def _switch(op: varith.VarithSwitchOp, values: Sequence[Array]) -> Sequence[Arra
 
 
 def _multiply_add(x: Array, y: Array, z: Array) -> Array:
-    # With one rounding: of products of float32 in float64, of those of float64 in whatever is wider.
+    # Rounded once: float32 is computed in float64, and float64 in long double, if that is wider.
     wide = np.float64 if x.dtype.itemsize <= 4 else np.longdouble
     return x.astype(wide) * y.astype(wide) + z.astype(wide)
 
 
 def _round(x: Array) -> Array:
-    """To the nearest integer, halves away from zero."""
+    """Returns x rounded to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones_like(x), x), whole)
 
@@ -256,7 +256,7 @@ def _erf(x: Array) -> Array:
 def _integer_power(x: Any, y: Any, _: int) -> Sequence[Any]:
     def power(base: int, exponent: int) -> int:
         if exponent >= 0:
-            # No more bits than any integer here has.
+            # 64 bits, the most of any integer here.
             return pow(base, exponent, 1 << 64)
         if base == 0:
             raise ZeroDivisionError("0 has no negative power")

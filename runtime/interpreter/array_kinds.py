@@ -1,4 +1,4 @@
-"""Shapes and dtypes of arrays, and the check that arrays have the types of their values."""
+"""Computes the shapes and dtypes of arrays from types, and checks arrays against the types of their values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LARGEST = 2**34
 
 
 def check_size(shape: Sequence[int], dtype: np.dtype[np.generic], what: str, op: Operation | None = None) -> None:
-    """Raises InterpreterError when an array would have more than LARGEST bytes; what only the run knows is left out."""
+    """Raises InterpreterError when an array would have more than LARGEST bytes. Counts dimensions of unknown size as 1."""
     size = math.prod(extent for extent in shape if is_known(extent)) * dtype.itemsize
     if size > LARGEST:
         raise InterpreterError(f"{what} would have {size} bytes, and the interpreter makes arrays of at most {LARGEST}", op)
 
 
 def array_kind(kind: Attribute) -> Kind:
-    """Shape and dtype of the arrays of a type: a tensor's, or a number's. Raises TypeError for other types."""
+    """Returns the shape and the dtype of the arrays of a type, which is a tensor's or a number's. Raises TypeError for other types."""
     if isinstance(kind, TensorType):
         found = cast(Tensor, kind)
         return shape_of(found), _dtype(found.element_type)
@@ -43,7 +43,7 @@ def _dtype(element: Attribute) -> np.dtype[np.generic]:
 
 
 def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
-    """Returns the kinds of the arrays that `op` makes or takes. Raises InterpreterError for types that no array has."""
+    """Returns the kinds of the arrays of `types`, of operands or results of `op`. Raises InterpreterError for types without arrays."""
     try:
         kinds = [array_kind(kind) for kind in types]
     except TypeError as error:
@@ -54,7 +54,7 @@ def array_kinds(op: Operation, types: Sequence[Attribute]) -> list[Kind]:
 
 
 def check_arrays(op: Operation, arrays: Sequence[Array], kinds: Sequence[Kind], symbols: SymbolValues) -> None:
-    """Whether arrays are what the types of `op` say. Raises InterpreterError."""
+    """Raises InterpreterError unless the arrays of `op` have these kinds, with the sizes that symbols have."""
     for array, (shape, dtype) in zip(arrays, kinds, strict=True):
         found = array.shape
         if array.dtype == dtype and len(found) == len(shape) and all(map(symbols.fits, shape, found)):

@@ -1,4 +1,4 @@
-"""Control flow: `cf`, `scf`, and `ub.unreachable`."""
+"""Interpreter functions of control flow: `cf`, `scf`, and `ub.unreachable`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _switch(op: cf.SwitchOp, values: Sequence[Array], _: RunRegion) -> Jump:
     default = len(op.default_operands)
     start = default
     cases = op.case_values.get_values() if op.case_values is not None else ()
-    # The numbers are what their bits are: true is 1 and -1.
+    # The numbers of an i1 are its bits, without or with a sign: true is 1, and also -1.
     bits = (1 << flag.dtype.itemsize * 8) - 1 if flag.dtype.kind != "b" else 1
     for case, block, count in zip(cases, op.case_blocks, op.case_operand_segments.get_values(), strict=True):
         if (int(flag) ^ case) & bits == 0:
@@ -87,7 +87,10 @@ def _parallel(op: scf.ParallelOp, values: Sequence[Array], run: RunRegion) -> Se
 
 
 def _points(op: Operation, bounds: Sequence[tuple[Array, Array, Array]]) -> Iterator[tuple[Array, ...]]:
-    """Yields every point of a space, the last index running first; one at a time, for a space may be without end."""
+    """Yields every point of a space given by lower bounds, upper bounds and steps; the last index varies fastest.
+
+    Makes the points one at a time, because a space may be endless.
+    """
     if not bounds:
         yield ()
         return

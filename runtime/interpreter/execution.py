@@ -1,7 +1,7 @@
-"""Runs blocks and regions: steps, branches, and the limits that end an endless loop or recursion.
+"""Runs blocks and regions: their steps and branches, with limits that end an endless loop or recursion.
 
-A block is compiled to a list of steps when it is first reached. The values of one call of a function are in a `Scope`, those of nested
-regions among them; a value is dropped after its last use in the block that defines it, so memory follows liveness.
+A block is compiled to a list of steps when it is first reached. A `Scope` has the values of one call of a function, including those of
+nested regions. A value is dropped after its last use in the block that defines it, so that only live values take memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Kernel: TypeAlias = "Callable[[list[Array], Scope], Sequence[Array] | Jump]"
 
 
 class EndlessError(InterpreterError):
-    """A run that took too many operations; `op` is the loop that went round most often since it was entered."""
+    """Reports a run of too many operations; `op` is the loop with the most rounds since it was entered."""
 
     def __init__(self, limit: int, op: Operation | None = None, rounds: int = 0):
         super().__init__("", op)
@@ -40,7 +40,7 @@ class EndlessError(InterpreterError):
         self.rounds = rounds
 
     def blame(self, op: Operation | None, rounds: int) -> None:
-        """Says how often a loop that is being left went round."""
+        """Names the loop `op`, which is left after `rounds` rounds, in the error if it has the most rounds so far."""
         if rounds > self.rounds:
             self.op, self.rounds = op, rounds
 
@@ -51,29 +51,29 @@ class EndlessError(InterpreterError):
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a block."""
+    """One operation of a block, with its kernel."""
 
     op: Operation
     run: Kernel
     operands: tuple[SSAValue, ...]
     results: tuple[SSAValue, ...]
     dead: tuple[SSAValue, ...]
-    """The values that are not used afterwards."""
+    """The values whose last use is this step."""
 
 
 @dataclass(frozen=True)
 class CompiledBlock:
-    """A block, ready to run."""
+    """The steps of a block."""
 
     arguments: tuple[SSAValue, ...]
     kinds: Sequence[Kind]
     steps: Sequence[Step]
     end: Step | None
-    """The terminator."""
+    """The step of the terminator; None without a terminator."""
 
 
 def compile_block(block: Block, kernel: Callable[[Operation], Kernel]) -> CompiledBlock:
-    """Returns a block with its operations' kernels. Raises InterpreterError for operations that it cannot run."""
+    """Returns the steps of a block, with kernels from `kernel`. Raises InterpreterError for operations that have no kernel."""
     operations = list(block.ops)
     last = operations[-1] if operations and operations[-1].has_trait(IsTerminator, value_if_unregistered=False) else None
     dead = _dead_after(block, operations)
@@ -84,7 +84,7 @@ def compile_block(block: Block, kernel: Callable[[Operation], Kernel]) -> Compil
 
 
 def _dead_after(block: Block, operations: Sequence[Operation]) -> dict[Operation, tuple[SSAValue, ...]]:
-    """For operations, the values of their block that are last used there. Those that other blocks use live as long as the scope."""
+    """Returns for each operation the values of its block that it uses last. Values that other blocks use are never dropped."""
     order = {op: index for index, op in enumerate(operations)}
     found: dict[Operation, tuple[SSAValue, ...]] = {}
     for value in (*block.args, *(result for op in operations for result in op.results)):
@@ -99,7 +99,7 @@ def _dead_after(block: Block, operations: Sequence[Operation]) -> dict[Operation
 
 
 class Run:
-    """One call from outside, with all that it calls."""
+    """The state of one call from outside, shared by all functions that it calls."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Run:
 
 
 class Scope:
-    """The values of one call of a function, whose body defines the symbols."""
+    """The values and the symbols of one call of a function."""
 
     def __init__(self, run: Run, body: Region):
         self.run = run
@@ -125,12 +125,12 @@ class Scope:
         self._values: dict[SSAValue, Array] = {}
 
     def region(self, region: Region, arguments: Sequence[Array], owner: Operation) -> Sequence[Array]:
-        """Runs a region from its first block; gives the operands of the terminator that it ends with. Raises InterpreterError.
+        """Runs a region from its first block, and returns the operands of the terminator that ends it. Raises InterpreterError.
 
         Args:
-            region: what to run; it sees the values of this scope.
-            arguments: those of the first block.
-            owner: the operation for which it runs.
+            region: the region to run; it can use the values of this scope.
+            arguments: the arguments of the first block.
+            owner: the operation that has the region.
         """
         run = self.run
         if run.depth == DEPTH_LIMIT:

@@ -1,4 +1,4 @@
-"""The interface of interpreter functions: arguments, results, errors."""
+"""The interface of interpreter functions: their arguments, results and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flambeau.support.lazy import Array
 
 
 class InterpreterError(ValueError):
-    """A module that cannot run, or inputs that do not fit it. One line, for people; `op` is the operation that cannot, if it is one."""
+    """Reports a module that cannot run, or inputs that do not fit it, in one line for people; `op` is the operation at fault, if any."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -21,12 +21,12 @@ class InterpreterError(ValueError):
 
     @property
     def diagnostic(self) -> Diagnostic:
-        """The error, without its position in the text."""
+        """The error as a diagnostic, without its position in the source text."""
         return Diagnostic("error", str(self), op=self.op)
 
 
 class UnsupportedError(InterpreterError):
-    """The interpreter does not know what something means, although the module may be right."""
+    """Reports an operation that the interpreter does not support; the module may be correct."""
 
 
 class Jump(NamedTuple):
@@ -48,5 +48,5 @@ only hand their operands to the operation around them need no function.
 
 
 def op_name(op: Operation) -> str:
-    """Returns the name that stands in the text."""
+    """Returns the name of an operation in IR text."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -1,4 +1,4 @@
-"""Runs functions with numpy: operators with a row, globals, calls and partitions; other operations by interpreter functions."""
+"""Runs functions with numpy: operators by their rows, globals, calls and partitions, and other operations by interpreter functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ follows them; gives the outputs. Raises ValueError."""
 
 
 class FunctionProgram:
-    """The functions of a module, ready to run. State (mutable globals) lasts from call to call."""
+    """Runs the functions of a module. State (mutable globals) keeps its values between calls."""
 
     def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT):
         self._context = context
@@ -63,14 +63,15 @@ class FunctionProgram:
 
     @property
     def method_names(self) -> tuple[str, ...]:
-        """The names of the functions."""
+        """The names of the functions that can be run."""
         return tuple(self._functions)
 
     def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
-        """Runs a function on the leaves of its inputs, gives the leaves of its outputs, and writes to the inputs that it writes.
+        """Runs a function on the leaves of its inputs, and returns the leaves of its outputs. Changes the inputs that the function writes.
 
         Raises:
-            InterpreterError: no such method; wrong number, dtype or shape of inputs; an operation without a meaning; a loop without end.
+            InterpreterError: the method does not exist; an input has a wrong dtype or shape, or the number of inputs is wrong; an
+                operation is not supported; or a loop is endless.
         """
         function = self._functions.get(method)
         if function is None:
@@ -83,13 +84,13 @@ class FunctionProgram:
         written = self.written_inputs(method)
         check_writable(inputs, written, [leaf.name for leaf in inputs_of(function)])
         run = Run(self._block, self._symbols, self._limit, observer)
-        # Infinities and NaN are results like others.
+        # Infinities and NaN are ordinary results.
         with np.errstate(all="ignore"), drawing(self._streams.setdefault(method, RandomStream())):
             results = Scope(run, function.body).region(function.body, arrays, function)
         values = map(_leaf, results, function.function_type.outputs)
         outputs = [(leaf, next(values) if leaf.is_tensor else leaf.value) for leaf in leaves]
         if written:
-            # What is returned, and the new value of one input, may lie in another that is written now.
+            # Copies, because outputs and new values of inputs may share memory with an input that is written now.
             outputs = [(leaf, value.copy() if isinstance(value, np.ndarray) else value) for leaf, value in outputs]
         for leaf, value in outputs:
             if leaf.writes is not None:
@@ -97,7 +98,7 @@ class FunctionProgram:
         return [value for leaf, value in outputs if leaf.writes is None]
 
     def run_partition(self, partition: PartitionOp, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Runs a partition of the module. Raises InterpreterError."""
+        """Runs a partition of the module on its inputs, and returns its outputs. Raises InterpreterError."""
         run = Run(self._block, self._symbols, self._limit, None)
         with np.errstate(all="ignore"):
             return Scope(run, partition.body).region(partition.body, inputs, partition)
@@ -111,11 +112,11 @@ class FunctionProgram:
         return [index for index, leaf in enumerate(inputs_of(function)) if leaf.name in written]
 
     def seed(self, method: str, seed: int) -> None:
-        """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
+        """Starts the stream of random numbers with this seed, from which a method draws. The seed is 0 at first."""
         self._streams[method] = RandomStream(seed)
 
     def state(self, method: str, name: str) -> Array | None:
-        """Returns what a mutable global holds after the calls so far; None where there is no such global, or it has no value."""
+        """Returns the value of a mutable global after the calls so far; None if there is no such global, or it has no value."""
         found = self._globals.get(name)
         if found is None or not (name in self._state or isinstance(found.value, BlobAttr)):
             return None
@@ -199,13 +200,13 @@ class FunctionProgram:
         return self._state[name]
 
     def _store(self, name: str, value: Array) -> Sequence[Array]:
-        # A copy: the value may lie in an input, which is the caller's.
+        # A copy, because the value may share memory with an input of the caller.
         self._state[name] = value.copy()
         return ()
 
 
 def named_data_of(module: ModuleOp, context: FlambeauContext) -> dict[str, memoryview]:
-    """Returns what the payloads of a module find by name."""
+    """Returns the named data of a module, which its payloads find by name."""
     return {op.key.data: context.blobs.get(op.value) for op in module.body.block.ops if isinstance(op, NamedDataOp)}
 
 
@@ -217,7 +218,10 @@ def run_delegate(
     arguments: Sequence[Array],
     with_outputs: bool,
 ) -> Sequence[Array]:
-    """Runs a payload. Raises InterpreterError when nothing here can, or when its backend refuses it."""
+    """Runs a payload of the bytes `data` on `arguments`, and returns its results.
+
+    Raises InterpreterError when `delegates` is None, or when the backend refuses the payload.
+    """
     name, identifier = payload.sym_name.data, payload.backend.data
     if delegates is None:
         raise UnsupportedError(f"@{name} runs on the backend {identifier!r}, and the interpreter was given no backends")
@@ -228,7 +232,7 @@ def run_delegate(
 
 
 def schema_kernel(op: SchemaOp) -> Kernel:
-    """Returns a function from operand to result arrays: the row's meaning with an operation's attributes. Raises InterpreterError."""
+    """Returns the function from operand arrays to result arrays, by the row and attributes of `op`. Raises InterpreterError without one."""
     if not type(op).has("numpy"):
         raise UnsupportedError(f"{op.name} has no meaning to the interpreter: its row has no `numpy`", op)
 
@@ -248,12 +252,12 @@ def schema_kernel(op: SchemaOp) -> Kernel:
 
 
 def _calling(op: Operation, region: Region) -> Kernel:
-    """Runs a region that sees nothing of the values around the operation."""
+    """Returns the kernel that runs `region` in a scope of its own, without the values around `op`."""
     return _checked(op, lambda values, scope: Scope(scope.run, region).region(region, values, op))
 
 
 def _checked(op: Operation, kernel: Kernel) -> Kernel:
-    """Returns a kernel whose results are what the types of `op` say."""
+    """Returns a kernel that runs `kernel`, and raises InterpreterError unless the results have the types of `op`."""
     kinds = array_kinds(op, op.result_types)
     is_dynamic = any(not is_known(extent) for shape, _ in kinds for extent in shape)
 
@@ -277,11 +281,11 @@ def _function_kernel(op: Operation, function: InterpreterFunction) -> Kernel:
     def run(values: list[Array], scope: Scope) -> Sequence[Array] | Jump:
         try:
             given = _run_with_regions(op, function, values, scope) if op.regions or op.successors else function(op, values)
-            # An iterator runs where errors are still those of the function.
+            # Runs an iterator here, so that its errors are handled as the function's.
             return given if isinstance(given, Jump) else [np.asarray(item) for item in given]
         except InterpreterError:
             raise
-        except Exception as error:  # whatever a function from outside does, its operation is to be named
+        except Exception as error:  # a function of a plug-in may raise anything; the error names its operation
             place = raised_outside(error)
             where = "" if place is None else f" (at {place.file}:{place.line})"
             raise InterpreterError(f"{op.name}: its interpreter function failed{where}: {in_one_line(error)}", op) from error
@@ -304,14 +308,14 @@ def _run_with_regions(op: Operation, function: InterpreterFunction, values: list
 
 
 def _leaf(array: Array, kind: Attribute) -> Leaf:
-    """Returns a result as it is returned: a number of a type that Python has is Python's."""
+    """Returns a result as an array, or as a Python number if its type is a number's type that Python has."""
     if isinstance(kind, TensorType) or array.dtype not in _PYTHON_DTYPES:
         return array
     return cast(Constant, array.item())
 
 
 def check_writable(inputs: Sequence[Leaf], written: Sequence[int], names: Sequence[str]) -> None:
-    """Checks that the inputs which the program writes are arrays that can be written, apart from the others. Raises InterpreterError."""
+    """Raises InterpreterError unless the inputs that the program writes are writable arrays, which share no memory with other inputs."""
     for value, name in ((inputs[index], names[index]) for index in written):
         if not isinstance(value, np.ndarray) or not value.flags.writeable:
             what = "a read-only array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
@@ -322,7 +326,7 @@ def check_writable(inputs: Sequence[Leaf], written: Sequence[int], names: Sequen
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Leaf], definitions: Definitions) -> list[Array]:
-    """Returns the tensors among the leaves of a call, checked against the function. Raises InterpreterError."""
+    """Returns the leaves of a call as arrays. Raises InterpreterError unless they fit the arguments of the function."""
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):
         raise InterpreterError(f"{function.sym_name.data} takes {len(leaves)} input{'s' * (len(leaves) != 1)}, got {len(inputs)}")

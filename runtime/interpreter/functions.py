@@ -1,4 +1,4 @@
-"""The table of interpreter functions for operations without a row: those of plug-ins, and those of xDSL's dialects."""
+"""The table of interpreter functions, which run operations without a row: those of xDSL's dialects and of plug-ins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REGISTERED: dict[type[Operation], InterpreterFunction] = {}
 
 
 def register_interpreter_function(kind: type[Operation], function: InterpreterFunction) -> None:
-    """Makes the operations of a class run. Raises RegistrationError when they have a meaning already."""
+    """Makes `function` run the operations of a class. Raises RegistrationError if the class has a function or a row already."""
     if _REGISTERED.get(kind) is function:
         return
     if kind in _REGISTERED or kind in _builtin_functions() or issubclass(kind, (SchemaOp, *MODULE_OPERATIONS)):
@@ -36,7 +36,7 @@ FunctionT = TypeVar("FunctionT", bound=InterpreterFunction)
 
 
 def interprets(kind: type[Operation]) -> Callable[[FunctionT], FunctionT]:
-    """Declares the function below as what the operations of a class mean, as `register_interpreter_function` does."""
+    """Returns a decorator that registers a function for the operations of a class, as `register_interpreter_function` does."""
     if not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance]  plug-ins need not be type-checked
         raise RegistrationError("@interprets is given a class of operations: write @interprets(MyOp)")
 
@@ -48,13 +48,13 @@ def interprets(kind: type[Operation]) -> Callable[[FunctionT], FunctionT]:
 
 
 def interpreter_function(op: Operation) -> InterpreterFunction | None:
-    """Returns the function that runs `op`, which is not an operator with a schema."""
+    """Returns the function that runs `op`, which is not an operator with a schema; None if there is none."""
     return _REGISTERED.get(type(op)) or _builtin_functions().get(type(op))
 
 
 @cache
 def _builtin_functions() -> Mapping[type[Operation], InterpreterFunction]:
-    # These import numpy, and this module is imported by plug-ins that need none.
+    # Imported here, because these modules import numpy, which plug-ins that import this module may not need.
     from flambeau.runtime.interpreter import arithmetic_functions as arithmetic
     from flambeau.runtime.interpreter import control_flow_functions as control_flow
     from flambeau.runtime.interpreter import tensor_functions as tensors

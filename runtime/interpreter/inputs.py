@@ -1,4 +1,4 @@
-"""Makes up inputs for methods: random, the same for the same seed, and valid where the uses of an input tell."""
+"""Generates random inputs for methods. The same seed gives the same inputs, and the uses of an input limit its values."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ InputKind = Literal["usual", "wide", "extreme"]
 
 
 def generate_inputs(method: FuncOp | MethodOp, seed: int, kind: InputKind = "usual") -> list[Leaf]:
-    """Returns the leaves of a method's inputs.
+    """Returns the leaves of random inputs for a method, of the kind `kind`: "usual", "wide" or "extreme".
 
-    Floats are normally distributed, wide ones with a deviation of WIDE. Bools are random; those that stand alone are both within any three
-    seeds in a row, for they may decide about a branch. Integers lie below the size of what they number (the rows of an embedding, the
-    entries of an indexed dimension); where nothing says so they are 0 or 1, wide ones from -WIDE to WIDE. An `index` is never negative, and
-    the step of a loop is more than 0. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT. Extreme inputs are wide ones of which
-    some elements are EXTREMES, but for integers that number something or stand alone, and may so count.
+    Floats are normally distributed, wide ones with a deviation of WIDE. Bools are random; a single bool has both values within any three
+    consecutive seeds, because it may decide a branch. Integers that are used as indices lie below the size that they index (the rows of an
+    embedding, the entries of an indexed dimension); other integers are 0 or 1, wide ones from -WIDE to WIDE. An `index` is never negative,
+    and the step of a loop is positive. A dynamic dimension has its upper bound, or DYNAMIC_EXTENT. Extreme inputs are wide inputs in which
+    some elements are EXTREMES, except in indices, and in single integers, which may be counts.
 
     Raises:
-        InterpreterError: an input of a type that no array has.
+        InterpreterError: an input has a type without arrays.
     """
     random = np.random.default_rng([seed, crc32(method.sym_name.data.encode())])
     leaves: list[Leaf] = []
@@ -113,13 +113,13 @@ def _array(value: SSAValue, random: np.random.Generator, kind: InputKind) -> Arr
 
 
 def _fill(array: Array, draw: Callable[[int], Array]) -> None:
-    """Fills an array piece by piece with what `draw` gives, for the numbers that are drawn take more memory than the array's."""
+    """Fills an array with numbers of `draw`, converted to its dtype; piece by piece, because drawn numbers take more memory."""
     for piece in _pieces(array):
         piece[...] = draw(piece.size).astype(array.dtype)
 
 
 def _with_extremes(array: Array, extremes: Sequence[float], random: np.random.Generator) -> Array:
-    """Puts extremes in the place of half of the elements."""
+    """Returns the array with `extremes` in place of about half of its elements."""
     for piece in _pieces(array):
         places = random.permutation(piece.size)[: (piece.size + 1) // 2]
         piece[places] = np.resize(np.asarray(extremes), places.size).astype(array.dtype)
@@ -146,7 +146,7 @@ def _owner(value: SSAValue) -> Operation | None:
 
 
 def _bound(value: SSAValue) -> int | None:
-    """Returns the least size of what the integers of a value number; None when they number nothing."""
+    """Returns the smallest size that the integers of a value index; None if they are used as no indices."""
     bounds: list[int] = []
     work, seen = [value], {value}
     while work:
@@ -160,7 +160,7 @@ def _bound(value: SSAValue) -> int | None:
 
 
 def _holding(op: Operation) -> Sequence[SSAValue]:
-    """Returns the values that hold the numbers of the operand of `op`."""
+    """Returns the results of `op` that hold the same integers as its operand; none if it computes others."""
     moves = isinstance(op, SchemaOp) and op.moves and len(op.operands) == 1
     return op.results if moves or isinstance(op, AliasOp | TensorListOp | arith.IndexCastOp) else ()
 
@@ -180,7 +180,7 @@ def _number(slot: SSAValue) -> Any:
 
 
 def _numbered(op: Operation, value: SSAValue) -> Iterator[int]:
-    """Yields the sizes of what `value`, an operand of `op`, numbers there."""
+    """Yields the sizes that `value`, an operand of `op`, indexes in `op`."""
     if isinstance(op, tensors.ExtractOp | tensors.InsertOp):
         shape = _concrete(op.tensor if isinstance(op, tensors.ExtractOp) else op.dest)[0]
         yield from (extent for index, extent in zip(op.indices, shape, strict=False) if index is value)

@@ -1,4 +1,4 @@
-"""What kernels compute: the numpy of their rows, and primitives that no row describes."""
+"""Computes kernels with numpy, by the functions of their rows, and primitives that have no row."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from flambeau.support.lazy import Array, np
 
 
 def compute_kernel(kernel: RowKernel, ins: Sequence[Any], outs: Sequence[Array]) -> Sequence[Array]:
-    """Returns the results for the arguments of a call: arrays, numbers, tuples, None. `outs` give dtypes that are left to them."""
+    """Returns the results of a call for its arguments `ins`: arrays, numbers, tuples, None.
+
+    `outs` are the arrays to write; they decide the dtypes of results that the arguments leave open.
+    """
     dtype = from_numpy_name(outs[0].dtype.name) if outs else None
     arguments = kernel.arguments(ins, None if dtype is None else dtype.element)
-    with np.errstate(all="ignore"):  # infinities and NaN are results like others
+    with np.errstate(all="ignore"):  # infinities and NaN are ordinary results
         computed: Any = kernel.row.call("numpy", arguments)
     return flat_results(computed)
 

@@ -1,6 +1,6 @@
-"""Runs `exec` methods with numpy inside their planned arenas: a wrong plan gives a wrong number.
+"""Runs `exec` methods with numpy inside their planned arenas, so that a wrong memory plan shows as a wrong result.
 
-Before planning, each tensor slot has memory of its own.
+In a method that is not planned, each tensor slot has its own memory.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ _POISON = 0xAB
 
 @dataclass
 class _Memory:
-    """The slots of one method at run time."""
+    """The memory and the values of the slots of one method while it runs."""
 
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
     arenas: list[memoryview] = field(default_factory=list[memoryview])
     storage: dict[SSAValue, memoryview] = field(default_factory=dict[SSAValue, memoryview])
-    """The bytes of each tensor slot that no other slot lends its own."""
+    """The bytes of each tensor slot that does not use another slot's memory."""
     roots: Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
 
     def resized(self, slot: SSAValue, shape: Sequence[int]) -> Array | None:
-        """Returns the memory of a dynamic tensor in another shape; None where its type does not admit the shape."""
+        """Returns the memory of a dynamic tensor as an array of `shape`; None if the slot's type does not admit the shape."""
         if is_static(slot) or not may_equal(shape, shape_of(slot)):
             return None
         kind = tensor(tensor_type(slot).element_type, shape, LayoutAttr.of(dim_order(slot)))
@@ -77,7 +77,7 @@ class _Memory:
 
 
 class MethodProgram:
-    """The `exec` methods of a module, ready to run. State lasts from call to call."""
+    """Runs the `exec` methods of a module. State keeps its values between calls."""
 
     def __init__(self, module: ModuleOp, context: FlambeauContext, delegates: DelegateRunner | None = None, limit: int = OPERATION_LIMIT):
         self._context = context
@@ -95,15 +95,15 @@ class MethodProgram:
 
     @property
     def method_names(self) -> tuple[str, ...]:
-        """The names of the methods."""
+        """The names of the methods that can be run."""
         return tuple(self._methods)
 
     def run(self, method: str, inputs: Sequence[Leaf], observer: Observer | None = None) -> list[Leaf]:
-        """Runs a method on the leaves of its inputs, gives copies of the leaves of its outputs, and writes to the inputs that it writes.
+        """Runs a method on the leaves of its inputs, and returns copies of the leaves of its outputs. Changes the inputs that it writes.
 
         Raises:
-            InterpreterError: no such method; wrong number, dtype or shape of inputs; a kernel or delegate without a meaning here; a loop
-                without end.
+            InterpreterError: the method does not exist; an input has a wrong dtype or shape, or the number of inputs is wrong; a kernel or
+                delegate is not supported; or a loop is endless.
         """
         found = self._methods.get(method)
         if found is None:
@@ -132,11 +132,11 @@ class MethodProgram:
         return written_inputs(self._methods[method])
 
     def seed(self, method: str, seed: int) -> None:
-        """Chooses the stream of random numbers that a method draws, from its beginning. It is that of 0 at first."""
+        """Starts the stream of random numbers with this seed, from which a method draws. The seed is 0 at first."""
         self._streams[method] = RandomStream(seed)
 
     def state(self, method: str, name: str) -> Array | None:
-        """What a mutable global holds after the calls of a method so far; None where there is no such global, or it has no value."""
+        """Returns the value of a mutable global after the calls of a method so far; None if there is no such global, or it has no value."""
         if method in self._methods and method not in self._memories:
             self._memories[method] = self._allocate(self._methods[method])
         memory = self._memories.get(method)
@@ -174,7 +174,7 @@ class MethodProgram:
         return memory
 
     def _arena(self, number: int, method: MethodOp) -> memoryview:
-        """Returns the arena of a method, which it may have in common with others: then with the first values of the state in it."""
+        """Returns arena `number` of a method. An arena that methods share is made once, with the initial values of its state."""
         states = [op for other in self._methods.values() for op in other.slots if isinstance(op, StateOp)]
         states = [op for op in states if number > 1 and op.place is not None and op.place[0] == number]
         if not states:
@@ -293,7 +293,7 @@ class MethodProgram:
         outs = [cast(Array, memory.values[slot]) for slot in slots]
         results = self._compute(name, ins, outs)
         if op.writes:
-            # One argument's new value may be another's old one.
+            # Copies, because the new value of one argument may be the old value of another.
             results = [result.copy() for result in results]
         _resize(memory, slots, outs, results)
         _write(name, outs, results)
@@ -302,7 +302,7 @@ class MethodProgram:
 
     def _delegate(self, op: DelegateCallOp, memory: _Memory, observer: Observer | None) -> None:
         name = op.delegate.string_value()
-        # Where a program's inputs of a call end, its payload knows; a reader of a .pte can only guess it.
+        # The payload knows how many arguments are inputs; the reader of a .pte only guessed it.
         slots = [*op.ins, *op.outs]
         arguments = [cast(Array, memory.values[slot]) for slot in slots]
         match self._delegated.get(name):
@@ -331,7 +331,7 @@ class MethodProgram:
 
 
 def _evaluate(op: EvaluateOp, values: dict[SSAValue, Any]) -> None:
-    """Computes the expressions of an instruction. Raises InterpreterError."""
+    """Computes the expressions of an instruction, and stores their values in `values`. Raises InterpreterError."""
     symbols = {expression.symbol.name: int(values[slot]) for expression, slot in op.known_slots.items() if expression.symbol is not None}
     for expression, slot in op.computed_slots.items():
         try:
@@ -341,7 +341,7 @@ def _evaluate(op: EvaluateOp, values: dict[SSAValue, Any]) -> None:
 
 
 def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:
-    """Returns a value for an input that holds `held`: what the C runtime takes as well. Raises InterpreterError."""
+    """Returns the caller's value for a scalar input that holds `held`. Raises InterpreterError for values that the C runtime refuses."""
     item = cast(object, value.item()) if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
     if isinstance(held, float) and type(item) is int:
         item = float(item)
@@ -353,7 +353,7 @@ def _scalar(value: Leaf, held: object, name: str, *, is_fixed: bool) -> object:
 
 
 def _resize(memory: _Memory, slots: Sequence[SSAValue], outs: list[Array], results: Sequence[Array]) -> None:
-    """Gives each slot of a dynamic size the shape of its result."""
+    """Gives each dynamic slot the shape of its result, and replaces its array in `outs`."""
     for index, (slot, result) in enumerate(zip(slots, results, strict=False)):
         if result.shape != outs[index].shape and (resized := memory.resized(slot, result.shape)) is not None:
             memory.values[slot] = outs[index] = resized

@@ -1,4 +1,4 @@
-"""The values of symbols while a function runs: learnt from the arrays that define them, checked against all others."""
+"""The values of symbols while a function runs: taken from the arrays that define the symbols, and checked against all other arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ Definitions: TypeAlias = Mapping[SSAValue | Operation, Sequence[Definition]]
 
 
 class SymbolValues:
-    """The symbols of one call of a function."""
+    """The values of symbols in one call of a function."""
 
     def __init__(self, definitions: Definitions):
         self._definitions = definitions
         self._values: dict[str, int] = {}
 
     def learn(self, giver: SSAValue | Operation, array: Array, op: Operation | None, what: str = "") -> None:
-        """Takes the values of the symbols that an array gives. Raises InterpreterError for one out of its range, of `what`."""
+        """Stores the values of the symbols that `giver` defines, from its array. Raises InterpreterError for a value out of range.
+
+        `op` and `what` name the place in the message.
+        """
         for definition in self._definitions.get(giver, ()):
             extent = int(array) if definition.dim is None else array.shape[definition.dim]
             found = definition.solve(constant(extent)).evaluate({})
@@ -37,7 +40,7 @@ class SymbolValues:
             self._values[symbol.name] = found
 
     def check(self, array: Array, extents: Sequence[int], what: str) -> None:
-        """Raises InterpreterError where an array's shape is not of these extents."""
+        """Raises InterpreterError unless an array has a shape of these extents, with the values of symbols; `what` begins the message."""
         for dim, (extent, found) in enumerate(zip(extents, array.shape, strict=True)):
             if not self.fits(extent, found):
                 low, high = extent.range if isinstance(extent, Extent) else (extent, extent)
@@ -47,7 +50,7 @@ class SymbolValues:
                 raise InterpreterError(f"{what}dimension {dim} has {found} entries, and must have {wanted}")
 
     def fits(self, extent: int, found: int) -> bool:
-        """Returns whether a dimension may have as many entries as it has."""
+        """Returns whether a dimension of extent `extent` may have `found` entries."""
         if not isinstance(extent, Extent):
             return extent == found
         low, high = extent.range
@@ -56,7 +59,7 @@ class SymbolValues:
         return extent.expression.evaluate(self._values) == found
 
     def number(self, value: Any, op: Operation) -> Any:
-        """Returns an argument with numbers in the place of extents. Raises InterpreterError."""
+        """Returns an argument, or a tuple, with symbolic extents replaced by their values. Raises InterpreterError for unknown symbols."""
         if isinstance(value, tuple):
             return tuple(self.number(item, op) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
         if not isinstance(value, Extent):
@@ -69,7 +72,7 @@ class SymbolValues:
 
 
 def bounded(definition: Definition) -> str:
-    """Returns the sizes that a dimension which defines a symbol may have."""
+    """Returns a description of the sizes that the dimension which defines a symbol may have."""
     symbol = definition.symbol
     low, high = definition.expression.range
     multiple = f"a number of the form {definition.expression}, " if definition.expression.symbol is None else ""
@@ -77,7 +80,7 @@ def bounded(definition: Definition) -> str:
 
 
 def symbol_kernel(op: DefineSymbolOp | AssertOp | ValueOp) -> Callable[[list[Array], Any], Sequence[Array]]:
-    """Runs an operation on symbols, on the arrays of its operands in a scope."""
+    """Returns the kernel of an operation on symbols: a function of the operands' arrays and the scope."""
 
     def run(values: list[Array], scope: Any) -> Sequence[Array]:
         symbols: SymbolValues = scope.symbols

@@ -1,4 +1,4 @@
-"""Tensors and their elements: `tensor`, and casts between types whose values are the same."""
+"""Interpreter functions of tensors and their elements: `tensor`, and casts between types that have the same values."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _splat(op: tensor.SplatOp, values: Sequence[Array]) -> Sequence[Array]:
 
 def _empty(op: tensor.EmptyOp, values: Sequence[Array]) -> Sequence[Array]:
     dtype = array_kind(op.tensor.type)[1]
-    # Its content is undefined: a value that shows in a result, and the same each time.
+    # The content is undefined: every run uses the same conspicuous value.
     held = True if dtype.kind == "b" else np.iinfo(cast(Any, dtype)).max - 84 if dtype.kind in "iu" else np.nan
     return [np.full(_sizes(op, shape_of(op.tensor), values), held, dtype)]
 
 
 def _sizes(op: Operation, shape: Sequence[int], sizes: Sequence[Array]) -> tuple[int, ...]:
-    """Returns a shape with numbers in the place of its dynamic dimensions."""
+    """Returns a shape with the numbers `sizes` in place of its dynamic dimensions."""
     given = iter(sizes)
     found = tuple(int(next(given)) if not is_known(extent) else extent for extent in shape)
     if min(found, default=0) < 0:
@@ -105,7 +105,7 @@ def _reshaped(op: Operation, source: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, array: Array, values: Sequence[Array]) -> tuple[slice, ...]:
-    """Returns the part of `array` that a slice is, with offsets, sizes and strides taken from `values` where they are dynamic."""
+    """Returns the index of a slice of `array`. Dynamic offsets, sizes and strides come from `values`."""
     given = iter(values)
     offsets, sizes, strides = (_numbers(listed, given) for listed in (op.static_offsets, op.static_sizes, op.static_strides))
     found: list[slice] = []
@@ -126,7 +126,7 @@ def _numbers(static: builtin.DenseArrayBase[Any], given: Iterator[Array]) -> lis
 def _extract_slice(op: tensor.ExtractSliceOp, values: Sequence[Array]) -> Sequence[Array]:
     source, *rest = values
     found = source[_slices(op, source, rest)]
-    # Dimensions of one entry may be left out of the result.
+    # The result may lack dimensions of one entry.
     left_out = found.ndim - len(shape := shape_of(op.result))
     kept: list[int] = []
     for extent, size in zip(found.shape, op.static_sizes.get_values(), strict=True):
@@ -163,7 +163,7 @@ def _pad(op: tensor.PadOp, values: Sequence[Array], run: RunRegion) -> Sequence[
 
 
 FUNCTIONS: dict[type[Operation], InterpreterFunction] = {
-    # The check of the results finds types whose arrays differ.
+    # The check of the results refuses types with different arrays.
     builtin.UnrealizedConversionCastOp: _same,
     tensor.CastOp: _same,
     tensor.CollapseShapeOp: _collapse_shape,
