@@ -1,4 +1,4 @@
-"""Runs of elementwise float32 operators as one pass over the elements; README.md in this folder says more."""
+"""Computes groups of elementwise float32 operators in one pass over the elements; see README.md in this folder."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from flambeau.support.lazy import later
 
 @dataclass(frozen=True)
 class ElementwiseOptions(BackendOptions):
-    """One operator alone is a loop already, which the CPU's kernels run."""
+    """The options of the backend. `least` is 2, because the CPU's kernels run a single operator in one loop already."""
 
     least: int = 2
 

@@ -13,7 +13,7 @@ from flambeau.passes.delegation.interface import BackendOptions
 
 
 def _is_number(op: SchemaOp, value: SSAValue) -> bool:
-    """Whether an operand is one constant float32 for all elements."""
+    """Returns whether an operand is one constant float32 number for all elements."""
     return is_constant(value) and element_of(value) == f32 and value.type != op.result.type and numel(value) == 1
 
 
@@ -33,7 +33,7 @@ _TABLE = OperatorTable(
     },
     tensors=Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True),
     absorbs=_is_number,
-    # With at most two operands each, so many need fewer arguments and registers than a payload can number.
+    # Operators have at most two operands, so that this many need fewer arguments and registers than a payload can number.
     most=60,
 )
 

@@ -1,12 +1,12 @@
-"""The payload: a program for a register machine, run once per element. `runtime/elementwise.c` is its other reader.
+"""Reads and writes payloads: programs for a register machine, which run once per element. `runtime/elementwise.c` reads them too.
 
-All numbers are little-endian. A header of 28 bytes: the magic "FLEW", the version (uint32), how many inputs, outputs, registers,
-instructions and dimensions (uint32 each). Then the size of each dimension (uint64), the same for every tensor. Then 8 bytes per
-instruction: the operation, a target, two sources (uint8 each), a number (float32) that only `constant` uses. Fields that an operation does
-not use are 0.
+All numbers are little-endian. The header has 28 bytes: the magic "FLEW", the version (uint32), the numbers of inputs, outputs, registers,
+instructions and dimensions (uint32 each). Then follows the size of each dimension (uint64), the same for every tensor. Then follow 8 bytes
+per instruction: the operation, a target, two sources (uint8 each), and a number (float32) that only `constant` uses. Fields that an
+operation does not use are 0.
 
-`load` reads the input `first` into the register `target`, `store` writes the register `first` to the output `target`; the others compute
-registers from registers. A register is written before it is read, and each output is stored exactly once.
+`load` reads the input `first` into the register `target`, `store` writes the register `first` to the output `target`; all other operations
+compute registers from registers. A register is written before it is read, and each output is stored exactly once.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ NAMES = {code: name for name, code in COMPUTATIONS.items()}
 
 
 def arity(code: int) -> int:
-    """Returns how many registers an operation that computes reads."""
+    """Returns the number of registers that operation `code` reads; it is neither `load` nor `store`."""
     return 2 if NAMES[code] in _BINARY else 1
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One step for every element."""
+    """One instruction of the program, which runs for every element."""
 
     code: int
     target: int
@@ -52,13 +52,13 @@ class Instruction:
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The registers that it reads."""
+        """The registers that the instruction reads."""
         return (self.first, self.second)[: arity(self.code)] if self.code in NAMES else (self.first,) if self.code == STORE else ()
 
 
 @dataclass(frozen=True)
 class Payload:
-    """A program and the sizes of the tensors that it runs over."""
+    """A program, and the sizes of its tensors."""
 
     inputs: int
     outputs: int
@@ -67,14 +67,14 @@ class Payload:
     instructions: tuple[Instruction, ...]
 
     def encode(self) -> bytes:
-        """Returns the bytes. Raises BackendError when the program breaks a rule."""
+        """Returns the bytes of the payload. Raises BackendError for a malformed program."""
         self.check()
         head = _HEADER.pack(MAGIC, VERSION, self.inputs, self.outputs, self.registers, len(self.instructions), len(self.sizes))
         steps = (_INSTRUCTION.pack(i.code, i.target, i.first, i.second, i.number) for i in self.instructions)
         return b"".join((head, *map(_SIZE.pack, self.sizes), *steps))
 
     def check(self) -> None:
-        """Checks every index. Raises BackendError."""
+        """Raises BackendError unless the program is well formed: every index exists, and registers are written before they are read."""
         for what, count in (("inputs", self.inputs), ("outputs", self.outputs), ("registers", self.registers)):
             if not 0 < count <= LIMIT:
                 raise _refused(f"{count} {what}; there must be 1 to {LIMIT}")
@@ -100,7 +100,7 @@ class Payload:
 
 
 def read_payload(data: memoryview | bytes) -> Payload:
-    """Returns the program in a payload. Raises BackendError when it is malformed."""
+    """Returns the program of a payload. Raises BackendError for malformed bytes."""
     if len(data) < _HEADER.size:
         raise _refused(f"it has {len(data)} bytes; its header alone takes {_HEADER.size}")
     magic, version, inputs, outputs, registers, count, rank = _HEADER.unpack_from(data)

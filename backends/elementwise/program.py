@@ -1,4 +1,4 @@
-"""A partition as a program for the register machine, and back: values are loaded at their first use, registers freed after the last."""
+"""Compiles a partition to a program of the register machine, and back. Loads values at their first use, frees registers after the last."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from flambeau.support.lazy import np
 
 
 class _Machine:
-    """Registers while a program is written."""
+    """Allocates the registers of a program, and collects its instructions."""
 
     def __init__(self, constants: ModuleConstants):
         self.constants = constants
@@ -40,28 +40,28 @@ class _Machine:
         self.count = 0
 
     def register(self) -> int:
-        """Returns a register that holds nothing of use."""
+        """Returns a free register."""
         if self.free:
             return self.free.pop()
         self.count += 1
         return self.count - 1
 
     def number(self, value: float) -> int:
-        """Returns a register with a number, as a float32; one too large for it is infinite."""
+        """Returns a register with a number, rounded to float32; a number that is too large becomes infinite."""
         target = self.register()
         with np.errstate(over="ignore"):
             self.instructions.append(Instruction(CONSTANT, target, number=float(np.float32(value))))
         return target
 
     def read(self, value: SSAValue) -> int:
-        """Returns the register of an argument or a result."""
+        """Returns the register of an argument or a result, and loads an argument at its first use."""
         if value not in self.registers and isinstance(value, BlockArgument):
             self.registers[value] = self.register()
             self.instructions.append(Instruction(LOAD, self.registers[value], value.index))
         return self.registers[value]
 
     def operand(self, value: SSAValue | float, temporary: list[int]) -> int:
-        """Returns the register of an operand; those of numbers are added to `temporary`."""
+        """Returns the register of an operand. Adds the register of a number to `temporary`, to be freed after the instruction."""
         if isinstance(value, SSAValue):
             if not isinstance(value.owner, GlobalLoadConstantOp):
                 return self.read(value)
@@ -74,7 +74,7 @@ class _Machine:
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """Returns the payload of a partition. Raises BackendError when it holds what the backend does not take."""
+    """Returns the payload of a partition. Raises BackendError for operators that the backend does not take."""
     name, block, kind = partition.sym_name.data, partition.body.block, partition.function_type
     terminator = block.last_op
     assert terminator is not None
@@ -102,7 +102,7 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendO
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """Returns the partition of a payload, in operators of the edge level. Raises BackendError for a malformed payload."""
+    """Returns a module with the partition of a payload, in `edge` operators. Raises BackendError for a malformed payload."""
     payload = read_payload(data)
     kind = tensor(f32, payload.sizes)
 

@@ -1,4 +1,4 @@
-"""Models of OpenVINO, in its intermediate representation; README.md in this folder says more."""
+"""Compiles partitions to models of OpenVINO, in its intermediate representation; see README.md in this folder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ BACKEND = Backend(
 
 @explains_arguments
 class OpenvinoPartitioner(Partitioner):
-    """This backend, as users of ExecuTorch name it."""
+    """The partitioner of this backend, under ExecuTorch's name."""
 
     def __init__(self, compile_spec: Sequence[CompileSpec] = ()):
         super().__init__(BACKEND.name, compile_spec)

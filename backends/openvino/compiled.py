@@ -1,4 +1,4 @@
-"""Compiles models with the OpenVINO that is installed."""
+"""Compiles models with the installed OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_openvino() -> Any:
-    """Returns the package openvino. As it tells Intel that it is imported if it finds openvino_telemetry, it does not find that."""
+    """Imports and returns the package openvino. Hides the package openvino_telemetry, with which openvino reports its import to Intel."""
     modules = cast("dict[str, Any]", sys.modules)
     hidden = {"openvino_telemetry": modules.get("openvino_telemetry")} if "openvino_telemetry" in modules else {}
     modules["openvino_telemetry"] = None
@@ -27,7 +27,7 @@ def import_openvino() -> Any:
 
 
 def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
-    """Returns a payload, compiled. Raises BackendError where OpenVINO is absent or refuses."""
+    """Returns a compiled payload of the model in `payload`. Raises BackendError if OpenVINO is absent, or refuses the model."""
     try:
         openvino = import_openvino()
     except ImportError as error:
@@ -38,7 +38,7 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
         read = core.read_model(bytes(model.text), bytes(model.constants))
         settings = {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"}
         if (options.device, options.precision) == ("CPU", "f32"):
-            settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "0"  # what integer weights are multiplied with stays in floats
+            settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "0"  # keeps the factors of integer weights in floats
         compiled = core.compile_model(read, options.device, settings)
         compiled.export_model(export)
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""A payload as a partition of `openvino` operators. Every field is checked."""
+"""Reads a payload as a partition of `openvino` operators, and checks every field."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MOST_DIMENSIONS = 32
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """Returns the constants and the partition of a payload. Raises BackendError for a payload that is damaged, or not supported here."""
+    """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
     return _Decoder(read_payload(data), blobs).decode()
 
 
 class _Decoder:
-    """The partition while it is read. A size that the run decides has its greatest value."""
+    """Reads one model as a partition. A size that is unknown before the run is read as its upper bound."""
 
     def __init__(self, payload: Payload, blobs: BlobStore):
         self.payload = payload
@@ -50,7 +50,7 @@ class _Decoder:
         self.returned: list[SSAValue] = []
 
     def decode(self) -> ModuleOp:
-        """Returns the module."""
+        """Returns the module with the constants and the partition. Raises BackendError."""
         for number, layer in enumerate(self.layers):
             self.where = f"layer {number}, {layer.type[:40]}"
             match layer.type:
@@ -71,7 +71,7 @@ class _Decoder:
         return ModuleOp([*self.globals, PartitionOp("partition", "OpenvinoBackend", kind, Region(self.block))])
 
     def _expect(self, layer: Layer, inputs: int, outputs: int, *names: str) -> list[str]:
-        """Returns the data of a layer of opset 1 with so many ports."""
+        """Returns the values of a layer's attributes `names`. Raises BackendError unless it is of opset 1 with these numbers of ports."""
         if layer.version != "opset1" or len(layer.inputs) != inputs or len(layer.outputs) != outputs or sorted(layer.data) != sorted(names):
             raise refused(f"{self.where}, has other ports or data than such a layer")
         return [layer.data[name] for name in names]
@@ -113,7 +113,7 @@ class _Decoder:
         self.arrays[number, 0] = np.frombuffer(data, numpy_dtype(element_of(kind))).reshape(sizes)
 
     def _value(self, source: tuple[int, int]) -> SSAValue:
-        """Returns what a port gives: a constant becomes a global when it is first read as a tensor."""
+        """Returns the value of a layer's output port. A constant becomes a global when it is first read as a tensor."""
         if source not in self.values:
             array = self.arrays[source]
             name = f"constant_{source[0]}"
@@ -160,7 +160,7 @@ class _Decoder:
             self.values[number, place] = result
 
     def _numbers(self, argument: SchemaArgument, source: tuple[int, int]) -> Any:
-        """Returns the numbers of an input that is a constant."""
+        """Returns the numbers of a constant input, in the type of the argument. Raises BackendError if the input is no constant."""
         array = self.arrays.get(source)
         wanted = np.float32 if argument.type.base == "float" else np.int64
         if array is None or array.dtype != wanted or array.ndim != argument.type.is_list or array.size > 1024:
@@ -168,7 +168,7 @@ class _Decoder:
         return tuple(array.tolist()) if argument.type.is_list else array.item()
 
     def _attribute(self, argument: SchemaArgument, text: str | None) -> Any:
-        """Returns the value of an attribute of the data."""
+        """Returns the value of an attribute, from its text in the model's `data`."""
         parts = None if text is None else _parts(text) if argument.type.is_list else [text]
         values = None if parts is None else [_ATTRIBUTES[argument.type.base](part) for part in parts]
         if values is None or None in values:

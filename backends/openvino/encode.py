@@ -1,4 +1,4 @@
-"""A partition of `openvino` operators as a payload."""
+"""Writes a partition of `openvino` operators as a payload."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ELEMENTS: dict[Attribute, tuple[str, str]] = {
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: OpenvinoOptions) -> Encoded:
-    """Returns the payload of a partition of `openvino` operators. Raises BackendError for another one."""
+    """Returns the payload of a partition of `openvino` operators. Raises BackendError for other operators."""
     payload = _Encoder(partition, constants).encode()
     if options.compiled:
         from flambeau.backends.openvino.compiled import compiled_payload
@@ -48,7 +48,7 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: Openvino
 
 
 class _Encoder:
-    """The model while it is written."""
+    """Writes one partition as a model."""
 
     def __init__(self, partition: PartitionOp, constants: ModuleConstants):
         self.partition = partition
@@ -60,7 +60,7 @@ class _Encoder:
         self.places: dict[str, int] = {}
 
     def encode(self) -> bytes:
-        """Returns the payload."""
+        """Returns the bytes of the payload. Raises BackendError."""
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
@@ -92,13 +92,13 @@ class _Encoder:
         return number
 
     def _constant(self, name: str, array: Array, element: Attribute) -> tuple[int, int]:
-        """Returns a layer that gives an array; the bytes of equal ones are there once."""
+        """Adds a layer for a constant array, and returns its output port. Equal arrays share their bytes."""
         array = np.ascontiguousarray(array).reshape(array.shape)
         data = array.reshape(-1).view(np.uint8).data
         key = self.constants.sha256(array)
         if key not in self.places:
             self.places[key] = self.size
-            # OpenVINO reads no constant where there are no bytes, not even one without elements.
+            # OpenVINO refuses a constant without bytes, even if it has no elements.
             end = aligned(self.size + max(len(data), 1))
             self.pieces += [data, bytes(end - self.size - len(data))]
             self.size = end
@@ -127,7 +127,7 @@ class _Encoder:
 
 
 def _text(value: Any) -> str:
-    """Returns a value of an attribute."""
+    """Returns the text of an attribute's value in the model's `data`."""
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(_text, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else str(value)
@@ -138,7 +138,7 @@ def _port(value: SSAValue) -> Port:
 
 
 def _declared(argument: SSAValue) -> dict[str, str]:
-    """Returns what a parameter says of itself: of a size that the run decides, its least and its greatest value."""
+    """Returns the attributes of the layer of an argument: its type and shape, with the range of a size that is unknown before the run."""
     sizes = [
         str(size) if is_known(size) else f"{least(size)}..{most}"
         for size, most in zip(shape_of(argument), upper_bounds(argument), strict=True)

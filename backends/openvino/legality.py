@@ -29,9 +29,9 @@ from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 
 
 def reshape_pattern(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
-    """The pattern of a reshape: 0 for a size that the run decides and that stays at its place, -1 for one that follows.
+    """Returns the pattern of a reshape: 0 for a size, unknown before the run, that stays at its place, -1 for a size that follows.
 
-    None where two of them would have to follow. Sizes are positive.
+    Returns None if two sizes would have to follow. Known sizes must be positive.
     """
     pattern = tuple(
         size if is_known(size) else 0 if dim < len(old) and provably_equal(size, old[dim]) else -1 for dim, size in enumerate(new)

@@ -1,4 +1,4 @@
-"""From `edge` operators to `openvino` ones, operator by operator."""
+"""Converts `edge` operators to `openvino` ones, operator by operator."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _PRODUCTS = (
 )
 DESTINATIONS = {element: name for name, element in q.DESTINATIONS.items()}
 CONVERTERS = Converters("openvino")
-"""One for each operator of the legality table."""
+"""The converters, one for each operator of the legality table."""
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
-    """Rewrites a partition in `openvino` operators. Raises ConversionError that lists what has no form there."""
+    """Rewrites a partition in `openvino` operators. Raises ConversionError, which lists the operators that have no converter."""
     CONVERTERS.apply(partition, constants)
 
 
@@ -52,7 +52,7 @@ def _number(constants: ModuleConstants, number: float) -> SSAValue:
 
 
 def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int]) -> SSAValue:
-    """Returns a constant in another shape."""
+    """Returns a constant reshaped to `shape`."""
     array = constants.array(value)
     if array is None:
         raise BackendError("openvino: a weight has no value")
@@ -109,7 +109,7 @@ def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("rsqrt")
 def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """In the form that OpenVINO knows in norms."""
+    """Converts rsqrt to the form that OpenVINO recognizes in norms."""
     return e.PowerLayerOp(e.SqrtLayerOp(op.operands[0]).result, _number(constants, -1)).result
 
 
@@ -144,7 +144,7 @@ def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("quantized_decomposed.quantize_per_tensor")
 def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Integers, by the floats that the least and the greatest of them stand for."""
+    """Converts a quantization to `FakeQuantize`, which maps floats to numbers without fraction, and a `Convert` to integers."""
     assert isinstance(op, QuantizePerTensorOp)
     kind = quantized_type(op)
     limits = [(item - kind.zero_point) * kind.scale for item in (kind.low, kind.high)]
@@ -153,7 +153,7 @@ def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _is_joined(value: SSAValue) -> bool:
-    """Returns whether a value follows from joined tensors without a product between."""
+    """Returns whether a value is computed from joined tensors without a product between."""
     waiting, seen = [value], {value}
     while waiting:
         layer = waiting.pop().owner
@@ -167,9 +167,9 @@ def _is_joined(value: SSAValue) -> bool:
 
 
 def _rounded(integers: Quantized) -> SSAValue | None:
-    """Returns the floats that integers stand for which joined floats were rounded to, in one layer.
+    """Returns the floats of integers that are quantized from joined floats, by one layer; None for other integers.
 
-    Of two layers, with integers between, OpenVINO 2026.4 computes other numbers after `Concat`; elsewhere they are nearer to PyTorch's.
+    After `Concat`, OpenVINO 2026.4 computes other numbers with two layers and integers between; elsewhere, two are nearer to PyTorch.
     """
     convert = integers.value.owner
     rounding = convert.operands[0].owner if isinstance(convert, q.ConvertLayerOp) else None
@@ -219,7 +219,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants) -> SSAValue:
-    """Returns a weight with a dimension of groups: a constant, or what integers stand for."""
+    """Returns a weight, a constant or dequantized integers, in the shape `shape`, which has a dimension of groups."""
     if constants.is_constant(weight):
         return _reshaped(weight, constants, shape)
     return movement.ReshapeLayerOp(weight, tuple(shape)).result
@@ -319,9 +319,9 @@ def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """Returns tensors one after another.
+    """Returns tensors concatenated along dimension `dim`.
 
-    Lines are rows meanwhile: OpenVINO writes absolute values of a joined line into its memory, whoever else reads that.
+    Vectors are joined as rows of matrices: OpenVINO writes absolute values of a joined vector into its memory, even if others read it.
     """
     if len(shape_of(values[0])) > 1:
         return movement.ConcatLayerOp(list(values), axis=dim).result

@@ -1,16 +1,16 @@
-"""The payload: a model, and a label that says what it is.
+"""Reads and writes payloads: a model, and a label that describes it.
 
-A model that is *interchange* is text: the label, the intermediate representation, and from a multiple of 64 bytes on its constants. It is
-compiled when a program is loaded. Its label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes, filled with
-zeros), the number of inputs and of outputs, the Adler-32 of the text (uint32 each), 4 zeros, the size of the text, where the constants
-begin, and their size (uint64 each; 0 where there are none).
+An *interchange* payload has the label, the intermediate representation as text, and the constants, which start at a multiple of 64 bytes.
+The model is compiled when a program is loaded. The label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes,
+filled with zeros), the number of inputs, the number of outputs and the Adler-32 of the text (uint32 each), 4 zeros, and the size of the
+text, the position of the constants and their size (uint64 each; 0 without constants).
 
-A model that is *compiled* is what OpenVINO exports, and ends with its label: what ExecuTorch's runtime loads begins with the export.
-OpenVINO reads what follows an export as the end of an obscured XML text, where a byte that becomes `<` is an error. So this label is the
-magic "flov" and, in letters from `a` (0) to `p` (15), the version, the number of inputs and of outputs, and the Adler-32 of the export, 8
-letters each: no key of OpenVINO's makes any of them a `<`.
+A *compiled* payload has OpenVINO's export of a model, and then the label, because ExecuTorch's runtime loads payloads that begin with an
+export. OpenVINO reads the bytes after an export as the end of an obscured XML text, in which a byte that becomes `<` is an error.
+Therefore this label is the magic "flov" and the version, the number of inputs, the number of outputs and the Adler-32 of the export, in
+8 letters each from `a` (0) to `p` (15): no key of OpenVINO turns any of them into `<`.
 
-`runtime/payload.c` is the other reader.
+`runtime/payload.c` reads payloads too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LABEL = struct.Struct("<4sI16sIIIIQQQ")
 
 @dataclass(frozen=True)
 class Payload:
-    """A model that is interchange: its text, the bytes that its constants are in, and how many arguments a call has."""
+    """An interchange payload: the text of the model, the bytes of its constants, and the numbers of inputs and outputs."""
 
     text: memoryview
     constants: memoryview
@@ -49,25 +49,25 @@ class Payload:
 
 
 def refused(what: str) -> BackendError:
-    """Returns the error for a payload that is damaged, or not supported here."""
+    """Returns the error for a damaged or unsupported payload; `what` is the reason."""
     return BackendError(f"OpenVINO payload: {what}")
 
 
 def write_payload(text: bytes, constants: Sequence[Buffer], size: int, inputs: int, outputs: int) -> bytes:
-    """Returns the bytes of a model whose constants are in pieces of `size` bytes in all."""
+    """Returns the bytes of an interchange payload. The pieces `constants` have `size` bytes in all."""
     start = aligned(_LABEL.size + len(text))
     label = _LABEL.pack(MAGIC, VERSION, INTERCHANGE, inputs, outputs, zlib.adler32(text), 0, len(text), start, size)
     return b"".join((label, text, bytes(start - len(label) - len(text)), *constants))
 
 
 def write_compiled(export: bytes, inputs: int, outputs: int) -> bytes:
-    """Returns the bytes of a model that OpenVINO has compiled."""
+    """Returns the bytes of a compiled payload with OpenVINO's export of a model."""
     digits = "".join(f"{number:08x}" for number in (VERSION, inputs, outputs, zlib.adler32(export)))
     return export + COMPILED_MAGIC + bytes(ord("a") + int(digit, 16) for digit in digits)
 
 
 def read_payload(data: memoryview) -> Payload:
-    """Returns the model in a payload. Raises BackendError for bytes that are none, and for a model that is compiled."""
+    """Returns the parts of an interchange payload. Raises BackendError for other bytes, and for compiled payloads."""
     if len(data) < _LABEL.size:
         raise refused(f"it has {len(data)} bytes; its label alone takes {_LABEL.size}")
     if bytes(data[:4]) != MAGIC:
@@ -88,5 +88,5 @@ def read_payload(data: memoryview) -> Payload:
 
 
 def aligned(size: int) -> int:
-    """Returns the first place behind `size` bytes where constants may begin."""
+    """Returns the first position at or after `size` bytes where a constant may begin."""
     return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,4 +1,4 @@
-"""OpenVINO's intermediate representation, version 11: layers and the edges between their ports, as XML."""
+"""Reads and writes OpenVINO's intermediate representation, version 11: layers, and edges between their ports, as XML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPEN = -1
 
 @dataclass(frozen=True)
 class Port:
-    """A tensor that a layer takes or gives: its precision, `FP32`, and its sizes."""
+    """A tensor that a layer reads or computes: its precision, such as `FP32`, and its sizes."""
 
     precision: str
     sizes: tuple[int, ...]
@@ -23,19 +23,19 @@ class Port:
 
 @dataclass
 class Layer:
-    """A layer. Its ports are numbered, inputs first."""
+    """A layer. Its ports are numbered from the inputs to the outputs."""
 
     name: str
     type: str
     version: str
     data: Mapping[str, str] = field(default_factory=dict[str, str])
     inputs: Sequence[tuple[int, int]] = ()
-    """Of each input, the layer and its port."""
+    """The layer and the port that compute each input."""
     outputs: Sequence[Port] = ()
 
 
 def write_model(layers: Sequence[Layer]) -> bytes:
-    """Returns the text of a model. Layers follow those that they read."""
+    """Returns the text of a model. Each layer must follow the layers whose results it reads."""
     net = ElementTree.Element("net", name="flambeau", version=VERSION)
     body, edges = ElementTree.SubElement(net, "layers"), ElementTree.SubElement(net, "edges")
     for number, layer in enumerate(layers):
@@ -60,7 +60,7 @@ def _write_ports(parent: ElementTree.Element, ports: Sequence[Port], first: int)
 
 
 def read_model(text: memoryview) -> list[Layer]:
-    """Returns the layers of a model. Raises BackendError for a text that is none, or in which layers do not follow those that they read."""
+    """Returns the layers of a model. Raises BackendError for a text that is no model, or in which a layer reads a later one."""
     data = bytes(text)
     if b"<!" in data:
         raise refused("its text declares or comments something, which no model needs")
@@ -79,7 +79,7 @@ def read_model(text: memoryview) -> list[Layer]:
 
 
 def _fields(element: ElementTree.Element, tag: str, *names: str) -> list[str]:
-    """Returns the values of the attributes of an element, which are these. Raises BackendError."""
+    """Returns the values of an element's attributes. Raises BackendError unless its tag is `tag` and its attributes are `names`."""
     if element.tag != tag or sorted(element.keys()) != sorted(names) or (element.text or "").strip() or (element.tail or "").strip():
         raise refused(f"<{element.tag}> with {', '.join(element.keys()) or 'nothing'} stands where <{tag}> with {', '.join(names)} is due")
     return [element.get(name, "") for name in names]
@@ -93,7 +93,7 @@ def _number(text: str | None) -> int:
 
 
 def _read_edges(element: ElementTree.Element, count: int) -> dict[int, dict[int, tuple[int, int]]]:
-    """Of each layer, what each of its input ports gets."""
+    """Returns for each layer, by its number, the layer and the port that each of its input ports reads."""
     _fields(element, "edges")
     found: dict[int, dict[int, tuple[int, int]]] = {}
     for edge in element:

@@ -1,4 +1,4 @@
-"""Subgraphs of XNNPACK, in the payloads of ExecuTorch's backend of this name; README.md in this folder says more."""
+"""Compiles partitions to subgraphs of XNNPACK, in the payloads of ExecuTorch's backend of this name; see README.md in this folder."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ BACKEND = Backend(
 
 @explains_arguments
 class XnnpackPartitioner(Partitioner):
-    """This backend, as users of ExecuTorch name it."""
+    """The partitioner of this backend, under ExecuTorch's name."""
 
     def __init__(self, compile_specs: Sequence[CompileSpec] = ()):
         super().__init__(BACKEND.name, compile_specs)

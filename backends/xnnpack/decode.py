@@ -1,4 +1,4 @@
-"""A payload, ours or ExecuTorch's, as a partition of `xnnpack` operators. Every field is checked."""
+"""Reads a payload of Flambeau or ExecuTorch as a partition of `xnnpack` operators, and checks every field."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """Returns the constants and the partition of a payload. Raises BackendError for a payload that is damaged, or not supported here."""
+    """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
     graph, constants = read_payload(data)
     return _Decoder(graph, constants, named_data, blobs).decode()
 
@@ -53,7 +53,7 @@ def _refused(what: str) -> BackendError:
 
 
 def _built(where: str, row: type[SchemaOp], **given: Any) -> SchemaOp:
-    """Returns a node."""
+    """Returns the node of a row with these arguments. Raises BackendError, which begins with `where`, if they do not fit the row."""
     try:
         return row(**given)
     except (VerifyException, TypeError) as error:
@@ -61,7 +61,7 @@ def _built(where: str, row: type[SchemaOp], **given: Any) -> SchemaOp:
 
 
 def _quantized_element(value: TensorValue, parameters: object) -> Attribute:
-    """Returns the type of the integers of a value."""
+    """Returns the integer type of a quantized value. Raises BackendError for unsupported datatypes or parameters."""
     element, has_channels = QUANTIZED_DATATYPES.get(value.datatype, (None, False))
     if element is None or not isinstance(parameters, PerChannelQuant if has_channels else PerTensorQuant):
         known = ", ".join(map(str, QUANTIZED_DATATYPES))
@@ -71,7 +71,7 @@ def _quantized_element(value: TensorValue, parameters: object) -> Attribute:
 
 
 class _Decoder:
-    """The partition while it is read."""
+    """Reads one graph as a partition."""
 
     def __init__(self, graph: Graph, constants: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore):
         self.graph = graph
@@ -89,7 +89,7 @@ class _Decoder:
         self.block = Block()
 
     def decode(self) -> ModuleOp:
-        """Returns the module."""
+        """Returns the module with the constants and the partition. Raises BackendError."""
         for value in self.graph.xvalues:
             self._declare(value)
         inputs, outputs = self._interface()
@@ -136,14 +136,14 @@ class _Decoder:
             self.values[number] = self._load(f"value_{number}", self.types[number], number, value.constant_buffer_idx)
 
     def _load(self, name: str, kind: Tensor, number: int, index: int) -> SSAValue:
-        """Constant `index`, which is value `number` or its scales."""
+        """Adds a global and its load for constant `index`, which is value `number` or its scales. Returns the loaded value."""
         self.globals.append(GlobalOp(name, kind, self.blobs.add(name, self._constant(number, kind, index))))
         load = GlobalLoadConstantOp(name, kind)
         self.block.add_op(load)
         return load.result
 
     def _constant(self, number: int, kind: Tensor, index: int) -> memoryview:
-        """Returns the bytes of a constant."""
+        """Returns the bytes of constant `index`, of type `kind`, which value `number` uses. Raises BackendError unless all are there."""
         size = numpy_dtype(element_of(kind)).itemsize * prod(shape_of(kind))
         if index >= len(self.graph.constant_data):
             raise _refused(f"value {number} is constant {index} of {len(self.graph.constant_data)}")
@@ -166,7 +166,7 @@ class _Decoder:
         inputs = [value for value in ordered if value.flags == EXTERNAL_INPUT]
         outputs = [value for value in ordered if value.flags == EXTERNAL_OUTPUT]
         places = [value.external_id for value in (*inputs, *outputs)]
-        # Counted first: the number comes from a file, and a list of it may be too long.
+        # Lengths are compared first: num_externs comes from a file, and a list of that length could take all memory.
         if not outputs or len(places) != self.graph.num_externs or places != list(range(len(places))):
             raise _refused(f"its {len(inputs)} inputs and {len(outputs)} outputs are not the {self.graph.num_externs} arguments of a call")
         for what, values, ids in (("input", inputs, self.graph.input_ids), ("output", outputs, self.graph.output_ids)):

@@ -1,4 +1,4 @@
-"""A partition of `xnnpack` operators as a payload, its weights as named data whose keys are digests of their bytes."""
+"""Writes a partition of `xnnpack` operators as a payload, and its weights as named data whose keys are digests of their bytes."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _TABLES = {table.record.__name__: table for table in NODES}
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """Returns the payload of a partition of `xnnpack` operators, to which copies may be added. Raises BackendError for another one."""
+    """Returns the payload of a partition of `xnnpack` operators, to which it may add copies. Raises BackendError for other operators."""
     return _Encoder(partition, constants).encode()
 
 
 def _separate_outputs(terminator: ReturnOp) -> None:
-    """Copies what is returned and is an argument, a constant, or returned already: each output is the result of a node."""
+    """Makes each output the result of its own node: copies returned values that are arguments, constants, or returned twice."""
     seen: set[SSAValue] = set()
     for index, value in enumerate(terminator.operands):
         if value in seen or not isinstance(value.owner, SchemaOp) or _is_dequantized_constant(value):
@@ -70,7 +70,7 @@ def _is_dequantized_constant(value: SSAValue) -> bool:
 
 
 class _Encoder:
-    """The graph while it is written. Values have their numbers in the order in which they occur."""
+    """Writes one partition as a graph. Numbers values in the order in which they occur."""
 
     def __init__(self, partition: PartitionOp, constants: ModuleConstants):
         self.partition = partition
@@ -87,7 +87,7 @@ class _Encoder:
         self.named: dict[str, memoryview] = {}
 
     def encode(self) -> Encoded:
-        """Returns the payload."""
+        """Returns the payload and its named data. Raises BackendError."""
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
@@ -123,7 +123,7 @@ class _Encoder:
         return Encoded(write_payload(graph), self.named)
 
     def _constant_of(self, op: GlobalLoadConstantOp) -> None:
-        """A constant of floats that a node reads. Integers are defined where they are dequantized."""
+        """Defines the value of a constant of floats, if a node reads the floats. Constants of integers are defined by `_dequantize`."""
         if element_of(op.result) not in DATATYPES.values():
             return
         readers = [use.operation for use in op.result.uses if not isinstance(use.operation, DequantizeChannelsNodeOp)]
@@ -131,7 +131,7 @@ class _Encoder:
             self._define(op.result, constant_buffer_idx=self._constant(self._array(op.result)))
 
     def _has_bias(self, reader: Operation, value: SSAValue) -> bool:
-        """Returns whether an operation reads a value only as a bias that is integers."""
+        """Returns whether `reader` is an integer node that reads `value` only as its bias, which has integers of its own."""
         integer = self.integer_nodes.get(reader) if isinstance(reader, NodeOp) else None
         return integer is not None and integer.bias is not None and value not in reader.operands[:2]
 
@@ -142,7 +142,7 @@ class _Encoder:
         return array
 
     def _dequantize(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> None:
-        """The integers of an operand of integer nodes, and its floats, as far as something reads them."""
+        """Defines a value with the integers of `op` if integer nodes read them, and a value with its floats if other nodes read them."""
         found = integers_of(op.result, self.constants)
         if found is None:
             raise self._error(f"holds {op.name} whose scales are no constant")
@@ -161,7 +161,7 @@ class _Encoder:
             self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
 
     def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
-        """Returns what a constant stands for."""
+        """Returns the floats of a dequantized constant."""
         arrays = iter([self._array(value) for value in op.operands])
         return op.call("numpy", [next(arrays) if isinstance(value, SSAValue) else value for value in op.arguments()])
 
@@ -177,7 +177,7 @@ class _Encoder:
         self.nodes.append(self._node(op, ids))
 
     def _meaning(self, argument: SSAValue) -> QuantizedType | None:
-        """Returns what the integers of an input stand for, as those say that dequantize it; None of floats."""
+        """Returns the quantized type of an input, from the operation that dequantizes it; None for an input of floats."""
         found = next((integers_of(use.operation.results[0], self.constants) for use in argument.uses if use.operation.results), None)
         return found.type if found is not None and found.value is argument else None
 
@@ -185,7 +185,7 @@ class _Encoder:
         return BackendError(f"xnnpack: partition @{self.partition.sym_name.data} {what}")
 
     def _define(self, value: SSAValue, kind: QuantizedType | None = None, **fields: int) -> int:
-        """Adds a value, of integers if they stand for something, and gives its number."""
+        """Adds a value to the graph, of quantized integers if `kind` is given, and returns its number."""
         external = self.outputs.get(value)
         given = fields if external is None else {"external_id": external, "flags": EXTERNAL_OUTPUT}
         number = self.ids[value] = self._add(element_of(value), upper_bounds(value), kind, given)
@@ -209,13 +209,13 @@ class _Encoder:
         return PerChannelQuant(channel_dim=kind.axis, scale_buffer_idx=self._constant(scales), num_scales=len(scales))
 
     def _bias(self, bias: Bias) -> int:
-        """Returns the number of a bias of integers, which is a constant."""
+        """Adds a bias of integers as a constant value, and returns the value's number."""
         scales = tuple(map(float, bias.scales.reshape(-1)))
         kind = QuantizedType(i32, -(2**31), 2**31 - 1, scales, (0,) * len(scales), 0 if bias.scales.ndim else None)
         return self._add(i32, bias.integers.shape, kind, {"constant_buffer_idx": self._constant(bias.integers)})
 
     def _constant(self, array: Array) -> int:
-        """Returns the index of a constant, one for each content."""
+        """Returns the index of the constant with these elements, which is new unless an equal constant exists."""
         array = np.ascontiguousarray(array)
         data = array.reshape(-1).view(np.uint8).data
         key = self.constants.sha256(array)
@@ -226,14 +226,14 @@ class _Encoder:
         return self.entries[key]
 
     def _node(self, op: NodeOp, ids: Mapping[SSAValue, int]) -> Node:
-        """Returns a node, on values that have these numbers."""
+        """Returns the record of an operation, whose operands and result have the numbers `ids`."""
         table = _TABLES[op.schema.name]
         arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
         fields: dict[str, Any] = {}
         for field in reversed(list(table.fields)):
             name = field.removesuffix("_id")
             if field == "num_dims":
-                # The list behind it: of two, both have this length.
+                # The length of the list that follows; if two lists follow, both have this length.
                 fields[field] = len(fields[list(fields)[-1]])
             elif field == "output_id":
                 fields[field] = ids[op.result]

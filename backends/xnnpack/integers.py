@@ -1,4 +1,4 @@
-"""Which nodes of a partition XNNPACK computes in integers: those between `dequantize` and `quantize` for which it has such a form."""
+"""Finds the nodes that XNNPACK computes in integers: those between `dequantize` and `quantize` that have an integer form."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class IntegerNode:
     """A node whose operands and result are integers.
 
     Attributes:
-        operands: the integers of its operands; the bias of a layer is not among them.
-        result: what the node's result becomes.
-        bias: that of a layer, if it has one.
+        operands: the integers of the operands, without the bias of a layer.
+        result: the operation that quantizes the node's result.
+        bias: the bias of a layer, if it has one.
     """
 
     operands: tuple[Quantized, ...]
@@ -38,15 +38,15 @@ class IntegerNode:
 
 @dataclass(frozen=True)
 class Bias:
-    """Numbers that are added to the sums of a layer, as integers."""
+    """The bias of a layer as integers, which are added to the integer sums."""
 
     integers: Array = field(repr=False)
     scales: Array = field(repr=False)
-    """One for all, without a dimension, or one for each output."""
+    """The scale of the integers: one number without dimensions, or one number for each output."""
 
 
 def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, IntegerNode]:
-    """Returns the nodes of a partition that are computed in integers."""
+    """Returns the nodes of a partition's block that are computed in integers."""
     found: dict[NodeOp, IntegerNode] = {}
     for op in block.ops:
         if isinstance(op, QuantizeNodeOp) and isinstance(node := op.operands[0].owner, NodeOp) and node.result.has_one_use():
@@ -56,7 +56,7 @@ def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, I
 
 
 def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
-    """Returns the integers that a value is dequantized from."""
+    """Returns the integers from which a value is dequantized; None if it is not, or if its scales are no constant."""
     match value.owner:
         case DequantizeNodeOp() as op:
             scale, zero_point, x = op.arguments()
@@ -70,7 +70,7 @@ def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None
 
 
 def stands_for(op: QuantizeNodeOp) -> QuantizedType:
-    """Returns what the integers that it gives stand for."""
+    """Returns the quantized type of the result."""
     scale, zero_point, _ = op.arguments()
     return _type(op.result, (_single(scale),), (zero_point,))
 
@@ -97,7 +97,7 @@ def _integer_node(node: NodeOp, to: QuantizeNodeOp, constants: ModuleConstants) 
 
 
 def _is_limited_to_some(node: NodeOp, to: QuantizedType) -> bool:
-    """Returns whether between the limits of a node there are at least two integers."""
+    """Returns whether at least two integers of the type `to` lie between the limits of a node; true without limits."""
     if "output_min" not in node.schema.attributes:
         return True
     least, most = node.argument("output_min"), node.argument("output_max")
@@ -109,7 +109,7 @@ _Form = Callable[[NodeOp, tuple[Quantized, ...], QuantizeNodeOp, ModuleConstants
 
 
 def _layer(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
-    """Returns a convolution or a product, by a constant that stands for zero where it is zero."""
+    """Returns the integer form of a convolution or product; None unless the weight is a constant with zero point 0 and the scales fit."""
     x, weight = operands
     channel_dim = 3 if isinstance(node, products.DepthwiseConv2dNodeOp) else 0
     if any(weight.type.zero_points) or weight.type.axis not in (None, channel_dim) or not constants.is_constant(weight.value):
@@ -128,7 +128,7 @@ def _layer(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, co
 
 
 def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[float]]) -> _Form:
-    """Returns a node that is computed where its ratios of scales are from a least one to less than 256."""
+    """Returns a form for nodes all of whose ratios of scales, from the operands' scales and the result's, are in [least, 256)."""
 
     def form(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
         found = ratios([item.type.scale for item in operands], stands_for(to).scale)
@@ -138,7 +138,7 @@ def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[fl
 
 
 def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
-    """Returns a node each of whose results is an element: all stand for the same."""
+    """Returns the integer form of a node that moves elements; None unless operands and result have the same scale and zero point."""
     return IntegerNode(operands, to) if all(item.type.stands_for_same(stands_for(to)) for item in operands) else None
 
 

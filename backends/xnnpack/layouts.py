@@ -1,7 +1,7 @@
-"""Moves the changes of layout that surround each node to the border of a partition, where those that meet cancel.
+"""Moves the transposes around each node to the border of a partition; transposes that meet cancel.
 
-Transposes move from operands to results: past functions of each element, past nodes whose dimensions can be renamed. Limits move into the
-node before them. What is left and moves no element relative to another is a reshape.
+Transposes move from operands to results: past elementwise functions, and past nodes whose dimensions can be renamed. Limits move into the
+node before them. A remaining transpose that changes no element's place in memory becomes a reshape.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
 
 
 def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
-    """Returns the same node on other operands and with other numbers."""
+    """Returns a copy of a node with other operands, and with the arguments in `changes` replaced."""
     given = iter(operands)
     arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
     arguments |= {name: next(given) for name, value in arguments.items() if isinstance(value, SSAValue)}
@@ -50,12 +50,12 @@ def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
 
 
 def _order(value: SSAValue) -> Order | None:
-    """Returns the order of the transpose that gives a value; None of another one."""
+    """Returns the order of the transpose that computes a value; None if no transpose does."""
     return value.owner.argument("perm") if isinstance(value.owner, StaticTransposeNodeOp) else None
 
 
 def _before(value: SSAValue) -> SSAValue:
-    """Returns what a transpose was given."""
+    """Returns the operand of the transpose that computes a value."""
     assert isinstance(value.owner, StaticTransposeNodeOp)
     return value.owner.operands[0]
 
@@ -69,7 +69,7 @@ def _transposed(value: SSAValue, order: Order) -> SSAValue:
 
 
 def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """Returns the same elements in another shape, of which the run decides one extent at most; the value itself where it has that shape."""
+    """Returns a value reshaped to `shape`, or the value itself if it has that shape. At most one extent of `shape` may be unknown."""
     if same_shape(shape, shape_of(value)):
         return value
     return StaticReshapeNodeOp(tuple(extent if is_known(extent) else 0 for extent in shape), value).result
@@ -77,7 +77,7 @@ def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 @rewrites(StaticTransposeNodeOp, counter="transposes cancelled")
 def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
-    """Returns transpose(transpose(x))."""
+    """Joins transpose(transpose(x)) to one transpose, and drops a transpose that keeps the order."""
     order: Order = op.argument("perm")
     first = _order(op.operands[0])
     if order == tuple(range(len(order))):
@@ -87,14 +87,14 @@ def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
 
 @rewrites(UnaryNodeOp, counter="transposes moved")
 def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
-    """Returns f(transpose(x)), f a function of each element."""
+    """Replaces f(transpose(x)) by transpose(f(x)), where f is an elementwise function."""
     order = _order(op.operands[0])
     return None if order is None or not op.elementwise else _transposed(rebuilt(op, [_before(op.operands[0])]).result, order)
 
 
 @rewrites(NodeOp, counter="reshapes moved")
 def _after_elements(op: NodeOp) -> SSAValue | None:
-    """Returns f(reshape(x), reshape(y), …), f a function of each element, where x, y, … have one shape."""
+    """Replaces f(reshape(x), reshape(y), …) by reshape(f(x, y, …)), where f is an elementwise function and x, y, … have one shape."""
     if not isinstance(op, UnaryNodeOp | BinaryNodeOp) or (isinstance(op, UnaryNodeOp) and not op.elementwise):
         return None
     if not all(isinstance(value.owner, StaticReshapeNodeOp) and same_shape(shape_of(value), shape_of(op.result)) for value in op.operands):
@@ -107,7 +107,7 @@ def _after_elements(op: NodeOp) -> SSAValue | None:
 
 @rewrites(DequantizeNodeOp, counter="transposes moved")
 def _past_quantized(op: DequantizeNodeOp) -> SSAValue | None:
-    """Returns dequantize(quantize(transpose(x)))."""
+    """Replaces dequantize(quantize(transpose(x))) by transpose(dequantize(quantize(x)))."""
     quantize = op.operands[0].owner
     if not isinstance(quantize, QuantizeNodeOp) or (order := _order(quantize.operands[0])) is None:
         return None
@@ -116,7 +116,7 @@ def _past_quantized(op: DequantizeNodeOp) -> SSAValue | None:
 
 
 class PastBinaryPattern(Pattern):
-    """f(transpose(x), transpose(y)), where instead of the second there may be a constant."""
+    """Replaces f(transpose(x), transpose(y)) by transpose(f(x, y)), where either operand may be a constant instead."""
 
     roots = (BinaryNodeOp,)
     counter = "transposes moved"
@@ -125,7 +125,7 @@ class PastBinaryPattern(Pattern):
         self.constants = constants
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when both operands can be had in the order of the other."""
+        """Rewrites `op` if one operand is a transpose, and the other is a transpose of the same order or a constant."""
         assert isinstance(op, BinaryNodeOp)
         order = next((found for value in op.operands if (found := _order(value)) is not None), None)
         if order is None or len(order) != len(shape_of(op.result)):
@@ -135,7 +135,7 @@ class PastBinaryPattern(Pattern):
             replace_with_values(op, [_transposed(rebuilt(op, [a, b]).result, order)], rewriter)
 
     def _in_order(self, value: SSAValue, order: Order) -> SSAValue | None:
-        """Returns the value before a transpose in this order, if there is one, or a constant that becomes it."""
+        """Returns the value that transposed to `order` is `value`: a transpose's operand, or a new constant; None if there is neither."""
         if _order(value) == order:
             return _before(value)
         array = self.constants.array(value)
@@ -147,7 +147,7 @@ class PastBinaryPattern(Pattern):
 
 @rewrites(ConcatenationNodeOp, counter="transposes moved")
 def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
-    """Returns concatenate(transpose(x), transpose(y), …)."""
+    """Replaces concatenate(transpose(x), transpose(y), …) by transpose(concatenate(x, y, …)), if the orders are equal."""
     order = _order(op.operands[0])
     if order is None or any(_order(value) != order for value in op.operands):
         return None
@@ -156,7 +156,7 @@ def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
 
 
 def _past(kind: type[NodeOp], *lists: str) -> Pattern:
-    """Returns node(transpose(x)), where the node has lists of one number for each dimension."""
+    """Returns a pattern that replaces node(transpose(x)) by transpose(node(x)), with the arguments `lists` in x's order of dimensions."""
 
     def rewrite(op: NodeOp) -> SSAValue | None:
         order = _order(op.operands[0])
@@ -170,7 +170,7 @@ def _past(kind: type[NodeOp], *lists: str) -> Pattern:
 
 
 def _narrower(value: float | None, least: float | None, most: float | None) -> float | None:
-    """Returns a limit of a node whose result is limited again."""
+    """Returns a limit of a node after its result is limited again to [least, most]; None for no limit."""
     if value is None:
         return None
     value = value if least is None else max(value, least)
@@ -179,7 +179,7 @@ def _narrower(value: float | None, least: float | None, most: float | None) -> f
 
 @rewrites(ClampNodeOp, counter="limits fused")
 def limit_result(op: ClampNodeOp) -> SSAValue | None:
-    """Returns clamp(node), of a node that limits its result, where nothing else reads it."""
+    """Replaces clamp(node) by the node with narrower limits, if the node has limits and nothing else reads its result."""
     node, least, most = op.operands[0].owner, op.argument("output_min"), op.argument("output_max")
     if not isinstance(node, NodeOp) or "output_min" not in node.schema.attributes or not node.result.has_one_use():
         return None
@@ -189,7 +189,7 @@ def limit_result(op: ClampNodeOp) -> SSAValue | None:
 
 @rewrites(StaticReshapeNodeOp)
 def _join_reshapes(op: StaticReshapeNodeOp) -> SSAValue | None:
-    """Returns reshape(reshape(x)), and a reshape to the same shape."""
+    """Joins reshape(reshape(x)) to one reshape, and drops a reshape to the same shape."""
     x = op.operands[0]
     if isinstance(x.owner, StaticReshapeNodeOp):
         return reshaped(x.owner.operands[0], shape_of(op.result))
@@ -211,7 +211,7 @@ _MOVING = (
 
 @rewrites(StaticTransposeNodeOp, counter="transposes that are reshapes")
 def _as_reshape(op: StaticTransposeNodeOp) -> SSAValue | None:
-    """Returns a transpose that moves dimensions of one entry only."""
+    """Replaces a transpose that moves only dimensions of one entry by a reshape."""
     shape = shape_of(op.operands[0])
     order: Order = op.argument("perm")
     moved = [dim for dim in order if not provably_equal(shape[dim], 1)]

@@ -1,4 +1,4 @@
-"""From `edge` operators to `xnnpack` ones, operator by operator. Images are transposed around what reads them as [N, H, W, C]."""
+"""Converts `edge` operators to `xnnpack` ones, operator by operator, with transposes around nodes that take images as [N, H, W, C]."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import Array, np
 
 CHANNELS_FIRST = (0, 3, 1, 2)
-"""The order that makes [N, C, H, W] of [N, H, W, C]."""
+"""The order of the transpose from [N, H, W, C] to [N, C, H, W]."""
 
 CONVERTERS = Converters("xnnpack")
-"""One for each operator of the legality table."""
+"""The converters, one for each operator of the legality table."""
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
-    """Rewrites a partition in `xnnpack` operators. Raises ConversionError that lists what has no form there."""
+    """Rewrites a partition in `xnnpack` operators. Raises ConversionError, which lists the operators that have no converter."""
     apply_patterns(partition, [_hardswish])
     CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
@@ -46,12 +46,12 @@ def _transposed(value: SSAValue, order: Sequence[int]) -> SSAValue:
 
 
 def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValue:
-    """Applies a node of images [N, H, W, C] to images [N, C, H, W]: transposes them, and its result back."""
+    """Returns images [N, C, H, W] after a node for images [N, H, W, C]: transposes `value`, applies `node`, transposes the result back."""
     return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
-    """Returns a constant of the element type of a value."""
+    """Returns a new constant with the elements of an array, in the element type of `like`."""
     array = np.ascontiguousarray(array, numpy_dtype(element_of(like)))
     return constants.add(name, array, tensor(element_of(like), array.shape)).result
 
@@ -74,7 +74,7 @@ _gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, m
 
 @rewrites(m.op("edge.div.Scalar", m.op("edge.mul.Tensor", _x, _gate).commutative(), other=6))
 def _hardswish(found: m.Match) -> SchemaOp:
-    """Returns X * hardtanh(x + 3, 0, 6) / 6."""
+    """Matches x * hardtanh(x + 3, 0, 6) / 6, and returns the operator hardswish of x."""
     return e.HardswishNodeOp(found[_x])
 
 
@@ -124,7 +124,7 @@ def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("where.self")
 def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Returns a choice between x and numbers: x between limits, which meet in the number where that is chosen."""
+    """Converts a choice between x and constant numbers to limits of x, both of which are the number where the number is chosen."""
     chosen, x, other = (constants.array(value) for value in op.operands)
     assert chosen is not None
     value = op.operands[1] if other is not None else op.operands[2]
@@ -165,7 +165,7 @@ def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     *batch, channels, length = shape_of(x) if len(shape_of(x)) == 3 else (0, 0, 0)
     if len(shape_of(x)) < 3 or shape_of(slope) == (1,):
         return e.PreluNodeOp(x, slope).result
-    # A line is an image of height 1.
+    # A line becomes an image of height 1.
     image = reshaped(x, (*batch, channels, 1, length)) if batch[0] else x
     return reshaped(_on_images(image, lambda image: e.PreluNodeOp(image, slope)), shape_of(op.result))
 
@@ -256,7 +256,7 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
-    """Returns the sums over the last dimension (kept as 1) times a factor, plus a number: a product of rows, as there are no sums."""
+    """Returns the sums over the last dimension (kept as 1) times `factor`, plus `bias`, as a product, because XNNPACK has no sums."""
     weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor), x)
     return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias, x)).result
 
@@ -342,7 +342,7 @@ def _joined(values: list[SSAValue], axis: int) -> SSAValue:
 
 
 def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
-    """Returns a part of a tensor. A dimension whose extent the run decides stays whole: its greatest extent is cut to what there is."""
+    """Returns a part of a tensor. A dimension of unknown extent stays whole: the slice has its upper bound, which is cut at run time."""
     return movement.StaticSliceNodeOp(tuple(offsets), tuple(largest(size) or 1 for size in sizes), x).result
 
 
@@ -380,7 +380,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 
 @CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Returns a product with ones, which have the dimensions that grow."""
+    """Converts an expansion to a product with ones of the new extents."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
     grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
     return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result

@@ -1,7 +1,7 @@
-"""The payload: a header `XH00`, then a flatbuffer `XN01`, both ExecuTorch's. Weights are not in it but among the program's named data.
+"""Reads and writes payloads: ExecuTorch's header `XH00`, then its flatbuffer `XN01`. The program's named data have the weights.
 
 The tables are data, for `runtime/flatbuffer`. A node has the name of its row in the dialect, and its fields follow from the row: `x_id` is
-the value that is the argument or the result `x`, `num_dims` the length of the list behind it, each other field the argument of its name.
+the value of the argument or the result `x`, `num_dims` the length of the list that follows, each other field the argument of its name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADER = struct.Struct("<4s4sHIIIQ")
 
 @dataclass(frozen=True, slots=True)
 class TensorValue:
-    """A tensor: nodes call it `id_out`, `external_id` is its place among the arguments of a call, `constant_buffer_idx` its constant."""
+    """A tensor. `id_out` is its number in nodes, `external_id` its place among a call's arguments, `constant_buffer_idx` its constant."""
 
     datatype: int = 0
     num_dims: int = 0
@@ -51,7 +51,7 @@ class TensorValue:
 
 @dataclass(frozen=True, slots=True)
 class PerChannelQuant:
-    """A scale for each channel."""
+    """Parameters of quantization with a scale for each channel."""
 
     scale: tuple[float, ...] = ()
     channel_dim: int = 0
@@ -61,7 +61,7 @@ class PerChannelQuant:
 
 @dataclass(frozen=True, slots=True)
 class PerTensorQuant:
-    """A scale and a zero point."""
+    """Parameters of quantization with one scale and zero point."""
 
     scale: float = 0.0
     zero_point: int = 0
@@ -69,14 +69,14 @@ class PerTensorQuant:
 
 @dataclass(frozen=True, slots=True)
 class PerTokenDynamicQuant:
-    """Scales that a run computes."""
+    """Parameters of quantization with scales that each run computes."""
 
     num_nonbatch_dims: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PerChannelGroupQuant:
-    """A scale for each group of a channel."""
+    """Parameters of quantization with a scale for each group of a channel."""
 
     scale: tuple[float, ...] = ()
     channel_dim: int = 0
@@ -88,7 +88,7 @@ class PerChannelGroupQuant:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedTensorValue:
-    """A tensor of quantized numbers."""
+    """A tensor of quantized numbers, with their parameters."""
 
     tensor_value: TensorValue | None = None
     quant_params: object = None
@@ -96,7 +96,7 @@ class QuantizedTensorValue:
 
 @dataclass(frozen=True, slots=True)
 class OutputMinMax:
-    """Limits of a result."""
+    """The limits of a node's result."""
 
     output_min: float = 0.0
     output_max: float = 0.0
@@ -113,7 +113,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ConstantDataOffset:
-    """A constant: named data of the program, or `size` bytes at an `offset` behind the flatbuffer."""
+    """A constant: the named data `named_key` of the program, or `size` bytes at `offset` after the flatbuffer."""
 
     offset: int = 0
     size: int = 0
@@ -122,12 +122,12 @@ class ConstantDataOffset:
 
 @dataclass(frozen=True, slots=True)
 class InlineConstant:
-    """A constant in the flatbuffer, which only older formats have."""
+    """A constant within the flatbuffer, which only older formats have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The root table. Constant 0 stands for none."""
+    """The root table. Constant 0 means that a value has no constant."""
 
     version: str | None = None
     xnodes: tuple[Node, ...] = ()
@@ -273,7 +273,7 @@ _GRAPH = Table(
 
 
 def write_payload(graph: Graph) -> bytes:
-    """Returns the bytes of a graph whose constants are all named data. Raises BackendError for a number that the format cannot hold."""
+    """Returns the payload of a graph whose constants are all named data. Raises BackendError for a number that the format cannot hold."""
     flatbuffer = Encoder(_GRAPH, IDENTIFIER, BackendError).encode(graph)
     start = _aligned(_HEADER.size)
     end = _aligned(start + len(flatbuffer))
@@ -282,7 +282,7 @@ def write_payload(graph: Graph) -> bytes:
 
 
 def read_payload(data: memoryview) -> tuple[Graph, memoryview]:
-    """Returns the graph, and the constants that follow it in the payload. Raises BackendError for bytes that are no payload."""
+    """Returns the graph of a payload, and the bytes of constants that follow it. Raises BackendError for bytes that are no payload."""
     if len(data) < _HEADER.size:
         raise BackendError(f"XNNPACK payload: it has {len(data)} bytes; its header alone takes {_HEADER.size}")
     zeros, magic, size, start, length, constants, constants_length = _HEADER.unpack_from(data)

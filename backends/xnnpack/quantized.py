@@ -1,6 +1,6 @@
-"""Quantized numbers in terms of `xnnpack` nodes, and where they stand: around every node that XNNPACK can compute in integers.
+"""Converts quantization to `xnnpack` nodes, and puts it around every node that XNNPACK can compute in integers.
 
-What moves elements gives the integers that it is given, so it stands between `dequantize` and `quantize` too, as a layer does.
+A node that moves elements does not change integers, so it is put between `dequantize` and `quantize` too, as a layer is.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MOVERS = (StaticTransposeNodeOp, StaticReshapeNodeOp, StaticSliceNodeOp, MaxPoo
 
 
 def quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Returns the integers of floats."""
+    """Converts `quantize_per_tensor`; returns the integers."""
     assert isinstance(op, QuantizePerTensorOp)
     kind = quantized_type(op)
     return QuantizeNodeOp(kind.scale, kind.zero_point, op.operands[0]).result
 
 
 def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Returns the floats of integers. Of a constant for which XNNPACK has no integers, they are computed now."""
+    """Converts a dequantization; returns the floats. The floats of a constant with integers that XNNPACK lacks are computed now."""
     found = dequantized(op.result, constants)
     if found is None or (found.type.axis is not None and any(found.type.zero_points)):
         arguments = [constants.array(cast("SSAValue", value)) if isinstance(value, SSAValue) else value for value in op.arguments()]
@@ -51,7 +51,7 @@ def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:
-    """Returns the numbers of a constant: integers, if it is dequantized."""
+    """Returns the elements of a constant, which are integers if it is dequantized; None if the value is no constant."""
     return constants.array(_source(value))
 
 
@@ -61,7 +61,7 @@ def _source(value: SSAValue) -> SSAValue:
 
 
 def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants) -> SSAValue:
-    """Returns a weight. Where its scales are for another dimension than that of the outputs, it is the floats that it stands for."""
+    """Returns a weight. If its scales are along another dimension than `outputs`, returns its floats as a new constant instead."""
     op = value.owner
     if not isinstance(op, DequantizeChannelsNodeOp) or op.argument("channel_dim") == outputs:
         return value
@@ -73,7 +73,7 @@ def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants)
 
 
 def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: ModuleConstants) -> SSAValue:
-    """Returns a constant with its numbers in another order, in which `channel_dim` is the dimension of its scales."""
+    """Returns a constant like `value` with the elements `array`, in which `channel_dim` is the dimension of the scales, if it has any."""
     op = value.owner
     source = _source(value)
     loaded = _constant(f"{constants.name(source)}.xnnpack", array, source, constants)
@@ -91,19 +91,19 @@ def _constant(name: str, array: Array, like: SSAValue, constants: ModuleConstant
 
 
 def move_in_integers(partition: PartitionOp) -> None:
-    """Puts what moves elements between `dequantize` and `quantize`, where its elements are integers before or after it."""
+    """Puts nodes that move elements between `dequantize` and `quantize`, if their elements are integers before or after the node."""
     PatternDriver([_after_dequantize, _before_quantize, _clamp_once, _quantize_again, limit_result]).run(partition)
 
 
 def _rounded(value: SSAValue, like: SchemaOp) -> SSAValue:
-    """Returns the floats that the integers of `value` stand for."""
+    """Returns dequantize(quantize(value)), with the scale and the zero point of `like`."""
     numbers = like.arguments()[:2]
     return DequantizeNodeOp(*numbers, QuantizeNodeOp(*numbers, value).result).result
 
 
 @rewrites(NodeOp, counter="operators moved to integers")
 def _after_dequantize(op: NodeOp) -> SSAValue | None:
-    """Returns move(dequantize(x)), of which no quantize is the only reader."""
+    """Replaces move(dequantize(x)), which no quantize reads, by dequantize(quantize(move(dequantize(x))))."""
     source = op.operands[0].owner
     if not isinstance(op, _MOVERS) or not isinstance(source, DequantizeNodeOp):
         return None
@@ -114,7 +114,7 @@ def _after_dequantize(op: NodeOp) -> SSAValue | None:
 
 @rewrites(QuantizeNodeOp, counter="operators moved to integers")
 def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
-    """Returns quantize(move(x)), x the result of a node that may give integers."""
+    """Replaces quantize(move(x)) by quantize(move(dequantize(quantize(x)))), where x is the result of a node that may give integers."""
     move = op.operands[0].owner
     if not isinstance(move, _MOVERS) or not move.result.has_one_use():
         return None
@@ -127,7 +127,7 @@ def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
 
 @rewrites(QuantizeNodeOp)
 def _quantize_again(op: QuantizeNodeOp) -> SSAValue | None:
-    """Returns quantize(dequantize(x)), of equal numbers."""
+    """Replaces quantize(dequantize(x)) by x, if all scales and zero points are equal and x is a result of quantize."""
     source = op.operands[0].owner
     if not isinstance(source, DequantizeNodeOp) or not isinstance(source.operands[0].owner, QuantizeNodeOp):
         return None
@@ -136,7 +136,10 @@ def _quantize_again(op: QuantizeNodeOp) -> SSAValue | None:
 
 @rewrites(QuantizeNodeOp, counter="limits fused")
 def _clamp_once(op: QuantizeNodeOp) -> SSAValue | None:
-    """quantize(clamp(dequantize(quantize(node)))), of equal numbers, where nothing else reads what is between: the node has the limits."""
+    """Replaces quantize(clamp(dequantize(quantize(x)))) by quantize(clamp(x)), so that the node that computes x takes the limits.
+
+    The scales and zero points must be equal, and nothing else may read the values between.
+    """
     clamp = op.operands[0].owner
     if not isinstance(clamp, ClampNodeOp) or not clamp.result.has_one_use():
         return None

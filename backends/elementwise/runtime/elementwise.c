@@ -1,4 +1,4 @@
-/* The backend "FlambeauElementwise": a register machine that runs over blocks of elements. payload.py says what the bytes mean. */
+/* The backend "FlambeauElementwise": a register machine that runs over blocks of elements. payload.py documents the bytes. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int has(const uint8_t *set, uint32_t index) { return set[index / 8] >> (i
 
 static void add(uint8_t *set, uint32_t index) { set[index / 8] = (uint8_t)(set[index / 8] | 1U << (index % 8)); }
 
-/* The text of the first rule that the instructions break; NULL when they break none. */
+/* Returns the message for the first rule that the instructions break; NULL when they break none. */
 static const char *check_instructions(const program *p) {
   uint8_t written[(LIMIT + 8) / 8] = {0};
   uint8_t stored[(LIMIT + 8) / 8] = {0};
@@ -67,7 +67,7 @@ static const char *check_instructions(const program *p) {
   return stores == p->outputs ? NULL : "its payload leaves out an output";
 }
 
-/* How many elements tensors of these sizes have; UINT64_MAX where no tensor has so many. */
+/* Returns the number of elements of a tensor of these sizes; UINT64_MAX when no tensor can have as many. */
 static uint64_t count_elements(const uint8_t *sizes, uint32_t dimensions) {
   uint64_t elements = 1;
   for (uint32_t i = 0; i < dimensions; ++i) {
@@ -133,7 +133,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   return *message == NULL ? FL_OK : FL_DELEGATE_INCOMPATIBLE;
 }
 
-/* NaN in either operand gives NaN, as in PyTorch. */
+/* Returns the larger number, or NaN if either is NaN, as in PyTorch. */
 static float maximum(float a, float b) { return a > b || a != a ? a : b; }
 static float minimum(float a, float b) { return a < b || a != a ? a : b; }
 
@@ -192,7 +192,7 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
       } else if (operation == OP_STORE) {
         memcpy((float *)args[p->inputs + target]->as.tensor->data + start, registers + first * BLOCK, n * sizeof(float));
       } else {
-        /* A field that the operation does not use may name no register: it is not followed. */
+        /* A field that the operation does not use may name a register that does not exist, so it is not read. */
         const float *a = operation == OP_CONSTANT ? NULL : registers + first * BLOCK;
         const float *b = operation >= OP_ADD && operation <= OP_MINIMUM ? registers + second * BLOCK : NULL;
         compute(operation, registers + target * BLOCK, a, b, read_f32(at + 4), n);

@@ -1,4 +1,4 @@
-"""Functions of each element, alone or of two, and the softmax."""
+"""Layers that compute elementwise functions of one or more tensors, and the softmax."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class EluLayerOp(UnaryLayerOp):
 
 @openvino("Gelu(Tensor data, *, str approximation_mode) -> Tensor")
 class GeluLayerOp(LayerOp):
-    """x times the normal distribution function of x: `ERF`, or approximated with a tanh: `TANH`."""
+    """x times the normal distribution function of x, computed by erf (`ERF`), or approximated by tanh (`TANH`)."""
 
     opset = 7
 
@@ -232,7 +232,7 @@ class GeluLayerOp(LayerOp):
 
 @openvino("PReLU(Tensor data, Tensor slope) -> Tensor")
 class PReLULayerOp(LayerOp):
-    """x above 0, slope * x elsewhere; there is one slope for all."""
+    """x above 0, slope * x elsewhere, with one slope for all elements."""
 
     @staticmethod
     def infer(x: Tensor, slope: Tensor, /) -> Tensor:
@@ -248,7 +248,7 @@ class PReLULayerOp(LayerOp):
 
 @openvino("Select(Tensor cond, Tensor then, Tensor otherwise) -> Tensor")
 class SelectLayerOp(LayerOp):
-    """Elements of the second input where the first, of truth values, holds, of the third elsewhere."""
+    """Elements of the second input where the first input is true, elements of the third input elsewhere."""
 
     takes = frozenset((i1,))
 

@@ -1,4 +1,4 @@
-"""What the families of layers share."""
+"""Base classes of the families of layers, and checks that they share."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LayerOp(SchemaOp):
 
     takes: ClassVar[frozenset[Attribute] | None] = frozenset((f32,))
     opset: ClassVar[int] = 1
-    """The set of operations that has it in this form."""
+    """The number of OpenVINO's set of operations that has the layer in this form."""
 
 
 class UnaryLayerOp(LayerOp):
-    """A function of each element."""
+    """An elementwise function of one tensor."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -33,7 +33,7 @@ class UnaryLayerOp(LayerOp):
 
 
 class BinaryLayerOp(LayerOp):
-    """A function of two elements, of tensors that are broadcast to one shape."""
+    """An elementwise function of two tensors, which are broadcast to one shape."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -42,24 +42,24 @@ class BinaryLayerOp(LayerOp):
 
 
 def require_floats(*kinds: Tensor) -> None:
-    """Raises TypeError for a tensor of anything but float32."""
+    """Raises TypeError unless all tensors are of float32."""
     for kind in kinds:
         if element_of(kind) != f32:
             raise TypeError(f"its tensors are of f32, not of {element_of(kind)}")
 
 
 def require_rank(what: str, shape: Sequence[int], rank: int) -> None:
-    """Raises ValueError for a tensor of another number of dimensions."""
+    """Raises ValueError, which names `what`, unless a shape has `rank` dimensions."""
     if len(shape) != rank:
         raise ValueError(f"{what} must have {rank} dimensions, got {list(shape)}")
 
 
 def require_only(what: str, found: object, only: object) -> None:
-    """Raises ValueError for a value that has no meaning here."""
+    """Raises ValueError, which names `what`, unless `found` is `only`, the only supported value."""
     if found != only:
         raise ValueError(f"{what} is {found!r}, and {only!r} is supported here")
 
 
 def attribute_name(argument: str) -> str:
-    """Returns what the representation calls an argument behind `*`."""
+    """Returns the name in the representation of an argument after `*`."""
     return "exclude-pad" if argument == "exclude_pad" else argument

@@ -1,4 +1,4 @@
-"""Layers that place elements elsewhere, or interpolate between them."""
+"""Layers that move elements, or interpolate between them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class TransposeLayerOp(LayerOp):
 
 
 def pattern_shape(shape: Sequence[int], pattern: Numbers, special_zero: bool) -> Numbers:
-    """Returns the shape that a pattern stands for: -1 follows from the others, and a special 0 is the extent that the input has there."""
+    """Returns the shape of a pattern: -1 follows from the other extents, and with `special_zero` 0 is the input's extent at its place."""
     copied = {dim for dim, asked in enumerate(pattern) if special_zero and asked == 0}
     missing = pattern.count(-1)
     if missing > 1 or min(pattern, default=0) < -1 or max(copied, default=-1) >= len(shape):
         raise ValueError(f"{list(shape)} cannot have the shape {list(pattern)}")
-    # What both have at one place cancels: nothing need be known of it.
+    # Extents that both shapes have at one place cancel, so they may be unknown.
     total, known = 1, 1
     for dim, extent in enumerate(shape):
         total *= 1 if dim in copied else extent
@@ -79,7 +79,7 @@ class SqueezeLayerOp(LayerOp):
 
 @openvino("Unsqueeze(Tensor data, int[] axes) -> Tensor")
 class UnsqueezeLayerOp(LayerOp):
-    """The input with more dimensions, of one entry, at these places of the result."""
+    """The input with additional dimensions of one entry, at the given places of the result."""
 
     @staticmethod
     def infer(x: Tensor, axes: Numbers, /) -> Tensor:
@@ -95,7 +95,7 @@ class UnsqueezeLayerOp(LayerOp):
 
 @openvino("Broadcast(Tensor data, int[] target_shape, *, str mode='bidirectional') -> Tensor")
 class BroadcastLayerOp(LayerOp):
-    """The input as often as its shape and the target are broadcast to."""
+    """The input, broadcast to the shape to which its shape and the target shape broadcast."""
 
     opset = 3
 
@@ -168,7 +168,7 @@ class SliceLayerOp(LayerOp):
 
 @openvino("Gather(Tensor data, int indices, int axis, *, int batch_dims=0) -> Tensor")
 class GatherLayerOp(LayerOp):
-    """One entry of a dimension, which goes; a negative one counts from the end."""
+    """One entry of a dimension, which the result lacks. A negative index counts from the end."""
 
     opset = 8
 
@@ -188,7 +188,7 @@ class GatherLayerOp(LayerOp):
 
 @openvino("Pad(Tensor arg, int[] pads_begin, int[] pads_end, float arg_pad_value, *, str pad_mode='constant') -> Tensor")
 class PadLayerOp(LayerOp):
-    """The input with a number before and behind it in each dimension."""
+    """The input, padded with a number at the start and at the end of each dimension."""
 
     @staticmethod
     def infer(x: Tensor, before: Numbers, behind: Numbers, /, pad_mode: str) -> Tensor:
@@ -205,7 +205,7 @@ class PadLayerOp(LayerOp):
 
 @openvino("DepthToSpace(Tensor data, *, str mode='depth_first', int block_size=1) -> Tensor")
 class DepthToSpaceLayerOp(LayerOp):
-    """Channels of images as the places of blocks."""
+    """Images whose channels become the pixels of blocks."""
 
     @staticmethod
     def infer(x: Tensor, /, mode: str, block_size: int) -> Tensor:
@@ -226,7 +226,7 @@ _INTERPOLATION = (
 
 @openvino(f"Interpolate(Tensor data, int[] output_shape, float[] scales, int[] axes, *, {_INTERPOLATION}) -> Tensor")
 class InterpolateLayerOp(LayerOp):
-    """Images of another size: the nearest element, or between four."""
+    """Images resized to the nearest pixel, or by interpolation between four."""
 
     opset = 4
 

@@ -32,7 +32,7 @@ class PoolLayerOp(LayerOp):
 
 
 def _windows(x: Array, strides: Numbers, before: Numbers, behind: Numbers, kernel: Numbers, outside: float) -> Array:
-    """Returns the windows: [batch, channels, height, width, window height, window width]."""
+    """Returns the windows of images padded with `outside`: [batch, channels, height, width, window height, window width]."""
     padded = np.pad(x, [(0, 0), (0, 0), *zip(before, behind, strict=True)], constant_values=np.float32(outside))
     views = np.lib.stride_tricks.sliding_window_view(padded, kernel, (2, 3))
     return views[:, :, :: strides[0], :: strides[1]]
@@ -59,7 +59,7 @@ class AvgPoolLayerOp(PoolLayerOp):
 
 @openvino("AdaptiveAvgPool(Tensor data, int[] output_shape) -> Tensor")
 class AdaptiveAvgPoolLayerOp(LayerOp):
-    """The means of as many windows as there are in the result."""
+    """The means of the windows into which the result's sizes divide the image."""
 
     opset = 8
 

@@ -16,7 +16,7 @@ _WINDOW = "int[] strides, int[] pads_begin, int[] pads_end, int[] dilations, str
 
 
 def check_window(rank: int, strides: Numbers, before: Numbers, behind: Numbers, dilations: Numbers, auto_pad: str) -> None:
-    """Raises ValueError for lists of another length, for numbers that no window has, and for pads that are not given in numbers."""
+    """Raises ValueError unless the lists have `rank` numbers that a window can have, and `auto_pad` leaves the pads to the lists."""
     require_only("auto_pad", auto_pad, "explicit")
     if any(len(numbers) != rank for numbers in (strides, before, behind, dilations)):
         raise ValueError(f"each list of a window has a number for each of the {rank} dimensions of an image")
@@ -29,12 +29,12 @@ class ConvolutionBaseOp(LayerOp):
 
     @staticmethod
     def kernels(weight: Numbers) -> tuple[Numbers, int]:
-        """Returns the shape of the weight as PyTorch has it, and the number of groups."""
+        """Returns the shape that PyTorch's weight has for the layer's weight, and the number of groups."""
         return weight, 1
 
     @classmethod
     def kernels_for(cls, x: Tensor, weight: Tensor, rank: int, inputs: int) -> tuple[Numbers, int]:
-        """Returns `kernels` of a weight of `rank` dimensions that fits the image `x`; `inputs` is the dimension of its input channels."""
+        """Returns `kernels` of a weight. Raises ValueError unless it has `rank` dimensions, and x's channels in dimension `inputs`."""
         require_floats(weight)
         require_rank("filter", shape_of(weight), rank)
         shape, groups = cls.kernels(shape_of(weight))
@@ -46,7 +46,7 @@ class ConvolutionBaseOp(LayerOp):
 
 
 class ForwardConvolutionOp(ConvolutionBaseOp):
-    """A convolution that reads a window for each element."""
+    """A convolution that reads a window for each element of the result."""
 
     @classmethod
     def infer(
@@ -81,7 +81,7 @@ class GroupConvolutionLayerOp(ForwardConvolutionOp):
 
 
 class BackwardConvolutionOp(ConvolutionBaseOp):
-    """A transposed convolution, that adds to a window for each element."""
+    """A transposed convolution, which adds to a window of the result for each element of the input."""
 
     @classmethod
     def infer(
@@ -144,7 +144,7 @@ def _turned(shape: Sequence[int], is_turned: bool) -> tuple[int, int]:
 
 @openvino("MatMul(Tensor a, Tensor b, *, bool transpose_a=False, bool transpose_b=False) -> Tensor")
 class MatMulLayerOp(LayerOp):
-    """a @ b over the last two dimensions, either of which may be the other way round."""
+    """a @ b over the last two dimensions. Either factor may be transposed."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, transpose_a: bool, transpose_b: bool) -> Tensor:
@@ -166,9 +166,9 @@ class MatMulLayerOp(LayerOp):
     "ScaledDotProductAttention(Tensor query, Tensor key, Tensor value, Tensor attention_mask, Tensor scale, *, bool causal) -> Tensor"
 )
 class ScaledDotProductAttentionLayerOp(LayerOp):
-    """softmax(scale * query @ keyᵀ + attention_mask) @ value; of a causal one, later keys are hidden, and the mask is ignored.
+    """softmax(scale * query @ keyᵀ + attention_mask) @ value. A causal attention hides later keys, and ignores the mask.
 
-    A mask without dimensions is none.
+    A mask without dimensions means that there is no mask.
     """
 
     opset = 13

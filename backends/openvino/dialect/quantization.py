@@ -1,4 +1,4 @@
-"""Integers that stand for floats: rounding to so many levels, and other element types."""
+"""Layers of quantization: rounding to a number of levels, and conversion to other element types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DESTINATIONS: dict[str, Attribute] = {"f32": f32, "i8": i8, "u8": ui8}
     " str auto_broadcast='numpy') -> Tensor"
 )
 class FakeQuantizeLayerOp(LayerOp):
-    """Numbers between two limits rounded to one of `levels` numbers that divide them evenly, and brought between two other limits."""
+    """The input, limited to an interval, rounded to one of `levels` evenly spaced numbers in it, and mapped to another interval."""
 
     @staticmethod
     def infer(x: Tensor, /, input_low: float, input_high: float, levels: int, auto_broadcast: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""Layers that make one number of several."""
+"""Layers that reduce several numbers to one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flambeau.support.lazy import Array
 
 
 def _dims(shape: Numbers, axes: Numbers) -> tuple[int, ...]:
-    """Returns the dimensions that axes name. Raises ValueError for one that is named twice."""
+    """Returns the dimensions that axes name. Raises ValueError for a dimension that is named twice."""
     dims = tuple(normalize_dim(axis, len(shape)) for axis in axes)
     if len(set(dims)) < len(dims):
         raise ValueError(f"axes {list(axes)} name a dimension twice")
@@ -28,7 +28,7 @@ class ReductionLayerOp(LayerOp):
 
 @openvino("ReduceMean(Tensor data, int[] axes, *, bool keep_dims=False) -> Tensor")
 class ReduceMeanLayerOp(ReductionLayerOp):
-    """The mean."""
+    """The mean over dimensions."""
 
     @staticmethod
     def numpy(x: Array, axes: Numbers, /, keep_dims: bool) -> Array:
@@ -37,7 +37,7 @@ class ReduceMeanLayerOp(ReductionLayerOp):
 
 @openvino("ReduceSum(Tensor data, int[] axes, *, bool keep_dims=False) -> Tensor")
 class ReduceSumLayerOp(ReductionLayerOp):
-    """The sum."""
+    """The sum over dimensions."""
 
     @staticmethod
     def numpy(x: Array, axes: Numbers, /, keep_dims: bool) -> Array:
@@ -46,7 +46,7 @@ class ReduceSumLayerOp(ReductionLayerOp):
 
 @openvino("ReduceMax(Tensor data, int[] axes, *, bool keep_dims=False) -> Tensor")
 class ReduceMaxLayerOp(ReductionLayerOp):
-    """The largest element."""
+    """The largest element over dimensions."""
 
     @staticmethod
     def numpy(x: Array, axes: Numbers, /, keep_dims: bool) -> Array:
@@ -55,7 +55,7 @@ class ReduceMaxLayerOp(ReductionLayerOp):
 
 @openvino("ReduceMin(Tensor data, int[] axes, *, bool keep_dims=False) -> Tensor")
 class ReduceMinLayerOp(ReductionLayerOp):
-    """The smallest element."""
+    """The smallest element over dimensions."""
 
     @staticmethod
     def numpy(x: Array, axes: Numbers, /, keep_dims: bool) -> Array:
@@ -64,7 +64,7 @@ class ReduceMinLayerOp(ReductionLayerOp):
 
 @openvino("MVN(Tensor data, int[] axes, *, float eps, bool normalize_variance=True, str eps_mode='inside_sqrt') -> Tensor")
 class MVNLayerOp(LayerOp):
-    """The input less its mean, over its deviation."""
+    """The input minus its mean, divided by its standard deviation."""
 
     opset = 6
 

@@ -1,4 +1,4 @@
-/* Finds OpenVINO, and what its delegates share. */
+/* Finds and loads OpenVINO, and shares its cores. */
 #define _GNU_SOURCE /* dladdr */
 #include "library.h"
 
@@ -24,7 +24,7 @@ const char *fl_ov_message(void) { return last_message; }
 
 static int begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* What OpenVINO says is of several lines; those that name a place in its source tree tell a user nothing. */
+/* Appends OpenVINO's text to the message as one line, without the lines that name places in OpenVINO's source, which do not help users. */
 static void add_lines(const char *text) {
   size_t length = strlen(last_message);
   while (*text != 0) {
@@ -51,7 +51,7 @@ fl_status fl_ov_refused(const ov_library *library, ov_status status, const char 
   return FL_INTERNAL;
 }
 
-/* Where the address of each function goes. */
+/* The name of a function, and the offset of its pointer in the table of functions. */
 typedef struct symbol {
   const char *name;
   size_t place;
@@ -90,7 +90,7 @@ static const symbol symbols[] = {
     {"ov_free", offsetof(ov_library, text_free)},
 };
 
-/* Of versions before 2025, the numbers of element types are others. */
+/* Returns whether the library has the numbers of element types declared here, which versions before 2025 lack. */
 static int knows_numbers(const ov_library *library) {
   int64_t one = 1;
   float number = 0;
@@ -115,10 +115,10 @@ static fl_status find_symbols(const char *path, ov_library *library) {
   return knows_numbers(library) ? FL_OK : fl_ov_fail(FL_NOT_FOUND, "%.160s is older than OpenVINO 2025", path);
 }
 
-/* Never unloaded: OpenVINO keeps threads. */
+/* Loads a library that is never unloaded, because OpenVINO keeps threads. */
 static void *load(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
-/* The library in the package `openvino` of the site-packages where ours is installed: its name ends in a version. */
+/* Loads the library of the package `openvino` in the same site-packages as this library. Its name ends in a version. */
 static void *load_beside(void) {
   static const char folder_name[] = "../../../openvino/libs/";
   Dl_info own;
@@ -178,7 +178,7 @@ fl_status fl_ov_load(const char *path, ov_library *library) {
 
 void fl_ov_unload(const ov_library *library) { (void)dlclose(library->handle); }
 
-/* The cores that delegates have now, one for each library. */
+/* A core that delegates share, one for each library. */
 typedef struct shared_core {
   struct shared_core *next;
   const void *library;

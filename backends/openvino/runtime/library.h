@@ -1,4 +1,5 @@
-/* OpenVINO's C library, which is found when a program is loaded. Its interface is declared here, by hand: nothing of OpenVINO is needed to compile. */
+/* OpenVINO's C library, which is loaded with the first program that needs it. Its interface is declared here by hand, so that compiling needs no
+ * file of OpenVINO. */
 #ifndef FLAMBEAU_OPENVINO_LIBRARY_H
 #define FLAMBEAU_OPENVINO_LIBRARY_H
 
@@ -22,10 +23,10 @@ typedef struct ov_shape {
   int64_t *dims;
 } ov_shape;
 
-/* A rank or a size that lies between two numbers. */
+/* The range of a rank or of a size. */
 typedef struct ov_range {
   int64_t least;
-  int64_t most; /* -1: there is no greatest one */
+  int64_t most; /* -1: no upper bound */
 } ov_range;
 
 typedef struct ov_partial_shape {
@@ -67,18 +68,19 @@ typedef struct ov_library {
   void (*text_free)(const char *text);
 } ov_library;
 
-/* Finds the library: at `path`, else where the environment variable FLAMBEAU_OPENVINO_LIBRARY says, else in the package openvino beside ours, else
- * among those of the system. */
+/* Loads the library: from `path` if it is not NULL, else from the path in the environment variable FLAMBEAU_OPENVINO_LIBRARY if it is set, else from
+ * the package openvino beside this library, else from the system. */
 fl_status fl_ov_load(const char *path, ov_library *library);
 void fl_ov_unload(const ov_library *library);
-/* The core of a library, which all delegates share; NULL when it does not start. */
+/* Returns the core of a library, which all delegates share; NULL when it does not start. */
 ov_core *fl_ov_take_core(const ov_library *library);
 void fl_ov_give_back_core(const ov_library *library);
 
-/* Remembers why something failed, in one line. */
+/* Stores the reason of a failure, in one line. Returns `status`. */
 fl_status fl_ov_fail(fl_status status, const char *format, ...);
-/* The same, with what OpenVINO says of it. */
+/* Stores `what` and OpenVINO's message for its `status` as the reason of a failure. Returns FL_INTERNAL. */
 fl_status fl_ov_refused(const ov_library *library, ov_status status, const char *what);
+/* Returns the reason of the thread's last failure. */
 const char *fl_ov_message(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* The backend "OpenvinoBackend": runs models with an OpenVINO library that is found at load.
  *
- * The memory that `measure` asks for holds what the adapter itself keeps. OpenVINO allocates by itself, with malloc, and starts threads. */
+ * The memory that `measure` asks for holds the adapter's own data. OpenVINO itself allocates memory with malloc, and starts threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@
 
 enum { MOST_RANK = 16 };
 
-/* An input. */
+/* An input of the model. */
 typedef struct port {
   int type;
-  int rank; /* -1: any */
+  int rank; /* -1: any rank */
   ov_range dims[MOST_RANK];
-  void *data; /* the memory that OpenVINO knows, of a tensor of these sizes */
+  void *data; /* the memory that OpenVINO has for a tensor of these sizes */
   int64_t sizes[MOST_RANK];
 } port;
 
@@ -50,7 +50,7 @@ static fl_status compile(delegate *d, const ov_payload *payload, const ov_settin
   int64_t bytes = (int64_t)payload->constant_bytes;
   ov_tensor *constants = NULL;
   ov_model *read = NULL;
-  /* OpenVINO reads the constants where they lie. */
+  /* OpenVINO reads the constants in the program's memory. */
   union {
     const uint8_t *in;
     void *out;
@@ -71,7 +71,7 @@ static fl_status compile(delegate *d, const ov_payload *payload, const ov_settin
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
 }
 
-/* What OpenVINO says of an input. */
+/* Reads the properties of an input from OpenVINO. */
 static ov_status describe(const ov_library *library, const ov_port *found, port *p) {
   ov_partial_shape shape;
   ov_status status = library->port_element_type(found, &p->type);
@@ -172,7 +172,7 @@ static int element_type(int8_t dtype) {
   }
 }
 
-/* Whether an input is what its port says. */
+/* Returns whether an input has the type, rank and sizes of its port. */
 static int fits(const port *p, const fl_tensor *t) {
   int fit = element_type(t->dtype) == p->type && (p->rank < 0 ? t->rank <= MOST_RANK : t->rank == p->rank) && fl_is_contiguous(t);
   for (int i = 0; fit && i < p->rank; ++i) {
@@ -181,7 +181,7 @@ static int fits(const port *p, const fl_tensor *t) {
   return fit;
 }
 
-/* Tells OpenVINO where an input lies, unless it knows. */
+/* Tells OpenVINO the memory and sizes of an input, unless it has them. */
 static fl_status set_input(delegate *d, size_t index, const fl_tensor *t) {
   port *p = &d->inputs[index];
   int is_known = p->data == t->data && t->data != NULL;
@@ -206,7 +206,7 @@ static fl_status set_input(delegate *d, size_t index, const fl_tensor *t) {
   return FL_OK;
 }
 
-/* Copies an output. Where OpenVINO writes itself to the memory of an output, and what is computed turns out to be an input, it gives zeros. */
+/* Copies an output from OpenVINO's memory. If OpenVINO wrote to the output's memory itself, an output that is an input would be zeros. */
 static fl_status copy_output(fl_context *context, const ov_library *library, const ov_tensor *tensor, fl_tensor *t) {
   ov_shape shape = {0, NULL};
   int32_t sizes[MOST_RANK];
@@ -214,7 +214,7 @@ static fl_status copy_output(fl_context *context, const ov_library *library, con
   size_t bytes = 0;
   void *data = NULL;
   ov_status status = library->tensor_type(tensor, &type);
-  /* Its interface does not describe a shape without dimensions. */
+  /* OpenVINO's interface does not describe a shape without dimensions. */
   status = status != 0 || t->rank == 0 ? status : library->tensor_shape(tensor, &shape);
   status = status != 0 ? status : library->tensor_bytes(tensor, &bytes);
   status = status != 0 ? status : library->tensor_data(tensor, &data);

@@ -1,4 +1,4 @@
-/* Reads payloads, whose bytes payload.py explains, and options. */
+/* Reads payloads, whose bytes payload.py documents, and options. */
 #include "payload.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1
 static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
 
 static uint32_t adler32(const uint8_t *data, size_t size) {
-  enum { PRIME = 65521, RUN = 5552 }; /* so many bytes do not make the sums overflow */
+  enum { PRIME = 65521, RUN = 5552 }; /* RUN bytes cannot overflow the sums */
   uint32_t low = 1, high = 0;
   while (size > 0) {
     const size_t run = size < RUN ? size : RUN;
@@ -29,7 +29,7 @@ static uint32_t adler32(const uint8_t *data, size_t size) {
   return high << 16 | low;
 }
 
-/* A number in 8 letters, of which 'a' is 0 and 'p' is 15. */
+/* Returns the number in 8 letters, of which 'a' is 0 and 'p' is 15. */
 static uint32_t letters(const uint8_t *at) {
   uint32_t number = 0;
   for (int i = 0; i < 8; ++i) {
@@ -80,7 +80,7 @@ fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found) {
   const uint8_t *const label = data + size - COMPILED_LABEL_BYTES;
   *found = (ov_payload){.model = (const char *)data, .model_bytes = (size_t)size, .is_compiled = 1};
   if (memcmp(label, "flov", 4) != 0) {
-    return FL_OK; /* of ExecuTorch's compiler */
+    return FL_OK; /* a payload of ExecuTorch's compiler has no label */
   }
   found->model_bytes = (size_t)size - COMPILED_LABEL_BYTES;
   return take_label(letters(label + 4), letters(label + 12), letters(label + 20), letters(label + 28), found);
@@ -157,7 +157,7 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
   add_property(found, "INFERENCE_PRECISION_HINT", found->precision);
   add_property(found, "PERFORMANCE_HINT", "LATENCY");
   if (strcmp(found->device, "CPU") == 0 && strcmp(found->precision, "f32") == 0) {
-    add_property(found, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0"); /* what integer weights are multiplied with stays in floats */
+    add_property(found, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0"); /* keeps the factors of integer weights in floats */
   }
   if (threads != NULL || strcmp(found->device, "CPU") == 0) {
     add_property(found, "INFERENCE_NUM_THREADS", threads == NULL ? "1" : threads);
@@ -171,7 +171,7 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
 fl_status fl_ov_import(const ov_library *library, ov_core *core, const ov_payload *payload, const ov_settings *set, ov_compiled_model **compiled) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   ov_status status = 0;
-  /* A model that is imported has the properties of the core: those that it was compiled with are forgotten. */
+  /* An imported model gets the properties of the core; OpenVINO does not keep those with which it was compiled. */
   (void)pthread_mutex_lock(&lock);
   for (size_t i = 0; status == 0 && i < set->property_count; ++i) {
     status = library->set_property(core, set->device, set->properties[2 * i], set->properties[2 * i + 1]);

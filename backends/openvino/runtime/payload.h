@@ -1,12 +1,12 @@
-/* What a payload and the options of an application say. */
+/* Reads payloads, and the options of an application. */
 #ifndef FLAMBEAU_OPENVINO_PAYLOAD_H
 #define FLAMBEAU_OPENVINO_PAYLOAD_H
 
 #include "library.h"
 
 typedef struct ov_payload {
-  int is_compiled;       /* the model is what OpenVINO exports; else it is text, with constants */
-  int is_labelled;       /* what follows from the label is known */
+  int is_compiled;       /* 1: the model is OpenVINO's export; 0: it is text, with constants */
+  int is_labelled;       /* 1: the payload has a label, so the fields from it are set */
   const char *model;
   const uint8_t *constants;
   size_t model_bytes;
@@ -21,15 +21,15 @@ typedef struct ov_settings {
   const char *library;
   char device[OV_DEVICE_BYTES];
   char precision[8];
-  const char *properties[2 * OV_PROPERTIES]; /* names and values, as OpenVINO has them */
+  const char *properties[2 * OV_PROPERTIES]; /* names and values of OpenVINO's properties, alternating */
   size_t property_count;
 } ov_settings;
 
-/* Checks a payload, and finds its parts. */
+/* Checks a payload, and stores its parts in `found`. */
 fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found);
-/* The options of the application, else those that the payload was compiled with. */
+/* Stores the settings of a delegate in `found`: the options of the application, or else those with which the payload was compiled. */
 fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload, ov_settings *found);
-/* Makes a model of what OpenVINO has exported. */
+/* Makes a compiled model from OpenVINO's export in a payload. */
 fl_status fl_ov_import(const ov_library *library, ov_core *core, const ov_payload *payload, const ov_settings *set, ov_compiled_model **compiled);
 
 #endif

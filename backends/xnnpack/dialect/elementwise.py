@@ -1,4 +1,4 @@
-"""Functions of each element, alone or of two, and the softmax."""
+"""Nodes that compute elementwise functions of one or two tensors, and the softmax."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class CopyNodeOp(UnaryNodeOp):
 
 @xnnpack("convert(ScalarType dtype, Tensor input, int flags=0) -> Tensor")
 class ConvertNodeOp(NodeOp):
-    """The elements in another type. The format has it as that of the result."""
+    """The elements converted to the type of the result, which the format has in place of an argument."""
 
     @classmethod
     def infer(cls, dtype: ElementType, x: Tensor, /, flags: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Nodes that place elements elsewhere, or interpolate between them."""
+"""Nodes that move elements, or interpolate between them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StaticTransposeNodeOp(NodeOp):
 
 
 def _new_shape(shape: Sequence[int], new_shape: Numbers) -> Numbers:
-    """Returns the shape, with the extent that is 0 in it in place of the 0."""
+    """Returns `new_shape` with the extent that follows from the other extents in place of its 0, if it has one."""
     total, known = 1, 1
     for extent in shape:
         total *= extent
@@ -46,7 +46,7 @@ def _new_shape(shape: Sequence[int], new_shape: Numbers) -> Numbers:
 
 @xnnpack("static_reshape(int[] new_shape, Tensor input, int flags=0) -> Tensor")
 class StaticReshapeNodeOp(NodeOp):
-    """The same elements in another shape, in which one extent may be 0: that follows from the others."""
+    """The same elements in another shape. One extent of the shape may be 0: it follows from the others."""
 
     @classmethod
     def infer(cls, new_shape: Numbers, x: Tensor, /, flags: int) -> Tensor:
@@ -59,7 +59,7 @@ class StaticReshapeNodeOp(NodeOp):
 
 @xnnpack("static_slice(int[] offsets, int[] sizes, Tensor input, int flags=0) -> Tensor")
 class StaticSliceNodeOp(NodeOp):
-    """The part that starts at the offsets, of the given sizes, or to the end of a dimension that is shorter when it runs."""
+    """The part that starts at the offsets and has the given sizes; a dimension that is shorter at run time ends it earlier."""
 
     @classmethod
     def infer(cls, offsets: Numbers, sizes: Numbers, x: Tensor, /, flags: int) -> Tensor:
@@ -80,7 +80,7 @@ class StaticSliceNodeOp(NodeOp):
 
 @xnnpack("static_constant_pad(int[] pre_paddings, int[] post_paddings, float padding_value, Tensor input, int flags=0) -> Tensor")
 class StaticConstantPadNodeOp(NodeOp):
-    """The input with a number before and behind it in each dimension."""
+    """The input, padded with a number at the start and at the end of each dimension."""
 
     @classmethod
     def infer(cls, before: Numbers, behind: Numbers, value: float, x: Tensor, /, flags: int) -> Tensor:
@@ -124,7 +124,7 @@ class Concatenate5NodeOp(ConcatenationNodeOp):
 
 @xnnpack("static_resize_bilinear2d(int new_height, int new_width, Tensor input, int flags=0) -> Tensor")
 class StaticResizeBilinear2dNodeOp(NodeOp):
-    """Images of another size, each element interpolated between four. Flag 8: the corners lie on each other."""
+    """Images resized by bilinear interpolation. Flag 8: the corners of both images are aligned."""
 
     known_flags = ALIGN_CORNERS
 

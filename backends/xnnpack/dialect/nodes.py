@@ -1,4 +1,4 @@
-"""What the families of nodes share."""
+"""Base classes of the families of nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NodeOp(SchemaOp):
 
     takes = ELEMENTS
     known_flags: ClassVar[int] = 0
-    """The bits of `flags` that have a meaning here."""
+    """The bits of `flags` that the row supports."""
 
     @classmethod
     def typed(
@@ -43,8 +43,8 @@ class NodeOp(SchemaOp):
     ) -> Tensor:
         """Returns the type of a result.
 
-        Raises ValueError for operands of several element types, flags without a meaning here, a shape that XNNPACK lacks, and limits in
-        no order.
+        Raises ValueError for operands of several element types, unsupported flags, a shape that XNNPACK lacks, and a lower limit above the
+        upper limit.
         """
         elements = {element_of(operand): None for operand in operands if operand is not None}
         if len(elements) > 1:
@@ -61,14 +61,14 @@ class NodeOp(SchemaOp):
 
 
 def limited(x: Array, output_min: float | None, output_max: float | None) -> Array:
-    """Returns X within the limits that are given."""
+    """Returns x limited to [output_min, output_max]; None is no limit."""
     if output_min is not None:
         x = np.maximum(x, x.dtype.type(output_min))
     return x if output_max is None else np.minimum(x, x.dtype.type(output_max))
 
 
 class UnaryNodeOp(NodeOp):
-    """A function of each element."""
+    """An elementwise function of one tensor."""
 
     elementwise = True
 
@@ -78,7 +78,7 @@ class UnaryNodeOp(NodeOp):
 
 
 class BinaryNodeOp(NodeOp):
-    """A function of two elements, of tensors that are broadcast to one shape."""
+    """An elementwise function of two tensors, which are broadcast to one shape."""
 
     @classmethod
     def infer(cls, a: Tensor, b: Tensor, /, flags: int, output_min: float | None = None, output_max: float | None = None) -> Tensor:

@@ -22,7 +22,7 @@ Numbers = tuple[int, ...]
 
 
 class PoolingNodeOp(NodeOp):
-    """A pool; the ten numbers before the tensor are those of the format. Flag 64 says nothing: height and width always stay."""
+    """A pool. The ten numbers before the tensor are those of the format. Flag 64 has no effect: height and width always stay."""
 
     known_flags = KEEP_DIMS
 
@@ -50,7 +50,7 @@ class PoolingNodeOp(NodeOp):
 
     @classmethod
     def windows(cls, x: Array, numbers: Numbers, outside: float) -> Array:
-        """Returns the windows: [batch, height, width, channels, window height, window width]."""
+        """Returns the windows of images padded with `outside`: [batch, height, width, channels, window height, window width]."""
         top, right, bottom, left, height, width, tall_step, wide_step, *_ = numbers
         tall_gap, wide_gap = cls.gaps(numbers)
         padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(outside))
@@ -71,7 +71,7 @@ class MaxPooling2dNodeOp(PoolingNodeOp):
 
 @xnnpack(f"avg_pooling2d{_POOL}")
 class AvgPooling2dNodeOp(PoolingNodeOp):
-    """The mean of the elements of each window that lie inside of the image; windows have no gaps, whatever the dilations say."""
+    """The mean of those elements of each window that lie inside of the image. Ignores the dilations: windows have no gaps."""
 
     @classmethod
     def gaps(cls, numbers: Numbers) -> Numbers:
@@ -88,7 +88,7 @@ class AvgPooling2dNodeOp(PoolingNodeOp):
 
 @xnnpack(f"global_avg_pooling2d(Tensor input, int flags=0, {LIMITS}) -> Tensor")
 class GlobalAvgPooling2dNodeOp(NodeOp):
-    """The mean of each channel of an image. Flag 64: height and width stay, as 1."""
+    """The mean of each channel of an image. Flag 64: the result keeps height and width, as 1."""
 
     known_flags = KEEP_DIMS
 

@@ -26,15 +26,15 @@ Numbers = tuple[int, ...]
 
 
 def widened_bias(bias: Array | None) -> Array | None:
-    """Returns a bias, if there is one, of the type that is computed with."""
+    """Returns a bias in the type of the computation; None for None."""
     return bias if bias is None else widened(bias)
 
 
 class ConvolutionNodeOp(NodeOp):
-    """A convolution of images; the fifteen numbers before the tensors are those of the format. Float16 may have float32 weights."""
+    """A convolution of images. The fifteen numbers before the tensors are those of the format. Float16 images may have float32 weights."""
 
     def flops(self) -> int:
-        """Returns two operations for each element of the result, each place of the window and each channel of a group."""
+        """Returns the operations: two for each element of the result, each place of the window and each channel of a group."""
         return 2 * prod(upper_bounds(self.result)) * self._window("group_input_channels")
 
     def _window(self, channels: str) -> int:
@@ -114,7 +114,7 @@ class ConvTranspose2dNodeOp(ConvolutionNodeOp):
     """A transposed convolution by a filter [output channels, height, width, input channels of a group]."""
 
     def flops(self) -> int:
-        """Returns two operations for each element of the input, each place of the window and each channel of a group."""
+        """Returns the operations: two for each element of the input, each place of the window and each channel of a group."""
         return 2 * prod(upper_bounds(self.argument("input1"))) * self._window("group_output_channels")
 
     @classmethod
@@ -145,7 +145,7 @@ class FullyConnectedNodeOp(NodeOp):
     known_flags = TRANSPOSE_WEIGHTS
 
     def flops(self) -> int:
-        """Returns two operations for each element of the result and each column of the input."""
+        """Returns the operations: two for each element of the result and each column of the input."""
         return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
 
     @classmethod
@@ -170,12 +170,12 @@ class FullyConnectedNodeOp(NodeOp):
 
 @xnnpack("batch_matrix_multiply(Tensor input1, Tensor input2, int flags=0) -> Tensor")
 class BatchMatrixMultiplyNodeOp(NodeOp):
-    """input1 @ input2 over the last two dimensions. Flag 1: those of input2 are the other way round."""
+    """input1 @ input2 over the last two dimensions. Flag 1: input2 is transposed."""
 
     known_flags = TRANSPOSE_WEIGHTS
 
     def flops(self) -> int:
-        """Returns two operations for each element of the result and each column of the first factor."""
+        """Returns the operations: two for each element of the result and each column of the first factor."""
         return 2 * prod(upper_bounds(self.result)) * upper_bounds(self.argument("input1"))[-1]
 
     @classmethod

@@ -1,8 +1,8 @@
-"""Where floats become integers that stand for them, and back.
+"""Nodes that convert floats to quantized integers, and back.
 
-A node of quantized values is a node of floats between these: what stands so is one node of the payload. XNNPACK computes it in integers and
-multiplies the sums by ratios of scales in float32, so a result may be one step from what the rows say. What stands alone is a `convert` of
-the payload.
+A node of floats between `dequantize` and `quantize` is one node of quantized values in the payload. XNNPACK computes it in integers and
+multiplies the sums by ratios of scales in float32, so a result may differ from the rows' by one step. A conversion without such a node is a
+`convert` of the payload.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEAST, MOST = -128, 127
 
 
 def _typed(element: Attribute, x: Tensor, scales: tuple[float, ...], zero_point: int = 0) -> Tensor:
-    """Returns the type of a result. Raises ValueError for scales that are none, and for a zero point that is no integer of 8 bits."""
+    """Returns the type of a result. Raises ValueError for scales that are not positive normal numbers, and zero points outside of int8."""
     if not all(2.0**-126 <= scale < float("inf") for scale in scales):
         raise ValueError("scales must be normal positive numbers of float32")
     if not LEAST <= zero_point <= MOST:
@@ -30,7 +30,7 @@ def _typed(element: Attribute, x: Tensor, scales: tuple[float, ...], zero_point:
 
 @xnnpack("quantize(float scale, int zero_point, Tensor input) -> Tensor")
 class QuantizeNodeOp(NodeOp):
-    """The integers of 8 bits that stand for floats: clamp(round(x / scale) + zero_point)."""
+    """Floats quantized to 8-bit integers: clamp(round(x / scale) + zero_point)."""
 
     takes = frozenset((f32,))
     elementwise = True
@@ -46,7 +46,7 @@ class QuantizeNodeOp(NodeOp):
 
 @xnnpack("dequantize(float scale, int zero_point, Tensor input) -> Tensor")
 class DequantizeNodeOp(NodeOp):
-    """The floats that integers stand for: (q - zero_point) * scale. Of a constant bias, the integers have 32 bits."""
+    """The floats of quantized integers: (q - zero_point) * scale. The integers of a constant bias have 32 bits."""
 
     takes = frozenset((i8, i32))
     elementwise = True
@@ -62,7 +62,7 @@ class DequantizeNodeOp(NodeOp):
 
 @xnnpack("dequantize_channels(int channel_dim, Tensor input, Tensor scales) -> Tensor")
 class DequantizeChannelsNodeOp(NodeOp):
-    """The floats that the integers of a constant stand for, with a scale for each entry of a dimension: q * scale."""
+    """The floats of a constant's quantized integers, with a scale for each entry of a dimension: q * scale."""
 
     takes = frozenset((i8, i32))
 

@@ -1,4 +1,4 @@
-/* From a payload to a runtime of XNNPACK. */
+/* Makes a runtime of XNNPACK from the graph of a payload. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ size_t fl_xnn_bytes(const xnn_value *value) {
   return bytes;
 }
 
-/* Constants at the end of the program get a copy after which there is something. */
+/* Copies constants at the end of the program to memory that has readable bytes after them. */
 static fl_status copy_tail(delegate *d) {
   const char *const end = (const char *)d->payload.program->data + d->payload.program->size;
   const char *start = end;
@@ -62,7 +62,7 @@ static fl_status copy_tail(delegate *d) {
   if (start == end) {
     return FL_OK;
   }
-  /* Alignment stays: the copy begins where a multiple of 16 lies in the program. */
+  /* The copy begins at a multiple of 16 in the program, so that constants keep their alignment. */
   start -= (uintptr_t)start % 16;
   const size_t size = (size_t)(end - start);
   d->tail = malloc(size + XNN_EXTRA_BYTES);
@@ -87,7 +87,7 @@ static int has_weight(const xnn_node *node) {
 
 static int is_float(uint8_t type) { return type == XNN_FP32 || type == XNN_FP16; }
 
-/* Whether a node whose first input is of a type takes a value as another one. Scales are of the outputs of a layer. */
+/* Returns whether a node whose first input has type `type` takes `value` as input `input`. Scales must be per output of a layer. */
 static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_value *value) {
   if (input == 0 || !has_weight(node)) {
     return value->type == type && (is_float(type) || type == XNN_QINT8);
@@ -100,13 +100,13 @@ static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_v
   return node->flags == 0 && value->data != NULL && (value->type == plain || (value->type == by_channels && value->channel_dim == outputs));
 }
 
-/* Each value is computed once, before it is read, and of the type that its readers take. */
+/* Checks that a node reads only values that are known before, of types that it takes, and computes values that no node computed before. */
 static fl_status check_node(const xnn_node *node, xnn_value *values) {
   const uint8_t type = values[node->inputs[0]].type;
   for (uint32_t i = 0; i < node->kind->inputs; ++i) {
     const uint32_t id = node->inputs[i];
     if (id == UINT32_MAX) {
-      continue; /* no bias */
+      continue; /* an absent bias */
     }
     if ((values[id].flags & VALUE_KNOWN) == 0) {
       return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);

@@ -1,4 +1,4 @@
-/* Nodes as calls of XNNPACK. */
+/* Defines nodes by calls of XNNPACK. */
 #include <string.h>
 
 #include "library.h"
@@ -111,7 +111,7 @@ static xnn_status define(xnn_symbol function, GRAPH g, const xnn_node *node) {
 }
 
 fl_status fl_xnn_define(const xnn_library *library, GRAPH subgraph, const xnn_node *node, const xnn_value *values) {
-  xnn_node own = *node; /* by XNNPACK's ids */
+  xnn_node own = *node; /* the node with XNNPACK's ids */
   for (uint32_t i = 0; i < node->kind->inputs; ++i) {
     own.inputs[i] = node->inputs[i] == UINT32_MAX ? UINT32_MAX : values[node->inputs[i]].id;
   }

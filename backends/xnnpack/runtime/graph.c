@@ -20,7 +20,7 @@ const char *fl_xnn_message(void) { return last_message; }
 
 #define DAMAGED(...) fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
-/* ---- The flatbuffer: a position that lies outside of it makes the graph damaged, and reads as 0 ---- */
+/* ---- The flatbuffer. Reading outside of it returns 0 and sets is_damaged ---- */
 
 static uint32_t damaged(xnn_graph *graph) {
   graph->is_damaged = 1;
@@ -33,7 +33,7 @@ static uint16_t u16(const uint8_t *at) { return (uint16_t)(at[0] | at[1] << 8); 
 static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
 static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
 
-/* The position of field `id` of `bytes` bytes; 0 when the table does not have it. */
+/* Returns the position of field `id`, of `bytes` bytes; 0 when the table does not have it. */
 static uint32_t field(xnn_graph *graph, uint32_t table, uint32_t id, uint32_t bytes) {
   if (table == 0) {
     return 0;
@@ -68,7 +68,7 @@ static float real(xnn_graph *graph, uint32_t table, uint32_t id) {
   return value;
 }
 
-/* What the offset at a position leads to. */
+/* Returns the position to which the offset at a position refers. */
 static uint32_t follow(xnn_graph *graph, uint32_t at) {
   const uint64_t target = (uint64_t)at + u32(graph->file + at);
   return has(graph, target, 4) ? (uint32_t)target : damaged(graph);
@@ -79,7 +79,7 @@ static uint32_t child(xnn_graph *graph, uint32_t table, uint32_t id) {
   return at == 0 ? 0 : follow(graph, at);
 }
 
-/* The position of the first element of a vector; `count` is 0 when it is absent. */
+/* Returns the position of the first element of the vector in field `id`, and stores the number of elements in `count`, 0 when it is absent. */
 static uint32_t vector(xnn_graph *graph, uint32_t table, uint32_t id, uint32_t *count) {
   const uint32_t at = child(graph, table, id);
   *count = at == 0 ? 0 : u32(graph->file + at);
@@ -90,7 +90,7 @@ static uint32_t vector(xnn_graph *graph, uint32_t table, uint32_t id, uint32_t *
   return at == 0 ? 0 : at + 4;
 }
 
-/* The numbers of a vector that has at most as many as a tensor has dimensions. */
+/* Reads a vector of numbers into `values` and `count`. Fails, with `what` and `index` in the message, if it is longer than a shape can be. */
 static fl_status list(xnn_graph *graph, uint32_t table, uint32_t id, const char *what, uint32_t index, uint32_t *values, uint32_t *count) {
   const uint32_t at = vector(graph, table, id, count);
   if (*count > XNN_RANK) {
@@ -160,7 +160,7 @@ fl_status fl_xnn_open(const fl_payload *payload, xnn_graph *graph) {
 
 enum { CONSTANT_OFFSET = 0, CONSTANT_SIZE, CONSTANT_KEY };
 
-/* The bytes of constant `buffer`, in the payload or in the named data of the program. */
+/* Stores the position of constant `buffer`, in the payload or in the program's named data, in `data`. Fails unless it has `bytes` bytes. */
 static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer, size_t bytes, size_t element, const void **data) {
   if (buffer >= graph->constant_count) {
     return DAMAGED("value %u has constant %u of %u", index, buffer, graph->constant_count);
@@ -210,7 +210,7 @@ enum { PER_CHANNEL = 1, PER_TENSOR };
 enum { SCALE = 0, ZERO_POINT };
 enum { SCALES = 0, CHANNEL_DIM, SCALES_BUFFER, SCALES_COUNT };
 
-/* What the integers of a value stand for. */
+/* Reads the scales and the zero point of a quantized value. */
 static fl_status read_quantization(xnn_graph *graph, uint32_t index, uint32_t holder, xnn_value *value) {
   const uint32_t tag_at = field(graph, holder, QUANTIZED_TAG, 1), table = child(graph, holder, QUANTIZED_TABLE);
   const uint32_t tag = tag_at == 0 ? 0 : graph->file[tag_at];
@@ -285,7 +285,7 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
 enum { ALIGN_CORNERS = 8, LEGACY = 4, KEEP_DIMS = 64, TRANSPOSE = 1 };
 enum { UNARY_COSINE = 6, UNARY_SINE = 17 };
 
-/* By the tags of the union. */
+/* The kinds of nodes, by the tag of the union. */
 static const xnn_kind kinds[] = {
     {NULL, 0, 0, 0, 0},
     {"add2", FORM_BINARY_LIMITS, 2, 0, 0},
@@ -337,13 +337,13 @@ static const xnn_kind kinds[] = {
     {"cosine", FORM_UNARY_TYPED, 1, UNARY_COSINE, 0},
 };
 
-/* Where the fields of a node's table are. */
+/* The fields of a node's table. */
 typedef struct layout {
-  uint8_t numbers;    /* so many numbers come first, for `numbers` of xnn_node */
+  uint8_t numbers;    /* the number of leading fields that are `numbers` of xnn_node */
   uint8_t lists[2];   /* fields that are lists, plus 1; 0: none */
-  uint8_t real;       /* the field that is a number with a fraction, plus 1 */
-  uint8_t inputs;     /* the first input; the others follow, but for a fifth, which comes last */
-  uint8_t outputs;    /* the first output */
+  uint8_t real;       /* the field that is a real number, plus 1; 0: none */
+  uint8_t inputs;     /* the field of the first input; inputs two to four follow, a fifth is the last field */
+  uint8_t outputs;    /* the field of the first output */
   uint8_t flags;
 } layout;
 

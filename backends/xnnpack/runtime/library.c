@@ -1,4 +1,4 @@
-/* Finds XNNPACK. */
+/* Finds and loads XNNPACK, and shares its threads. */
 #include "library.h"
 
 #include <dlfcn.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library in the wheel `executorch`, where it is loaded already or lies in the same site-packages as ours, has every kind of nodes; that of a
- * distribution may be older. */
+/* The places of the library, the best first. The library in the wheel `executorch`, if it is loaded already or in the same site-packages as this
+ * library, has every kind of nodes; the library of a distribution may be older. */
 static const char *const places[] = {
 #ifdef __APPLE__
     "libexecutorch_backend_xnnpack.dylib", "libXNNPACK.dylib",
@@ -18,7 +18,7 @@ static const char *const places[] = {
 #endif
 };
 
-/* Where the address of each function goes. */
+/* The name of a function, and the offset of its pointer in the table of functions. */
 typedef struct symbol {
   const char *name;
   size_t place;
@@ -72,7 +72,7 @@ fl_status fl_xnn_load(const char *path, xnn_library *library) {
   memset(library, 0, sizeof *library);
   path = path != NULL ? path : getenv("FLAMBEAU_XNNPACK_LIBRARY");
   if (path != NULL && path[0] != 0) {
-    /* Never unloaded: XNNPACK keeps what it found out about the machine. */
+    /* Never unloaded, because XNNPACK keeps what it has detected of the machine. */
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library->handle == NULL) {
       return fl_xnn_fail(FL_NOT_FOUND, "the XNNPACK library cannot be loaded: %.240s", dlerror());
@@ -101,7 +101,7 @@ fl_status fl_xnn_load(const char *path, xnn_library *library) {
 
 void fl_xnn_unload(const xnn_library *library) { (void)dlclose(library->handle); }
 
-/* The threads that delegates have now. A pool runs one call at a time, and guards itself. */
+/* A pool of threads that delegates share. XNNPACK's pool runs one call at a time, and locks itself. */
 typedef struct pool {
   struct pool *next;
   const void *library;
@@ -113,7 +113,7 @@ typedef struct pool {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pool *pools;
 
-/* Called with the lock: a pool that is known, or a new one without users. */
+/* Returns the pool of `count` threads of a library, or a new one without users. The caller holds the lock. */
 static pool *find_pool(const xnn_library *library, size_t count) {
   pool *found = pools;
   while (found != NULL && (found->library != library->handle || found->count != count)) {

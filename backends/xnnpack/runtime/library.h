@@ -1,5 +1,5 @@
-/* XNNPACK as a shared library that is found when the program is loaded. Its interface is declared here, by hand: nothing of XNNPACK is needed to
- * compile. Functions that differ between versions are asked for by name. */
+/* XNNPACK as a shared library, which is loaded with the first program that needs it. Its interface is declared here by hand, so that compiling needs
+ * no file of XNNPACK. Functions that some versions lack are looked up by name. */
 #ifndef FLAMBEAU_XNNPACK_LIBRARY_H
 #define FLAMBEAU_XNNPACK_LIBRARY_H
 
@@ -23,7 +23,7 @@ typedef struct xnn_library {
   xnn_status (*delete_subgraph)(xnn_subgraph_t subgraph);
   xnn_status (*define_tensor_value)(xnn_subgraph_t subgraph, int type, size_t rank, const size_t *dims, const void *data, uint32_t external,
                                     uint32_t flags, uint32_t *id);
-  /* NULL, both: it has no such values. */
+  /* Both NULL: the version has no quantized values. */
   xnn_status (*define_quantized_value)(xnn_subgraph_t subgraph, int type, int32_t zero_point, float scale, size_t rank, const size_t *dims,
                                        const void *data, uint32_t external, uint32_t flags, uint32_t *id);
   xnn_status (*define_channelwise_value)(xnn_subgraph_t subgraph, int type, int32_t zero_point, const float *scales, size_t rank,
@@ -33,26 +33,27 @@ typedef struct xnn_library {
   xnn_status (*delete_runtime)(xnn_runtime_t runtime);
   xnn_status (*invoke_runtime)(xnn_runtime_t runtime);
   xnn_status (*setup)(xnn_runtime_t runtime, size_t count, const xnn_external_value *values);
-  /* NULL: a version whose shapes are those of the subgraph, for good. */
+  /* NULL: the version cannot change the shapes of a subgraph. */
   xnn_status (*reshape_value)(xnn_runtime_t runtime, uint32_t external, size_t rank, const size_t *dims);
   xnn_status (*reshape_runtime)(xnn_runtime_t runtime);
   xnn_status (*value_shape)(xnn_runtime_t runtime, uint32_t external, size_t *rank, size_t *dims);
-  /* NULL: it runs on the thread of the caller. */
+  /* NULL: the version runs on the caller's thread. */
   pthreadpool_t (*create_pool)(size_t threads);
   void (*destroy_pool)(pthreadpool_t pool);
 } xnn_library;
 
-/* Finds the library: at `path`, else where the environment variable FLAMBEAU_XNNPACK_LIBRARY says, else among those of the system and beside ours. */
+/* Loads the library: from `path` if it is not NULL, else from the path in the environment variable FLAMBEAU_XNNPACK_LIBRARY if it is set, else from
+ * the package `executorch` beside this library, or from the system. */
 fl_status fl_xnn_load(const char *path, xnn_library *library);
 void fl_xnn_unload(const xnn_library *library);
-/* Threads, which all delegates share that want as many; NULL when there are none to have. */
+/* Returns a pool of threads, which all delegates with the same number of threads share; NULL when it cannot be made. */
 pthreadpool_t fl_xnn_take_pool(const xnn_library *library, size_t threads);
 void fl_xnn_give_back_pool(const xnn_library *library, pthreadpool_t pool);
-/* The function `xnn_define_<kind>`, NULL when the library does not have it. */
+/* Returns the function `xnn_define_<kind>`; NULL when the library does not have it. */
 xnn_symbol fl_xnn_definition(const xnn_library *library, const char *kind);
 const char *fl_xnn_status_name(xnn_status status);
 
-/* Adds a node to a subgraph that has its values. */
+/* Adds a node to a subgraph, which has the node's values already. */
 fl_status fl_xnn_define(const xnn_library *library, xnn_subgraph_t subgraph, const xnn_node *node, const xnn_value *values);
 
 #endif

@@ -1,19 +1,19 @@
-/* The shapes of what nodes compute. XNNPACK believes what a graph says of its tensors; so each shape is computed here first, at load and whenever
- * an input has other sizes. */
+/* Computes the shapes of nodes' results. XNNPACK does not check the shapes that a graph declares, so each is computed here first, at load and
+ * whenever an input changes its sizes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graph.h"
 
-/* What an indirection buffer may hold, so that a payload of a few bytes does not ask for all memory. */
+/* The most entries of an indirection buffer, so that a small payload cannot make XNNPACK allocate all memory. */
 #define MOST_WINDOWS ((uint64_t)1 << 26)
 
 static fl_status refuse(const xnn_node *node, const char *why) {
   return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): %s", node->index, node->kind->name, why);
 }
 
-/* Refuses two shapes that do not fit. */
+/* Reports that the shapes of two values of a node do not fit; returns the status. */
 static fl_status mismatch(const xnn_node *node, const char *why, const xnn_shape *a, const xnn_shape *b) {
   const xnn_shape *both[] = {a, b};
   char texts[2][80] = {"", ""};
@@ -38,13 +38,13 @@ static uint64_t elements(const xnn_shape *shape) {
   return count;
 }
 
-/* Puts a size into a result; 0 is none. */
+/* Stores a size in dimension `at` of a result, and returns 1; returns 0 for a size of 0, or one that is too large. */
 static int put(xnn_shape *result, uint32_t at, uint64_t size) {
   result->dims[at] = size <= INT32_MAX ? (uint32_t)size : 0;
   return result->dims[at] != 0;
 }
 
-/* Nonzero when the constant operand is a constant that has `rank` dimensions of these sizes. */
+/* Returns nonzero when a value is a constant of `rank` dimensions, which are the first of `a` to `d`. */
 static int is_weight(const xnn_value *value, uint32_t rank, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   const uint64_t sizes[] = {a, b, c, d};
   int fits = value->shape.rank == rank && value->data != NULL;
@@ -54,7 +54,7 @@ static int is_weight(const xnn_value *value, uint32_t rank, uint64_t a, uint64_t
   return fits;
 }
 
-/* The shape that two operands of an elementwise operator have together. */
+/* Stores the shape of `rank` dimensions to which two operands broadcast, except its last `skipped` sizes; returns 0 if they do not broadcast. */
 static int broadcast(const xnn_shape *a, const xnn_shape *b, uint32_t rank, uint32_t skipped, xnn_shape *result) {
   for (uint32_t i = skipped; i < rank; ++i) {
     const uint32_t left = i < a->rank ? a->dims[a->rank - 1 - i] : 1, right = i < b->rank ? b->dims[b->rank - 1 - i] : 1;
@@ -94,7 +94,7 @@ static fl_status infer_fully_connected(const xnn_node *node, const xnn_value *va
   return FL_OK;
 }
 
-/* Outputs of a window along one dimension: 0 when it does not fit. */
+/* Returns the number of windows along one dimension; 0 when no window fits. */
 static uint64_t windows(uint64_t size, uint64_t pads, uint64_t kernel, uint64_t dilation, uint64_t stride) {
   const uint64_t extent = (kernel - 1) * dilation + 1;
   return size + pads < extent ? 0 : (size + pads - extent) / stride + 1;
@@ -209,7 +209,7 @@ static fl_status infer_slice(const xnn_node *node, const xnn_shape *input, xnn_s
     if (size == 0 || size > INT32_MAX || offset >= input->dims[i]) {
       return refuse(node, "a slice is empty, or begins after the input's end");
     }
-    /* A dimension that is shorter than at compile time is cut where it ends. */
+    /* A dimension that is shorter than at compile time ends the part earlier. */
     result->dims[i] = size < input->dims[i] - offset ? size : input->dims[i] - offset;
   }
   return FL_OK;

@@ -1,7 +1,7 @@
-/* The backend "XnnpackBackend": runs what ExecuTorch's compiler for XNNPACK writes, with an XNNPACK library that is found at load.
+/* The backend "XnnpackBackend": runs the payloads of ExecuTorch's compiler for XNNPACK, with an XNNPACK library that is found at load.
  *
- * The memory that `measure` asks for holds what the adapter itself keeps. XNNPACK allocates packed weights and the workspace of the values between
- * nodes by itself, with malloc, at init and when sizes grow; nothing of its interface tells how much before. */
+ * The memory that `measure` asks for holds the adapter's own data. XNNPACK itself allocates packed weights, and the workspace of the values between
+ * nodes, with malloc, at init and when sizes grow; its interface does not tell in advance how much. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static fl_status read_settings(const fl_backend *self, settings *found) {
   return FL_OK;
 }
 
-/* Places of the parts in the memory of a delegate. */
+/* Return the positions of the parts in the memory of a delegate. */
 static size_t values_at(void) { return (sizeof(delegate) + 15) / 16 * 16; }
 static size_t externals_at(const xnn_graph *graph) { return values_at() + graph->value_count * sizeof(xnn_value); }
 static size_t copies_at(const xnn_graph *graph) { return externals_at(graph) + graph->externals * sizeof(xnn_external_value); }
@@ -128,7 +128,7 @@ static int fits(int8_t dtype, const xnn_value *value) {
   }
 }
 
-/* An input, or a copy of it if what follows may not be readable: it lies in another page. */
+/* Stores in `data` the memory of an argument, or of a copy if the bytes after the tensor lie in another page, which may not be readable. */
 static fl_status readable(delegate *d, const xnn_value *value, const fl_tensor *t, void **data) {
   const size_t bytes = fl_xnn_bytes(value);
   const uintptr_t last = (uintptr_t)t->data + bytes - 1;
@@ -146,10 +146,10 @@ static fl_status readable(delegate *d, const xnn_value *value, const fl_tensor *
   return FL_OK;
 }
 
-/* ExecuTorch's compiler gives a tensor without dimensions one of size 1. */
+/* Returns whether a tensor has the rank of a shape. ExecuTorch's compiler declares a tensor without dimensions with one of size 1. */
 static int has_rank(const fl_tensor *t, const xnn_shape *shape) { return t->rank == shape->rank || (t->rank == 0 && shape->rank == 1 && shape->dims[0] == 1); }
 
-/* Takes the arguments; XNNPACK sees their dimensions in the order of memory. */
+/* Checks the arguments of a call and takes their sizes and memory; XNNPACK gets the dimensions in the order of memory. */
 static fl_status take_arguments(delegate *d, fl_value *const *args) {
   d->external_count = 0;
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
@@ -182,7 +182,7 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
   return FL_OK;
 }
 
-/* A version of XNNPACK without reshape knows the sizes of the payload only. */
+/* Fails unless sizes are those of the payload, because a version of XNNPACK without reshape has no others. */
 static fl_status check_sizes(delegate *d) {
   xnn_value said;
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
@@ -196,7 +196,7 @@ static fl_status check_sizes(delegate *d) {
   return FL_OK;
 }
 
-/* Tells XNNPACK the sizes of the inputs, and compares what it makes of them. */
+/* Tells XNNPACK the sizes of the inputs, and compares the sizes of the outputs that it computes with those computed here. */
 static fl_status reshape(delegate *d) {
   size_t dims[XNN_RANK];
   xnn_status status = 0;
@@ -253,7 +253,7 @@ static fl_status resize_outputs(const delegate *d, fl_context *context, fl_value
   return FL_OK;
 }
 
-/* Indices: XNNPACK writes 32 bits, where the program may have 64. */
+/* Widens indices in place: XNNPACK writes 32 bits, and the program may declare 64. */
 static void widen_indices(const delegate *d, fl_value *const *args) {
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
     const xnn_value *value = &d->values[i];
