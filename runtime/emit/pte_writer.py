@@ -116,8 +116,8 @@ class _Data:
     def index(self, name: SymbolRefAttr, *, mutable: bool, or_zeros: bool = False) -> int:
         """Returns the index of a global's value among the constants or the initial values; 0 for a global without one.
 
-        With `or_zeros`, returns 0 for a value of zeros too, because every arena starts with zeros. ExecuTorch writes initial values of state
-        each time that it loads a method, so a method that is loaded late would reset the shared state that other methods have written.
+        With `or_zeros`, returns 0 for a value of zeros too, because every arena starts with zeros. ExecuTorch writes initial values of
+        state each time that it loads a method, so a method that is loaded late would reset the shared state that others have written.
         """
         blob = self._find(name)[1]
         if blob is None:

@@ -56,7 +56,7 @@ class RecordedProgram:
 
 
 def read_etrecord(path: str | PathLike[str] | IO[bytes], method: str = "forward") -> RecordedProgram:
-    """Returns the facts in an ETRecord about a method, empty for an unknown method. Raises ETRecordError if it is no ETRecord, and OSError."""
+    """Returns the facts in an ETRecord about a method, none for an unknown method. Raises ETRecordError for other files, and OSError."""
     try:
         with zipfile.ZipFile(path) as file:
             names = file.namelist()

@@ -1,11 +1,11 @@
-/* Activation functions. */
+/* Kernels of activation functions. */
 #include "spans.h"
 #include "activation.def"
 
-/* e^x - 1 without cancellation near 0: tanh(x / 2) (e^x + 1). */
+/* Returns e^x - 1 as tanh(x / 2) (e^x + 1), without cancellation near 0. */
 FL_INLINE fl_vec expm1_vector(fl_vec x) { return fl_tanh(x * fl_set(0.5f)) * (fl_exp(x) + fl_set(1.0f)); }
 
-/* log(1 + e^x) for x <= 0, where the exponential lies in (0, 1]; without cancellation: 2 atanh(e / (2 + e)). */
+/* Returns log(1 + e^x) for x <= 0, where e = e^x lies in (0, 1], as 2 atanh(e / (2 + e)), without cancellation. */
 FL_INLINE fl_vec log1p_exp(fl_vec x) {
   fl_vec e = fl_exp(x);
   fl_vec s = e / (e + fl_set(2.0f));
@@ -59,8 +59,8 @@ fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) 
   FL_CHECK(context, args[1]->tag == FL_STRING, "gelu's approximate must be a string");
   const char *const approximate = args[1]->as.string.data;
   const int is_tanh = strcmp(approximate, "tanh") == 0;
-  /* A sentence is what a condition of the program says that does not hold: stock ExecuTorch has no operator that fails. The operand is
-   * the number that it is about, or not a number. */
+  /* A sentence instead of a name is the message of a condition of the program that does not hold, because stock ExecuTorch has no operator
+   * that fails. The operand is the number in question, or NaN. */
   if (strchr(approximate, ' ') != NULL) {
     FL_TENSOR_ARGUMENT(found, 0);
     context->is_condition = 1;
@@ -73,7 +73,7 @@ fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) 
   return fl_pointwise_run(context, is_tanh ? &by_tanh : &exact, args, 1, args[2], NULL);
 }
 
-/* Reads `number` Scalars from args[1 …] as parameters. */
+/* Reads `number` Scalars from args[1] on into `parameters`. */
 static fl_status read_parameters(fl_context *context, fl_value *const *args, size_t number, fl_parameter *parameters) {
   for (size_t i = 0; i < number; ++i) {
     FL_CHECK(context, fl_get_real(args[i + 1], &parameters[i].real), "the parameters of an activation must be numbers");
@@ -84,7 +84,7 @@ static fl_status read_parameters(fl_context *context, fl_value *const *args, siz
   return FL_OK;
 }
 
-/* An activation with Scalar parameters p[0], p[1], …; in the vector expression, a, b and c. */
+/* PARAMETRIC defines an activation with the Scalar parameters p[0], p[1], …, which are a, b and c in the vector expression. */
 #define PARAMETERS                                                     \
   const fl_vec a = fl_set((float)p[0].real);                           \
   const fl_vec b = fl_set((float)p[1].real);                           \
@@ -103,19 +103,19 @@ static fl_status read_parameters(fl_context *context, fl_value *const *args, siz
     return fl_pointwise_run(context, &operation, args, 1, args[number + 1], parameters);       \
   }
 
-/* alpha, scale, input_scale */
+/* The parameters are alpha, scale, input_scale. */
 PARAMETRIC(elu, 3, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x * c) * (a * b), x * b),
            x <= 0.0 ? expm1(x * p[2].real) * p[0].real * p[1].real : x * p[1].real)
 PARAMETRIC(celu, 1, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x / a) * a, x), x <= 0.0 ? expm1(x / p[0].real) * p[0].real : x)
 PARAMETRIC(leaky_relu, 1, fl_select((fl_ivec)(x > fl_zero()), x, x *a), x > 0.0 ? x : x * p[0].real)
-/* beta, threshold */
+/* The parameters are beta, threshold. */
 PARAMETRIC(softplus, 2, fl_select((fl_ivec)(x * a > b), x, softplus_vector(x * a) / a),
            x *p[0].real > p[1].real ? x : softplus(x * p[0].real) / p[0].real)
 PARAMETRIC(hardshrink, 1, fl_select((fl_ivec)(x >= -a) & (fl_ivec)(x <= a), fl_zero(), x), x >= -p[0].real && x <= p[0].real ? 0.0 : x)
 PARAMETRIC(softshrink, 1, fl_select((fl_ivec)(x > a), x - a, fl_select((fl_ivec)(x < -a), x + a, x *fl_zero())),
            x > p[0].real ? x - p[0].real : x < -p[0].real ? x + p[0].real : x * 0.0)
 
-/* The upper limit comes last; a NaN in the element or in a limit gives NaN. */
+/* Limits an element; the upper limit is applied last. NaN in the element or in a limit gives NaN. */
 #define RAISED(x, low) ((x) < (low) || (low) != (low) ? (low) : (x))
 #define LOWERED(x, high) ((x) > (high) || (high) != (high) ? (high) : (x))
 FL_VECTOR_SPAN1(hardtanh_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,
@@ -142,7 +142,7 @@ fl_status fl_threshold_out(fl_context *context, fl_value *const *args, size_t co
   (void)count;
   FL_TRY(read_parameters(context, args, 2, parameters));
   if (fl_is_integer(self->dtype) && self->dtype != FL_INT64) {
-    int64_t bits = 0; /* as in ATen, the threshold is of the tensor's type: -1 is 255 for bytes */
+    int64_t bits = 0; /* as in ATen, the threshold has the tensor's type: -1 is 255 for bytes */
     fl_narrow(FL_COMPUTE_I64, self->dtype)(1, &bits, &parameters[0].integer);
     fl_widen(self->dtype, FL_COMPUTE_I64)(1, &parameters[0].integer, &bits);
   }

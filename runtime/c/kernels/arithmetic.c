@@ -1,4 +1,4 @@
-/* Arithmetic of two operands, tensors or Scalars. */
+/* Kernels of arithmetic on two operands, tensors or Scalars. */
 #include "spans.h"
 #include "arithmetic.def"
 
@@ -25,7 +25,7 @@ FL_VECTOR_SPAN2(div_f32, , x / y)
 FL_SPAN2(div_f64, double, double, x / y)
 FL_POINTWISE_KERNEL(div, 2, div_f32, div_f64, NULL, 0)
 
-/* ---- sums with a multiple: p[0] is alpha ---- */
+/* ---- sums with a multiple of the second operand: p[0] is alpha ---- */
 
 FL_VECTOR_SPAN2(add_f32, , x + y)
 FL_SPAN2(add_f64, double, double, x + y)
@@ -41,7 +41,7 @@ static const fl_pointwise add_operation = {add_f32, add_f64, add_i64, 0};
 static const fl_pointwise sub_operation = {sub_f32, sub_f64, sub_i64, 0};
 static const fl_pointwise add_scaled_operation = {add_scaled_f32, add_scaled_f64, add_scaled_i64, 0};
 
-/* operands[0] + alpha * operands[1], or minus. */
+/* Computes operands[0] + alpha * operands[1], or with `subtract` operands[0] - alpha * operands[1], into `out`. */
 static fl_status add_scaled(fl_context *context, fl_value *const *operands, const fl_value *alpha, int subtract, const fl_value *out) {
   fl_parameter parameter = {1.0, 1};
   int8_t common;
@@ -94,7 +94,7 @@ fl_status fl_addcmul_out(fl_context *context, fl_value *const *args, size_t coun
   FL_TRY(fl_common_type(context, args, 3, &common));
   FL_CHECK(context, fl_get_real(args[3], &value.real), "value must be a number");
   if (!fl_get_int(args[3], &value.integer)) {
-    value.integer = fl_i64_of_real(value.real); /* cut, as in ATen */
+    value.integer = fl_i64_of_real(value.real); /* truncated, as in ATen */
     value.real = fl_is_float(common) ? value.real : (double)value.integer;
   }
   return fl_pointwise_run(context, value.real == 1.0 ? &plain : &scaled, args, 3, args[4], &value);
@@ -115,7 +115,7 @@ static int64_t remainder_i64(int64_t x, int64_t y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-/* Python's // on reals, in which an exact quotient never rounds up past the true one. */
+/* Defines Python's // on reals, which never rounds a quotient up past its exact value. */
 #define FLOOR_DIVIDE(name, T, FMOD, FLOOR, COPYSIGN)                                           \
   static T name(T x, T y) {                                                                    \
     if (y == 0) {                                                                              \
@@ -135,7 +135,7 @@ static int64_t remainder_i64(int64_t x, int64_t y) {
 FLOOR_DIVIDE(floor_divide_float, float, fmodf, floorf, copysignf)
 FLOOR_DIVIDE(floor_divide_double, double, fmod, floor, copysign)
 
-/* The remainder has the sign of the divisor. */
+/* Returns the remainder of x / y, with the sign of the divisor. */
 static float remainder_float(float x, float y) {
   const float rest = fmodf(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
@@ -164,7 +164,7 @@ static const fl_pointwise trunc_divide_operation = {trunc_divide_f32, trunc_divi
 static const fl_pointwise fmod_operation = {fmod_f32, fmod_f64, fmod_i64, 0};
 static const fl_pointwise remainder_operation = {remainder_span_f32, remainder_span_f64, remainder_span_i64, 0};
 
-/* Whether an operand has an element that is 0 in the common type. */
+/* Returns whether an operand has an element that is 0 in the common type. */
 static int has_zero(const fl_value *value, int8_t common) {
   fl_scalar_tensor storage;
   const fl_tensor *tensor = fl_operand_as(value, common, &storage);

@@ -1,8 +1,8 @@
-/* flambeau::scaled_dot_product_attention: softmax(Q K^T scale + mask) V, block by block, never holding a whole row of scores.
- * flambeau::cached_attention: the same over the part of a cache that is written, the queries at the end of it.
+/* flambeau::scaled_dot_product_attention: softmax(Q K^T scale + mask) V, computed in blocks of keys, without a whole row of scores in memory.
+ * flambeau::cached_attention: the same over the written part of a cache, with the queries at its end.
  *
- * Keys come in blocks. For each row of Q the largest score m so far and the sum l of e^(score - m) are kept; when a block raises m, what has
- * been summed is scaled by e^(old m - new m) (Milakov and Gimelshein 2018; Dao et al. 2022). A row without any admitted key gives zeros.
+ * For each row of Q, the kernel keeps the largest score m so far and the sum l of e^(score - m). When a block of keys raises m, the kernel
+ * scales the sums by e^(old m - new m) (Milakov and Gimelshein 2018; Dao et al. 2022). A row without any admitted key gives zeros.
  */
 #include "gemm.h"
 #include "loops.h"
@@ -10,12 +10,12 @@
 
 #define KEY_BLOCK 256
 #define QUERY_BLOCK 48
-/* Fewer queries than this do not repay packing keys and values. */
+/* With fewer queries than this, packing keys and values costs more than it saves. */
 #define DIRECT_QUERIES 4
-/* Keys of a window without a limit; half of it is further than any key. */
+/* The number of keys in an unlimited window; half of it exceeds the distance of any key. */
 #define UNLIMITED ((int64_t)1 << 61)
 
-/* [batch, heads, length, width] with the last dimension innermost; strides in elements. */
+/* A tensor [batch, heads, length, width] with the last dimension innermost; strides are in elements. */
 typedef struct heads {
   float *data;
   size_t batch, count, length, width;
@@ -25,7 +25,7 @@ typedef struct heads {
 typedef struct mask {
   const void *data;
   int is_bool;
-  size_t strides[4]; /* 0 where broadcast */
+  size_t strides[4]; /* 0 for broadcast dimensions */
 } mask;
 
 typedef struct attention {
@@ -33,12 +33,12 @@ typedef struct attention {
   mask mask;
   float scale;
   int causal;
-  int64_t position, window; /* if causal: query i sees at most `window` keys, the last of them number position + i */
-  size_t begin, end;        /* no query sees a key outside of these */
+  int64_t position, window; /* if causal: query i sees at most `window` keys, up to key position + i */
+  size_t begin, end;        /* no query sees a key outside of [begin, end) */
 } attention;
 
 typedef struct buffers {
-  size_t block; /* keys at a time */
+  size_t block; /* number of keys per block */
   float *keys, *values, *scores, *maxima, *sums;
 } buffers;
 
@@ -73,7 +73,7 @@ static void scale_row(float *x, size_t n, float factor) {
   }
 }
 
-/* scores = scores * scale + mask over n keys, where `at` is the mask's element for the first key. */
+/* Replaces the scores of n keys by scores * scale + mask; `at` is the index of the mask's element for the first key. */
 static void scale_and_mask(const attention *a, float *scores, size_t n, size_t at) {
   const size_t step = a->mask.strides[3];
   if (!a->mask.data) {
@@ -100,7 +100,7 @@ static void scale_and_mask(const attention *a, float *scores, size_t n, size_t a
   }
 }
 
-/* The largest of n scores; any of them when there is a NaN. */
+/* Returns the largest of n scores; any of them if one is NaN. */
 static float largest(const float *scores, size_t n) {
   fl_vec best = fl_set(-INFINITY);
   size_t j = 0;
@@ -114,7 +114,7 @@ static float largest(const float *scores, size_t n) {
   return most;
 }
 
-/* scores = e^(scores * scale - most); returns their sum. */
+/* Replaces n scores by e^(score * scale - most), and returns their sum. */
 static float exponentiate(float *scores, size_t n, float scale, float most) {
   const fl_vec s = fl_set(scale), m = fl_set(-most);
   fl_vec sum = fl_zero();
@@ -144,7 +144,7 @@ static int has_nan(const float *scores, size_t n) {
   return 0;
 }
 
-/* Turns a block's scores of one query, which sees the keys from `hidden` to `seen`, into weights; brings the row's running state up to date. */
+/* Replaces the scores of one query in a block by weights, and updates the row's maximum and sum. The query sees keys from `hidden` to `seen`. */
 static void update_row(const attention *a, float *all, size_t keys, size_t hidden, size_t seen, size_t mask_at, int first, float *maximum, float *sum,
                        float *out) {
   const float before = *maximum;
@@ -158,7 +158,7 @@ static void update_row(const attention *a, float *all, size_t keys, size_t hidde
   float most = largest(scores, allowed) * scale;
   most = before > most ? before : most;
   if (most == -INFINITY && !has_nan(scores, allowed)) {
-    memset(all, 0, keys * sizeof(float)); /* no key admitted yet */
+    memset(all, 0, keys * sizeof(float)); /* no key is admitted yet */
     return;
   }
   const float total = exponentiate(scores, allowed, scale, most);
@@ -187,7 +187,7 @@ static float dot(const float *a, const float *b, size_t n) {
   return fl_sum(sum[0] + sum[1]);
 }
 
-/* out (+)= weights . rows of V, for one query. */
+/* Adds the product of one query's weights with rows of V to `out`, or stores it if `first`. */
 static void add_values(const float *weights, const float *values, size_t keys, size_t row_stride, size_t width, int first, float *out) {
   for (size_t i = 0; i < width; i += 4 * FL_LANES) {
     fl_vec acc[4];
@@ -224,10 +224,10 @@ static void add_values(const float *weights, const float *values, size_t keys, s
   }
 }
 
-/* A number of keys between two others. */
+/* Returns n limited to [least, most]. */
 static size_t between(int64_t n, size_t least, size_t most) { return n <= (int64_t)least ? least : n >= (int64_t)most ? most : (size_t)n; }
 
-/* How many of the keys from `key` to `end` come before the first one, or up to the last one, that a query sees. */
+/* Return how many of the keys from `key` to `end` precede the first key that query `row` sees, or its last key and the keys before it. */
 static size_t before_first(const attention *a, size_t row, size_t key, size_t end) {
   return a->causal ? between(a->position + (int64_t)row + 1 - a->window, key, end) - key : 0;
 }
@@ -236,7 +236,7 @@ static size_t up_to_last(const attention *a, size_t row, size_t key, size_t end)
   return a->causal ? between(a->position + (int64_t)row + 1, key, end) - key : end - key;
 }
 
-/* One head's queries against one block of keys. */
+/* Computes the queries of one head with one block of keys. */
 static void run_block(const attention *a, const buffers *b, size_t batch, size_t head, size_t kv_head, size_t key, size_t keys, float *maxima,
                       float *sums) {
   const float *q = a->q.data + batch * a->q.batch_stride + head * a->q.stride;
@@ -248,7 +248,7 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
   for (size_t i = 0; i < a->q.length; i += QUERY_BLOCK) {
     const size_t queries = a->q.length - i < QUERY_BLOCK ? a->q.length - i : QUERY_BLOCK;
     if (!first && (up_to_last(a, i + queries - 1, key, key + keys) == 0 || before_first(a, i, key, key + keys) == keys)) {
-      continue; /* none of these queries sees any of these keys */
+      continue; /* none of these queries sees a key of this block */
     }
     if (direct) {
       for (size_t r = 0; r < queries; ++r) {
@@ -311,7 +311,7 @@ static __attribute__((noinline)) void run(const attention *a, const buffers *b) 
   }
 }
 
-/* Rank 3 counts as one head; the last dimension must be innermost. */
+/* Describes a tensor of rank 3, which has one head, or 4 in `h`; returns 0 unless the last dimension is innermost. */
 static int heads_of(const fl_tensor *t, heads *h) {
   if (!t || t->dtype != FL_FLOAT32 || t->rank < 3 || t->rank > 4) {
     return 0;
@@ -359,7 +359,7 @@ size_t fl_attention_scratch(fl_value *const *args, size_t count) {
   return scratch_size(&q, &k, &v);
 }
 
-/* Reads query, key and value, and gives the result its shape and memory. */
+/* Reads query, key and value into `a`, and resizes the result. */
 static fl_status operands_of(fl_context *context, fl_value *const *args, int grouped, fl_value *result, attention *a) {
   FL_CHECK(context, heads_of(fl_get_tensor(args[0]), &a->q) && heads_of(fl_get_tensor(args[1]), &a->k) && heads_of(fl_get_tensor(args[2]), &a->v),
            "query, key and value must be float32 of 3 or 4 dimensions with the last one innermost");

@@ -1,14 +1,14 @@
-/* Batch normalisation: one scale and shift for each channel, from running or from the batch's own statistics. */
+/* Kernels of batch normalisation: each channel is scaled and shifted by running statistics, or by those of the batch. */
 #include <math.h>
 
 #include "loops.h"
 #include "optional.h"
 
-/* A tensor [N, C, ...] of any dim order as four nested loops. */
+/* The loops over a tensor [N, C, ...] of any dim order. */
 typedef struct planes {
-  size_t batch, channels, area;      /* area: the remaining dimensions */
+  size_t batch, channels, area;      /* area: number of elements in the remaining dimensions */
   size_t batch_stride, channel_stride;
-  int together;                      /* the remaining dimensions are one run of stride `step` */
+  int together;                      /* 1: the remaining dimensions are one run of stride `step` */
   size_t step;
 } planes;
 
@@ -27,7 +27,7 @@ static planes planes_of(const fl_tensor *t) {
   return p;
 }
 
-/* Offset of element `i` of the remaining dimensions. */
+/* Returns the offset of element `i` of the remaining dimensions. */
 static size_t place(const fl_tensor *t, const planes *p, size_t i) {
   if (p->together) {
     return i * p->step;
@@ -44,7 +44,7 @@ static double parameter(const fl_tensor *t, size_t channel, double otherwise) {
   return t ? fl_read_real(t->dtype, t->data, channel) : otherwise;
 }
 
-/* One channel of the whole batch. */
+/* Normalises one channel of all images. */
 static void apply(const fl_tensor *in, fl_tensor *out, const planes *p, size_t channel, double mean, double scale, double shift) {
   const planes q = planes_of(out);
   for (size_t n = 0; n < p->batch; ++n) {
@@ -93,7 +93,7 @@ static void statistics(const fl_tensor *in, const planes *p, size_t channel, dou
   *variance = squares / n;
 }
 
-/* The common part of the three variants. running_*: NULL for the batch's own statistics. saved_*: where those go. */
+/* The arguments of all variants. running_* is NULL to use the batch's statistics, which are written to saved_*. */
 typedef struct batch_norm {
   fl_tensor *input, *weight, *bias, *running_mean, *running_var, *out, *saved_mean, *saved_scale;
   double momentum, eps;

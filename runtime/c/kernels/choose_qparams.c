@@ -1,11 +1,11 @@
-/* Scale and zero point for the range of a tensor, or of each of its rows. */
+/* Kernels that choose the scale and the zero point for the range of a tensor, or of each of its rows. */
 #include <math.h>
 
 #include "quantize.h"
 #include "rows.h"
 #include "choose_qparams.def"
 
-/* The smallest and largest of n elements, 0 among them; NaN when one of them is. */
+/* Stores the smallest and the largest of 0 and n elements; NaN if one of them is NaN. */
 static void range_of(const fl_tensor *t, size_t start, size_t n, float *low, float *high) {
   if (t->dtype == FL_FLOAT32) {
     *low = fl_row_min(n, (const float *)t->data + start, 0.0f);
@@ -62,7 +62,7 @@ fl_status fl_choose_qparams_per_token_out(fl_context *context, fl_value *const *
     range_of(input, i * width, width, &low, &high);
     float scale = (high - low) / 255.0f;
     scale = scale < 0x1p-23f ? 0x1p-23f : scale;
-    /* Whichever end of the range leaves the smaller error. */
+    /* The zero point comes from the end of the range that leaves the smaller error. */
     float zero = -128.0f + low / scale + (127.0f + high / scale) > 0 ? -128.0f - low / scale : 127.0f - high / scale;
     zero = zero < -128.0f ? -128.0f : zero > 127.0f ? 127.0f : zero;
     fl_write_real(scale_out->dtype, scale_out->data, i, (double)scale);

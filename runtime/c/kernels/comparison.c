@@ -1,4 +1,4 @@
-/* Comparisons, and the limits that they set. */
+/* Kernels of comparisons, and of limits. */
 #include "spans.h"
 #include "comparison.def"
 
@@ -41,7 +41,7 @@ EXTREMUM(fmin, fl_select((fl_ivec)(y != y), x, fl_min_b(x, y)), fmin(x, y), x < 
   FL_SPAN2(name##_min, T, T, expression_min)                                  \
   FL_SPAN2(name##_max, T, T, expression_max)                                  \
   FL_SPAN3(name##_both, T, T, expression_both)
-/* A NaN in the element or in a bound gives NaN; the upper bound comes last. */
+/* Limits an element; the upper bound is applied last. NaN in the element or in a bound gives NaN. */
 #define RAISED(x, y) ((x) < (y) || (y) != (y) ? (y) : (x))
 #define LOWERED(x, y) ((x) > (y) || (y) != (y) ? (y) : (x))
 CLAMP_SPANS(clamp_f32, float, RAISED(x, y), LOWERED(x, y), LOWERED(RAISED(x, y), z))

@@ -1,8 +1,8 @@
-/* Complex tensors as real ones with a last dimension of 2, and back: the same bytes. */
+/* Kernels that copy complex tensors to real ones with a last dimension of 2, and back. The bytes are the same. */
 #include "loops.h"
 #include "complex.def"
 
-/* The dtype of the parts; -1 for one that is not complex. */
+/* Returns the dtype of the parts of a complex dtype; -1 for any other dtype. */
 static int8_t part_of(int8_t dtype) { return dtype == FL_COMPLEX64 ? FL_FLOAT32 : dtype == FL_COMPLEX128 ? FL_FLOAT64 : -1; }
 
 static fl_status move(fl_context *context, fl_tensor *out, const fl_tensor *self) {

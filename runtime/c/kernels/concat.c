@@ -1,8 +1,8 @@
-/* Several tensors joined into one. */
+/* Kernels that join several tensors. */
 #include "loops.h"
 #include "concat.def"
 
-/* The i-th tensor of a list, checked. */
+/* Stores tensor i of a list in `tensor`, and checks it. */
 static fl_status input(fl_context *context, const fl_value *list, uint32_t i, const fl_tensor **tensor) {
   fl_value *const *items = list->as.list.items;
   *tensor = items[i] != NULL ? fl_get_tensor(items[i]) : NULL;
@@ -10,7 +10,7 @@ static fl_status input(fl_context *context, const fl_value *list, uint32_t i, co
   return FL_OK;
 }
 
-/* The part [start, start + size) of out's dimension as a tensor of its own; `sizes` is its storage. */
+/* Returns the part [start, start + size) of out's dimension `dim` as a tensor, whose sizes are stored in `sizes`. */
 static fl_tensor part_of(const fl_tensor *out, uint8_t dim, int32_t start, int32_t size, int32_t *sizes) {
   fl_tensor part = *out;
   memcpy(sizes, out->sizes, out->rank * sizeof *sizes);
@@ -22,7 +22,7 @@ static fl_tensor part_of(const fl_tensor *out, uint8_t dim, int32_t start, int32
   return part;
 }
 
-/* ATen skips one-dimensional empty tensors in cat, whatever the others' rank. */
+/* Returns whether `cat` skips a tensor, as ATen does with empty one-dimensional tensors, for any rank of the other tensors. */
 static int is_skipped(const fl_tensor *tensor) { return tensor->rank == 1 && tensor->sizes[0] == 0; }
 
 fl_status fl_cat_out(fl_context *context, fl_value *const *args, size_t count) {

@@ -17,12 +17,12 @@ int fl_conv_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, in
   return room >= 0 && *out <= limit;
 }
 
-/* The blocks of the output: whole rows, or a part of one row, of at most FL_GEMM_ROWS pixels; and the part of the input that each needs. */
+/* The blocks of the output, which are whole rows or a part of one row, of at most FL_GEMM_ROWS pixels; and the input that a block needs. */
 typedef struct cut {
-  size_t rows, columns;             /* of a block of the output */
-  size_t in_columns;                /* of the input that it reads */
-  size_t segments, depth;           /* of a row of the product's left side */
-  int padded;                       /* windows reach beyond the image, so that the input is copied to where zeros surround it */
+  size_t rows, columns;             /* size of a block of the output */
+  size_t in_columns;                /* columns of the input that the block reads */
+  size_t segments, depth;           /* segments of a row of the product's left side, and floats per segment */
+  int padded;                       /* 1: windows reach beyond the image, so the input is copied with zeros around it */
 } cut;
 
 static cut cut_of(const fl_conv2d *c) {
@@ -38,7 +38,7 @@ static cut cut_of(const fl_conv2d *c) {
     t.rows = (c->out_height + parts - 1) / parts;
   }
   t.in_columns = (t.columns - 1) * c->stride_width + (c->kernel_width - 1) * c->dilation_width + 1;
-  /* Without dilation the pixels under one row of the kernel lie side by side. */
+  /* Without dilation, the pixels under one row of the kernel are contiguous. */
   const int together = c->dilation_width == 1 || c->kernel_width == 1;
   t.segments = together ? c->kernel_height : c->kernel_height * c->kernel_width;
   t.depth = together ? c->kernel_width * c->channels : c->channels;
@@ -77,7 +77,7 @@ size_t fl_conv2d_scratch_size(const fl_conv2d *c, int bound) {
   return most;
 }
 
-/* Copies the part of image `input` that starts at (row, column), possibly outside, with zeros where there is no image. */
+/* Copies rows x columns pixels of image `input` from (row, column) on, which may be outside; pixels outside of the image are zeros. */
 static void copy_padded(const fl_conv2d *c, const float *input, int64_t row, int64_t column, size_t rows, size_t columns, float *to) {
   const int64_t width = (int64_t)c->width, wanted = (int64_t)columns;
   const int64_t left = column >= 0 ? 0 : column < -wanted ? wanted : -column;

@@ -1,8 +1,8 @@
-/* Copies that keep the shape: to another type or dim order, both of which the output states. */
+/* Kernels that copy to the type and dim order of the output, and keep the shape. */
 #include "loops.h"
 #include "conversion.def"
 
-/* Of complex numbers no other type is made. */
+/* Fails unless both tensors have one dtype, or real dtypes, which convert to each other. */
 static fl_status check_types(fl_context *context, const fl_tensor *self, const fl_tensor *out) {
   FL_CHECK(context, self != NULL && out != NULL, "the input and the output must be tensors");
   FL_CHECK(context, self->dtype == out->dtype || (fl_dtype_size(self->dtype) > 0 && fl_dtype_size(out->dtype) > 0),
@@ -33,7 +33,7 @@ fl_status fl_alias_copy_out(fl_context *context, fl_value *const *args, size_t c
   return copy(context, args[0], args[1]);
 }
 
-/* The shape and type of self with the elements of src. */
+/* Copies the elements of src to a result with the shape and type of self. */
 fl_status fl_copy_from_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_TENSOR_ARGUMENT(src, 1);

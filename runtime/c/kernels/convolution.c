@@ -1,8 +1,8 @@
 /* aten::convolution: one to three spatial dimensions, groups, dilation, transposed, every element type.
  *
- * Floats have three fast ways, chosen by layout: channels last runs on conv2d.h with the weight packed on the spot; contiguous images
- * multiply the weight, as it lies, by columns gathered from the image (im2col of a few pixels at a time); depthwise contiguous images go
- * row by row. The rest is computed from the definition.
+ * Floats have three fast algorithms, chosen by layout. Channels last uses conv2d.h, and packs the weight in each call. Contiguous images
+ * multiply the unpacked weight by columns gathered from the image (im2col of a few pixels at a time). Depthwise contiguous images are
+ * computed row by row. All other cases are computed by the definition.
  */
 #include "convolution.h"
 #include "conv2d.h"
@@ -12,7 +12,7 @@
 
 typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_ROWS } way;
 
-/* Columns (pixels) gathered at a time. */
+/* The most floats in the columns (pixels) that are gathered at a time. */
 #define COLUMN_FLOATS 65536
 
 static size_t gathered_pixels(size_t depth, size_t pixels) {
@@ -22,7 +22,7 @@ static size_t gathered_pixels(size_t depth, size_t pixels) {
   return (panels < wanted ? panels : wanted) * FL_PANEL;
 }
 
-/* A list of one value for each spatial dimension, or of one for all of them. */
+/* Reads a list of one value for each spatial dimension, or of one value for all, each at least `least`, into `to`. */
 static fl_status read_list(fl_context *context, const fl_value *value, uint8_t spatial, int64_t least, int64_t otherwise, size_t *to) {
   int64_t v[FL_SPATIAL];
   uint32_t count = 0;
@@ -129,7 +129,7 @@ static fl_status read_problem(fl_context *context, fl_value *const *args, fl_con
   return FL_OK;
 }
 
-/* The same as conv2d.h sees it; its weight must still be packed. */
+/* Returns the convolution in the form of conv2d.h, without the packed weight. */
 static fl_conv2d channels_last(const fl_convolution *p) {
   return (fl_conv2d){.batch = p->batch,
                      .channels = p->in_channels,
@@ -151,7 +151,7 @@ static fl_conv2d channels_last(const fl_convolution *p) {
                      .out = p->out->data};
 }
 
-/* Floats of the packed weight, rounded up to whole cache lines. */
+/* Returns the floats of the packed weight, rounded up to whole cache lines. */
 static size_t packed_weight(const fl_convolution *p) {
   const size_t taps = p->kernel[1] * p->kernel[2];
   return way_of(p) == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
@@ -204,7 +204,7 @@ static __attribute__((noinline)) void run_channels_last(const fl_convolution *p,
   }
 }
 
-/* Gathers what `count` (<= 16) pixels from `pixel` on see of the image's channels into a panel: [channel, tap][16]. */
+/* Gathers the inputs of `count` (<= 16) output pixels, from `pixel` on, into a panel [channel, tap][16]. */
 static void gather_panel(const fl_convolution *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
   const size_t area = p->in[1] * p->in[2], taps = p->kernel[1] * p->kernel[2];
   for (size_t tap = 0; tap < taps; ++tap) {
@@ -260,7 +260,7 @@ static __attribute__((noinline)) void run_by_columns(const fl_convolution *p, fl
   }
 }
 
-/* Contiguous planes with one input channel per group. */
+/* Computes a convolution of contiguous planes with one input channel per group. */
 static __attribute__((noinline)) void run_by_rows(const fl_convolution *p) {
   const size_t outs = p->out_channels / p->groups;
   for (size_t plane = 0; plane < p->batch * p->out_channels; ++plane) {
@@ -278,7 +278,7 @@ static __attribute__((noinline)) void run_by_rows(const fl_convolution *p) {
         if (row < 0 || row >= (int64_t)p->in[1]) {
           continue;
         }
-        /* The outputs whose tap falls within the row. */
+        /* The outputs for which the tap lies within the row. */
         const int64_t shift = (int64_t)(tap % p->kernel[2] * p->dilation[2]) - (int64_t)p->padding[2];
         const int64_t stride = (int64_t)p->stride[2], last = (int64_t)p->in[2] - 1 - shift;
         const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
@@ -299,7 +299,7 @@ static __attribute__((noinline)) void run_by_rows(const fl_convolution *p) {
   }
 }
 
-/* The input index along dimension i that tap k of output position `at` reads; -1 for padding. */
+/* Returns the input index along dimension i that tap k reads for output position `at`; -1 for padding. */
 static int64_t source(const fl_convolution *p, int i, size_t at, size_t k) {
   if (!p->transposed) {
     const int64_t x = (int64_t)(at * p->stride[i] + k * p->dilation[i]) - (int64_t)p->padding[i];
@@ -310,7 +310,7 @@ static int64_t source(const fl_convolution *p, int i, size_t at, size_t k) {
   return x >= 0 && x % stride == 0 && x / stride < (int64_t)p->in[i] ? x / stride : -1;
 }
 
-/* One element of the result. w_out, w_in: the weight's strides along output and input channels. */
+/* Computes one element of the result. w_out and w_in are the weight's strides along output and input channels. */
 static void run_element(const fl_convolution *p, size_t n, size_t o, const size_t *at) {
   const fl_tensor *in = p->input, *weight = p->weight;
   const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;

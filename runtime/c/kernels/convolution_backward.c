@@ -1,10 +1,10 @@
-/* The gradients of a convolution. */
+/* Kernels of the gradients of a convolution. */
 #include "convolution.h"
 #include "element.h"
 #include "loops.h"
 #include "convolution_backward.def"
 
-/* A sum of products: of real numbers, or of integers, which wrap around. */
+/* A sum of products of real numbers, or of integers, which wrap around. */
 typedef struct sum {
   double real;
   uint64_t whole;
@@ -34,7 +34,7 @@ static void write(const fl_tensor *to, size_t i, sum x) {
   }
 }
 
-/* The gradient of the input: the convolution of the gradient that is transposed where the other was not. */
+/* Computes the gradient of the input: the transposed convolution of the result's gradient, or the plain one if p is transposed. */
 static __attribute__((noinline)) void input_gradient(const fl_convolution *p, fl_tensor *out) {
   fl_convolution back = *p;
   back.input = p->out;
@@ -49,19 +49,19 @@ static __attribute__((noinline)) void input_gradient(const fl_convolution *p, fl
   fl_convolution_by_definition(&back);
 }
 
-/* One of the tensors between which a kernel lies. */
+/* One side of a convolution, the input or the result. */
 typedef struct side {
   const fl_tensor *tensor;
   const size_t *size, *stride;
 } side;
 
-/* Where a tap falls on the side that it reads, for a place of the side that it writes; less than 0 beside the image. */
+/* Returns the index along dimension i of side `read` under a tap, for index `at` of the other side; less than 0 outside of the image. */
 static int64_t read_at(const fl_convolution *p, const side *read, int i, size_t at, size_t tap) {
   const int64_t x = (int64_t)(at * p->stride[i] + tap * p->dilation[i]) - (int64_t)p->padding[i];
   return x < (int64_t)read->size[i] ? x : -1;
 }
 
-/* The sum over a plane of the side that a kernel writes, of its products with what the tap reads. */
+/* Adds to `total` the products of all elements of a plane of side `written` with the elements of side `read` under a tap. */
 static void add_plane(const fl_convolution *p, const side *written, size_t to, const side *read, size_t from, const size_t *tap, sum *total) {
   for (size_t z = 0; z < written->size[0]; ++z) {
     const int64_t c = read_at(p, read, 0, z, tap[0]);
@@ -78,7 +78,7 @@ static void add_plane(const fl_convolution *p, const side *written, size_t to, c
   }
 }
 
-/* The gradient of the kernels. A convolution writes its result and reads its input, a transposed one the other way round. */
+/* Computes the gradient of the weight. The written side is the result, and the read side the input; transposed, they are exchanged. */
 static __attribute__((noinline)) void weight_gradient(const fl_convolution *p, const fl_tensor *out) {
   const side input = {p->input, p->in, p->in_stride}, result = {p->out, p->out_size, p->out_stride};
   const side *const written = p->transposed ? &input : &result, *const read = p->transposed ? &result : &input;

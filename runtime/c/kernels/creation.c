@@ -1,4 +1,4 @@
-/* Tensors from sizes and numbers. */
+/* Kernels that make tensors from sizes and numbers. */
 #include <math.h>
 
 #include "loops.h"
@@ -13,7 +13,7 @@ static fl_status get_out(fl_context *context, const fl_value *value, fl_tensor *
   return FL_OK;
 }
 
-/* Resizes out to a list of sizes and fills it; NULL leaves it as it is. */
+/* Resizes the output to a list of sizes, and fills it with a Scalar, unless `scalar` is NULL. */
 static fl_status fill_sizes(fl_context *context, const fl_value *size, const fl_value *scalar, const fl_value *output) {
   int64_t sizes[FL_MAX_RANK];
   int32_t narrow[FL_MAX_RANK];
@@ -30,7 +30,7 @@ static fl_status fill_sizes(fl_context *context, const fl_value *size, const fl_
   return scalar != NULL ? fl_fill_scalar(context, out, scalar) : FL_OK;
 }
 
-/* The same with the sizes of a tensor. */
+/* Resizes the output to the sizes of a tensor, and fills it in the same way. */
 static fl_status fill_like(fl_context *context, const fl_value *like, const fl_value *scalar, const fl_value *output) {
   const fl_tensor *self = fl_get_tensor(like);
   fl_tensor *out;
@@ -79,7 +79,7 @@ fl_status fl_fill_out(fl_context *context, fl_value *const *args, size_t count) 
   return fl_map_copy(context, out, value);
 }
 
-/* out[i] = start + i * step for n elements, of which the numbers from `turn` on are end - (n - 1 - i) * step. */
+/* The n elements start + i * step; from element `turn` on they are computed as end - (n - 1 - i) * step. */
 typedef struct ramp {
   int is_integer;
   int64_t start_integer, step_integer;
@@ -111,7 +111,7 @@ static fl_status write_ramp(fl_context *context, fl_tensor *out, const ramp *r) 
   return FL_OK;
 }
 
-/* The number of steps from start to end, without end; -1 when the step leads away from end, or there are too many. */
+/* Returns the number of steps from start to before end; -1 when the step leads away from end, or there are too many steps. */
 static int64_t count_steps(int64_t start, int64_t end, int64_t step) {
   if (step > 0 ? end < start : end > start) {
     return -1;
@@ -140,7 +140,7 @@ static fl_status arange(fl_context *context, const fl_value *from, const fl_valu
     n = count_steps(r.start_integer, end_integer, r.step_integer);
   }
   if (!fl_is_float(out->dtype) && !r.is_integer) {
-    /* ATen casts the numbers to an integer type first; of int64 it counts the elements only then. */
+    /* ATen casts the numbers to an integer type first; only for int64 it counts the elements after the cast. */
     r.is_integer = 1;
     r.start_integer = fl_i64_of_real(start);
     r.step_integer = fl_i64_of_real(r.step);
@@ -165,13 +165,13 @@ fl_status fl_arange_start_out(fl_context *context, fl_value *const *args, size_t
   return arange(context, args[0], args[1], args[2], args[3]);
 }
 
-/* A bound as its element type holds it: integers are without fractions, and bytes wrap around. */
+/* Returns a bound converted to the element type: integers have no fraction, and bytes wrap around. */
 static double bound_of(double x, int8_t dtype) {
   const double whole = trunc(x);
   return fl_is_float(dtype) || dtype == FL_BOOL ? x : dtype == FL_UINT8 ? whole - 256.0 * floor(whole / 256.0) : whole;
 }
 
-/* The second half counts down from the end, so that both ends are exact. */
+/* Computes the second half of the elements from the end, so that both ends are exact. */
 fl_status fl_linspace_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_REAL_ARGUMENT(start, 0);
   FL_REAL_ARGUMENT(end, 1);

@@ -1,25 +1,25 @@
-/* Depthwise convolution, channels last: vectors along the channels, several neighbouring pixels at a time. */
+/* Computes depthwise convolution, channels last, with vectors along the channels and several neighbouring pixels at a time. */
 #include "depthwise.h"
 
-/* The data that one row of the output needs. */
+/* The data for one row of the output. */
 typedef struct row {
-  const float *input;   /* the image's first pixel in the first input row that counts */
-  const float *weight;  /* of the first kernel row that counts */
+  const float *input;   /* the first pixel of the first input row within the image */
+  const float *weight;  /* the weight of the kernel row at that input row */
   const float *bias;
-  const float *addend;  /* of this row of the output, or NULL */
+  const float *addend;  /* the addend of this row of the output, or NULL */
   float *out;
-  size_t rows;          /* kernel rows that fall within the image */
+  size_t rows;          /* number of kernel rows within the image */
   size_t columns;       /* kernel width */
   size_t channels, padded_channels;
-  size_t line;          /* floats from one of these input rows to the next */
+  size_t line;          /* floats from an input row under the kernel to the next */
   size_t dilation;      /* floats from one tap to the next */
-  size_t step;          /* floats from one output's tap 0 to the next one's */
+  size_t step;          /* floats from tap 0 of an output pixel to tap 0 of the next */
   float low, high;
 } row;
 
 FL_INLINE fl_vec load_some(const float *p, size_t n) { return n == FL_LANES ? fl_load(p) : fl_load_part(p, n); }
 
-/* Adds the addend, clamps and stores. `at` is relative to the row. */
+/* Adds the addend, applies the limits, and stores n channels at float `at` of the row. */
 FL_INLINE void finish(const row r, fl_vec v, size_t at, size_t n) {
   if (r.addend) {
     v += load_some(r.addend + at, n);
@@ -32,8 +32,8 @@ FL_INLINE void finish(const row r, fl_vec v, size_t at, size_t n) {
   }
 }
 
-/* `blocks` times `count` pixels from x on, all of whose taps [first, last) lie within the image; `from` is tap 0 of pixel x, possibly a place
- * outside it. The row comes by value, so that its members stay in registers whatever is stored. */
+/* Computes `blocks` times `count` pixels from x on, whose taps [first, last) all lie within the image; `from` is the position of tap 0 of pixel x,
+ * which may be outside. The row is passed by value, so that its members stay in registers when results are stored. */
 FL_INLINE void pixels_any(const row r, size_t x, ptrdiff_t from, size_t first, size_t last, const int count, size_t blocks) {
   for (size_t c = 0; c < r.channels; c += FL_LANES) {
     const size_t n = r.channels - c < FL_LANES ? r.channels - c : FL_LANES;
@@ -68,8 +68,8 @@ static __attribute__((noinline)) void pixels_1(const row *r, size_t x, ptrdiff_t
   pixels_any(*r, x, from, first, last, 1, blocks);
 }
 
-/* 3 x 3 without dilation, whole vectors: the weights stay in registers, and a pixel of the input is loaded once for all the outputs that
- * it falls into. Element e of a row of the input is under tap e - stride t of output t. */
+/* Computes pixels of a 3 x 3 kernel without dilation, with whole vectors. The weights stay in registers, and each pixel of the input is loaded
+ * once for all outputs that use it. Element e of a row of the input is under tap e - stride t of output t. */
 FL_INLINE void pixels_3x3(const row r, size_t x, size_t from, const int stride, const int count, size_t blocks) {
   const size_t pixel = r.channels;
   for (size_t c = 0; c < pixel; c += FL_LANES) {
@@ -121,7 +121,7 @@ PIXELS_3X3(2, 4)
 PIXELS_3X3(2, 2)
 PIXELS_3X3(2, 1)
 
-/* The pixels [x, x + n), which have all their taps. */
+/* Computes the pixels [x, x + n), all of whose taps lie within the image. */
 static void compute_inside(const fl_conv2d *c, const row *r, size_t x, size_t n) {
   const int whole_3x3 = r->rows == 3 && c->kernel_width == 3 && c->dilation_width == 1 && c->channels % FL_LANES == 0;
   while (n > 0) {
@@ -146,7 +146,7 @@ static void compute_row(const fl_conv2d *c, const row *r) {
   const size_t reach = (c->kernel_width - 1) * c->dilation_width;
   for (size_t x = 0; x < c->out_width;) {
     const ptrdiff_t start = (ptrdiff_t)(x * c->stride_width) - (ptrdiff_t)c->padding_width;
-    /* The number of outputs from x on whose taps all lie within the image. */
+    /* `inside` is the number of outputs from x on whose taps all lie within the image. */
     const ptrdiff_t last = (ptrdiff_t)c->width - 1 - (ptrdiff_t)reach - start;
     const size_t inside = start < 0 || last < 0 ? 0 : (size_t)last / c->stride_width + 1;
     if (inside > 0) {

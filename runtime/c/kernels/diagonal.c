@@ -1,8 +1,8 @@
-/* Diagonals of two dimensions. */
+/* Kernels of diagonals of two dimensions. */
 #include "loops.h"
 #include "diagonal.def"
 
-/* The diagonal of two dimensions becomes the last one. */
+/* Copies the diagonal of two dimensions, which becomes the last dimension. */
 fl_status fl_diagonal_copy_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(offset, 1);

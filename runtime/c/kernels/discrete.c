@@ -1,4 +1,4 @@
-/* Common divisors of integers, and the float next to another. */
+/* Kernels of the greatest common divisor, and of the float next to another. */
 #include "spans.h"
 #include "discrete.def"
 

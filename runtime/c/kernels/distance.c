@@ -1,10 +1,10 @@
-/* Distances between rows: _cdist_forward (of two lists of vectors) and _pdist_forward (of one with itself). */
+/* Kernels of distances between vectors: _cdist_forward (between two lists of vectors) and _pdist_forward (within one list). */
 #include <math.h>
 
 #include "loops.h"
 #include "optional.h"
 
-/* The p-norm of a - b. `step`: the distance between elements. */
+/* Returns the p-norm of a - b, vectors of n elements from element `a_at` and `b_at` on, `a_step` and `b_step` elements apart. */
 static double distance(int8_t dtype, const void *a, size_t a_at, size_t a_step, const void *b, size_t b_at, size_t b_step, size_t n, double p) {
   double sum = 0;
   for (size_t i = 0; i < n; ++i) {

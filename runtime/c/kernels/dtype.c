@@ -3,7 +3,7 @@
 
 #include "simd.h"
 
-/* One conversion: n elements of type FROM to type TO by an expression in x. Not inlined: CONVERT_TWICE would copy its loops. */
+/* Defines a conversion of n elements from type FROM to type TO by an expression in x. Not inlined, because CONVERT_TWICE would copy its loops. */
 #define CONVERT(name, TO, FROM, expression)                   \
   static __attribute__((noinline)) void name(size_t n, void *to, const void *from) { \
     TO *y = to;                                               \
@@ -14,7 +14,7 @@
     }                                                         \
   }
 
-/* Between the types that arithmetic is done in. */
+/* Conversions between computing types. */
 CONVERT(i64_to_f32, float, int64_t, (float)x)
 CONVERT(i64_to_f64, double, int64_t, (double)x)
 CONVERT(i64_to_i1, uint8_t, int64_t, (uint8_t)(x != 0))
@@ -33,7 +33,7 @@ CONVERT(i1_to_i64, int64_t, uint8_t, x != 0)
 #define i1_to_i1 NULL
 
 #if defined(__F16C__) && defined(__AVX__)
-/* Eight at a time by the instruction for it. */
+/* Converts eight numbers at a time with the processor's instruction. */
 static __attribute__((noinline)) void f16_to_f32(size_t n, void *to, const void *from) {
   float *y = to;
   const uint16_t *x = from;
@@ -64,7 +64,7 @@ CONVERT(f32_to_f16, uint16_t, float, fl_f16_of_f32(x))
 CONVERT(bf16_to_f32, float, uint16_t, fl_f32_of_bf16(x))
 CONVERT(f32_to_bf16, uint16_t, float, fl_bf16_of_f32(x))
 
-/* Between them and the other types. */
+/* Conversions between computing types and the other types. */
 #define FL_WIDEST_INTEGER_TYPE(...)
 #define FL_INTEGER_TYPE(constant, number, bytes, T, tag, name, safetensors, by) \
   CONVERT(tag##_to_f32, float, T, (float)x)                                     \
@@ -75,7 +75,7 @@ CONVERT(f32_to_bf16, uint16_t, float, fl_bf16_of_f32(x))
   CONVERT(f64_to_##tag, T, double, (T)fl_##by##_of_real(x))                     \
   CONVERT(i64_to_##tag, T, int64_t, (T)x)                                       \
   CONVERT(i1_to_##tag, T, uint8_t, (T)(x != 0))
-/* The small floats by way of float32, some at a time: vectorized for each pair of types, these took 40 kB more. */
+/* Small floats are converted through float32, AT_A_TIME at once: a vectorized loop for each pair of types would take 40 kB more. */
 enum { AT_A_TIME = 64 };
 #define CONVERT_TWICE(name, TO, FROM, first, second)                                \
   static void name(size_t n, void *to, const void *from) {                          \
@@ -99,7 +99,7 @@ enum { AT_A_TIME = 64 };
   FL_HALF_TYPE(constant, number, bytes, T, tag, )
 #include "flambeau/scalar_types.def"
 
-/* By way of int32_t. */
+/* Conversions to integers through int32_t. */
 #define FL_FLOAT_TYPE(constant, number, bytes, T, tag, ...) CONVERT(tag##_by_i32, int64_t, T, fl_i32_of_real((double)x))
 #define FL_HALF_TYPE(constant, number, bytes, T, tag, ...) \
   CONVERT(tag##_by_i32, int64_t, T, fl_i32_of_real((double)fl_f32_of_##tag(x)))
@@ -119,7 +119,7 @@ fl_convert_fn fl_widen(int8_t from, fl_compute to) {
   }
 }
 
-/* Whether a real number becomes an integer by way of int32_t. */
+/* Returns whether a real number is converted to the integer type through int32_t. */
 static int is_by_i32(int8_t dtype) {
   enum { by_i32 = 1, by_i64 = 0 };
   switch (dtype) {
@@ -154,7 +154,7 @@ fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
 
 static int is_signed(int8_t dtype) { return dtype >= FL_INT8 && dtype <= FL_INT64; }
 
-/* c10::promoteTypes; -1 where there is no common type (uint64 with a signed type). */
+/* Returns the same as c10::promoteTypes; -1 when there is no common type (uint64 with a signed type). */
 static int8_t fl_promote(int8_t a, int8_t b) {
   if (a == b || b == FL_BOOL) {
     return a;
@@ -206,7 +206,8 @@ void fl_promotion_scalar(fl_promotion *promotion, int8_t dtype) {
   join(&promotion->scalar, dtype == FL_FLOAT64 ? FL_FLOAT32 : dtype);
 }
 
-/* The lower kind counts only when it is of a higher category: bool < integer < real. */
+/* Returns the common dtype of operands of a kind with precedence, `higher`, and of another kind, which counts only if its category is higher:
+ * bool < integer < real. */
 static int8_t combine(int8_t higher, int8_t lower) {
   if (higher == -1 || lower == -1 || higher == -2 || lower == -2) {
     return higher == -2 || lower == -2 ? -2 : higher == -1 ? lower : higher;

@@ -1,4 +1,4 @@
-/* flambeau::dynamic_quantized_linear: integers, whose scales the run has chosen, times integers, as floats. */
+/* flambeau::dynamic_quantized_linear: the product of integers, with scales that the run has chosen, and constant integers, as floats. */
 #include "integer_products.h"
 #include "loops.h"
 #include "optional.h"
@@ -6,13 +6,13 @@
 
 typedef struct layer {
   fl_integer_product product;
-  const fl_tensor *scale, *zero; /* of the rows: one, or one each */
+  const fl_tensor *scale, *zero; /* of the rows: one for all, or one for each */
   const int32_t *weight_sums;
   const float *scales, *bias;
   float *out;
 } layer;
 
-/* What sums of products stand for. */
+/* Converts the sums of a tile to floats, and stores them. */
 static void take_floats(const void *taker, int32_t (*sums)[FL_PANEL], size_t row, size_t rows, size_t first, size_t columns) {
   const layer *const l = taker;
   for (size_t r = 0; r < rows; ++r) {

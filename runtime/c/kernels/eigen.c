@@ -1,7 +1,7 @@
-/* Eigenvalues and eigenvectors of any square matrix of real numbers, computed in double precision.
+/* Computes eigenvalues and eigenvectors of any square matrix of real numbers, in double precision.
  *
- * Reflections make the matrix a Hessenberg one, and QR steps with two shifts at once (Francis) make it triangular but for blocks of two
- * rows, one for each pair of conjugate eigenvalues (eigenvectors.c goes on from there). */
+ * Reflections transform the matrix to a Hessenberg matrix. QR steps with two shifts at once (Francis) make this triangular, except for blocks
+ * of two rows, one for each pair of conjugate eigenvalues. Then eigenvectors.c computes the eigenvectors. */
 #include "eigenvectors.h"
 #include "spectral.def"
 
@@ -9,7 +9,7 @@
 
 size_t fl_eigen_scratch(fl_value *const *args, size_t count);
 
-/* Room for two matrices and two lines. */
+/* Returns the scratch memory for two matrices and two rows. */
 size_t fl_eigen_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *tensor = fl_get_tensor(args[0]);
   const size_t matrices = fl_matrices_room(args[0], 2);
@@ -20,7 +20,7 @@ size_t fl_eigen_scratch(fl_value *const *args, size_t count) {
   return matrices + fl_scratch_bytes((size_t)tensor->sizes[tensor->rank - 2], 2 * sizeof(double)) + 256;
 }
 
-/* Makes the numbers below the first subdiagonal 0, and v the product of the reflections that do so. */
+/* Transforms h so that the numbers below the first subdiagonal are 0, and sets v to the product of the reflections. */
 static void make_hessenberg(const fl_schur *f) {
   const ptrdiff_t n = f->n;
   double *const u = f->im;
@@ -68,7 +68,7 @@ static void make_hessenberg(const fl_schur *f) {
   }
 }
 
-/* The row from which on no number of the subdiagonal is negligible, up to row n. */
+/* Returns the first row of the block that ends at row n, in which no number of the subdiagonal is negligible. */
 static ptrdiff_t start_of_block(const fl_schur *f, ptrdiff_t n) {
   ptrdiff_t l = n;
   for (; l > 0; --l) {
@@ -81,7 +81,7 @@ static ptrdiff_t start_of_block(const fl_schur *f, ptrdiff_t n) {
   return l;
 }
 
-/* Rotates two columns of a matrix. */
+/* Rotates columns `at` and `at` + 1 of a matrix. */
 static void rotate_columns(double *matrix, ptrdiff_t n, ptrdiff_t rows, ptrdiff_t at, double p, double q) {
   for (ptrdiff_t i = 0; i < rows; ++i) {
     double *const pair = matrix + i * n + at;
@@ -91,7 +91,7 @@ static void rotate_columns(double *matrix, ptrdiff_t n, ptrdiff_t rows, ptrdiff_
   }
 }
 
-/* The eigenvalues of the block of rows n - 1 and n, which becomes triangular if they are real. */
+/* Stores the eigenvalues of the block of rows n - 1 and n. Makes the block triangular if they are real. */
 static void solve_pair(const fl_schur *f, ptrdiff_t n) {
   const double half = (H(f, n - 1, n - 1) - H(f, n, n)) / 2;
   const double product = H(f, n, n - 1) * H(f, n - 1, n);
@@ -121,7 +121,7 @@ static void solve_pair(const fl_schur *f, ptrdiff_t n) {
   H(f, n, n - 1) = 0;
 }
 
-/* The vector of the first reflection of a step on the rows l to n, by shifts with this sum and product. Returns the row where it starts. */
+/* Stores the vector of the first reflection of a step on rows l to n, for the two shifts that `shift` gives. Returns the row where it starts. */
 static ptrdiff_t first_vector(const fl_schur *f, ptrdiff_t l, ptrdiff_t n, const double shift[3], double vector[3]) {
   ptrdiff_t m = n - 2;
   for (;; --m) {
@@ -145,7 +145,7 @@ static ptrdiff_t first_vector(const fl_schur *f, ptrdiff_t l, ptrdiff_t n, const
   }
 }
 
-/* Reflects `width` rows from k on, and as many columns, by the vector that is 1, q, r; x, y and z are its multiples. */
+/* Reflects `width` rows from k on, and as many columns, by the vector `by`, of which `times` are multiples. */
 static void reflect(const fl_schur *f, ptrdiff_t k, ptrdiff_t n, int width, const double *by, const double *times) {
   for (ptrdiff_t j = k; j < f->n; ++j) {
     double sum = 0;
@@ -169,7 +169,7 @@ static void reflect(const fl_schur *f, ptrdiff_t k, ptrdiff_t n, int width, cons
   }
 }
 
-/* One step with two shifts on the rows l to n. */
+/* Performs one QR step with two shifts on rows l to n. */
 static void step(const fl_schur *f, ptrdiff_t l, ptrdiff_t n, const double shift[3]) {
   double vector[3];
   const ptrdiff_t m = first_vector(f, l, n, shift, vector);
@@ -213,7 +213,7 @@ static void step(const fl_schur *f, ptrdiff_t l, ptrdiff_t n, const double shift
   }
 }
 
-/* Makes a Hessenberg matrix triangular but for blocks of two rows. Returns 0 if that does not come to an end. */
+/* Makes a Hessenberg matrix triangular, except for blocks of two rows. Returns 0 if the steps do not converge. */
 static int make_triangular(const fl_schur *f) {
   double shifted = 0;
   int steps = 0;
@@ -252,7 +252,7 @@ static int make_triangular(const fl_schur *f) {
   return 1;
 }
 
-/* Writes the vectors as columns of length 1; of a complex one, the largest number becomes real. */
+/* Writes the eigenvectors as columns of length 1. The largest number of a complex vector is made real. */
 static void write_vectors(const fl_schur *f, fl_tensor *out, int8_t part, size_t matrix) {
   const ptrdiff_t n = f->n;
   for (ptrdiff_t j = 0; j < n; ++j) {

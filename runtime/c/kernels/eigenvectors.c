@@ -1,11 +1,11 @@
-/* The eigenvectors of a matrix that is triangular but for blocks of two rows, by substitution from the last row up. */
+/* Computes the eigenvectors of a matrix that is triangular, except for blocks of two rows, by substitution from the last row up. */
 #include "eigenvectors.h"
 
 typedef struct pair {
   double re, im;
 } pair;
 
-/* a / b without overflow on the way. */
+/* Returns the complex quotient a / b, without overflow of intermediate results. */
 static pair quotient(double a_re, double a_im, double b_re, double b_im) {
   if (fabs(b_re) > fabs(b_im)) {
     const double ratio = b_im / b_re;
@@ -17,7 +17,7 @@ static pair quotient(double a_re, double a_im, double b_re, double b_im) {
   return (pair){(ratio * a_re + a_im) / whole, (ratio * a_im - a_re) / whole};
 }
 
-/* The sum of the products of row i with column j, over the rows from `first` to `last`. */
+/* Returns the sum of the products of row i with column j, over entries from `first` to `last`. */
 static double known_part(const fl_schur *f, ptrdiff_t i, ptrdiff_t j, ptrdiff_t first, ptrdiff_t last) {
   double sum = 0;
   for (ptrdiff_t k = first; k <= last; ++k) {
@@ -26,7 +26,7 @@ static double known_part(const fl_schur *f, ptrdiff_t i, ptrdiff_t j, ptrdiff_t 
   return sum;
 }
 
-/* Divides `count` columns from j on by the largest number of row i, from that row on, where products could overflow. */
+/* Divides the rows from i to `last` of `count` columns from j on by the largest number in row i, if products could overflow. */
 static void limit(const fl_schur *f, ptrdiff_t i, ptrdiff_t j, int count, ptrdiff_t last) {
   const double largest = fmax(fabs(H(f, i, j)), fabs(H(f, i, j + count - 1)));
   if (FL_EPSILON * largest * largest > 1) {
@@ -38,10 +38,10 @@ static void limit(const fl_schur *f, ptrdiff_t i, ptrdiff_t j, int count, ptrdif
   }
 }
 
-/* The vector of the real eigenvalue of row n. */
+/* Computes the eigenvector of the real eigenvalue of row n, in column n. */
 static void solve_real(const fl_schur *f, ptrdiff_t n) {
   const double value = f->re[n];
-  double z = 0, s = 0; /* of the second row of a block */
+  double z = 0, s = 0; /* numbers of the second row of a block */
   ptrdiff_t known = n;
   H(f, n, n) = 1;
   for (ptrdiff_t i = n - 1; i >= 0; --i) {
@@ -72,11 +72,11 @@ static void put(const fl_schur *f, ptrdiff_t i, ptrdiff_t n, pair x) {
   H(f, i, n) = x.im;
 }
 
-/* The vector of the eigenvalue with the negative imaginary part of the rows n - 1 and n; its parts are in these columns. */
+/* Computes the eigenvector of the eigenvalue with negative imaginary part of rows n - 1 and n; columns n - 1 and n hold its parts. */
 static void solve_complex(const fl_schur *f, ptrdiff_t n) {
   const double p = f->re[n];
   const double q = f->im[n];
-  double z = 0, r = 0, s = 0; /* of the second row of a block */
+  double z = 0, r = 0, s = 0; /* numbers of the second row of a block */
   ptrdiff_t known = n - 1;
   if (fabs(H(f, n, n - 1)) > fabs(H(f, n - 1, n))) {
     const double below = H(f, n, n - 1);

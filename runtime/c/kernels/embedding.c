@@ -1,4 +1,4 @@
-/* Rows of a table by number; of quantized tables as floats. */
+/* Kernels that look up rows of a table; rows of quantized tables become floats. */
 #include "element.h"
 #include "indexed.h"
 #include "optional.h"
@@ -38,7 +38,8 @@ fl_status fl_embedding_out(fl_context *context, fl_value *const *args, size_t co
   return FL_OK;
 }
 
-/* A number of a row of packed bytes: two in a byte, the high one first; four, the low one first; or a byte of its own. */
+/* Returns number `column` of a row. A byte holds one number of 8 bits, two of 4 bits (the high one first), or four of 2 bits (the low one
+ * first). */
 static int64_t packed_at(const fl_tensor *weight, size_t row_start, size_t column, unsigned bits) {
   if (bits == 8) {
     return (int64_t)fl_read_integer(weight->dtype, weight->data, row_start + column);
@@ -82,7 +83,7 @@ static fl_status quantized_embedding(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
-/* `at`: the place of the result, which a chosen type stands before. */
+/* Defines a kernel. `at` is the index of the out; an argument for its dtype, if any, comes before it. */
 #define EMBEDDING(name, bits, at)                                                        \
   fl_status fl_embedding_##name##_out(fl_context *context, fl_value *const *args, size_t count) { \
     FL_TENSOR_ARGUMENT(out, at);                                                         \

@@ -1,4 +1,4 @@
-/* The error function's complement. */
+/* Kernel of the complementary error function. */
 #include "spans.h"
 #include "error_functions.def"
 

@@ -1,14 +1,14 @@
-/* Extrema with their places. Of equal elements the first counts; the first NaN comes before anything. */
+/* Kernels of extrema and their indices. Of equal elements the first counts; the first NaN takes precedence over all numbers. */
 #include "loops.h"
 #include "extremum.def"
 
 typedef struct best {
   double real;
   int64_t integer;
-  int64_t index; /* -1: none yet */
+  int64_t index; /* -1: no element yet */
 } best;
 
-/* Looks through n elements of which the first has index `from`. */
+/* Defines a function that searches n elements, the first of which has index `from`. */
 #define SEARCH(name, T, field, comparison, is_nan)                                             \
   static void name(best *found, size_t n, const void *elements, int64_t from) {                \
     const T *x = elements;                                                                     \
@@ -47,7 +47,7 @@ static void search_line(fl_buffer *buffer, search_fn search, best *found, size_t
   }
 }
 
-/* Sizes of `self` with dimension `dim` reduced. */
+/* Stores the sizes of `self` without dimension `dim`, or with it as 1 if `keepdim`, in `sizes`. Returns the rank. */
 static uint8_t reduced_sizes(const fl_tensor *self, uint8_t dim, int keepdim, int32_t *sizes) {
   uint8_t rank = 0;
   for (uint8_t d = 0; d < self->rank; ++d) {
@@ -58,7 +58,7 @@ static uint8_t reduced_sizes(const fl_tensor *self, uint8_t dim, int keepdim, in
   return rank;
 }
 
-/* The out with a dimension of size 1 in place of the reduced one, so that it has the input's rank. */
+/* An out with a dimension of size 1 in place of the reduced dimension, so that it has the input's rank. */
 typedef struct aligned {
   fl_tensor tensor;
   int32_t sizes[FL_MAX_RANK];
@@ -78,7 +78,7 @@ static const fl_tensor *align(aligned *a, const fl_tensor *out, const fl_tensor 
   return &a->tensor;
 }
 
-/* Along one dimension; `values` and `indices` may be NULL. Both have been resized. */
+/* Computes extrema and their indices along one dimension. `values` and `indices` have been resized, and may be NULL. */
 static fl_status along_dim(fl_context *context, const fl_tensor *self, uint8_t dim, int keepdim, int largest, fl_tensor *values, fl_tensor *indices) {
   const fl_mark mark = fl_mark_scratch(context);
   FL_TAKE(aligned, storage, 2);
@@ -127,7 +127,7 @@ static fl_status check_input(fl_context *context, const fl_tensor *self, uint8_t
   return FL_OK;
 }
 
-/* Values and indices along a dimension: args are self, dim, keepdim, values, indices. */
+/* Computes values and indices along a dimension; `args` are self, dim, keepdim, values, indices. */
 static fl_status extremum_dim(fl_context *context, fl_value *const *args, int largest) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
@@ -156,7 +156,7 @@ fl_status fl_min_dim_out(fl_context *context, fl_value *const *args, size_t coun
   return extremum_dim(context, args, 0);
 }
 
-/* The best of all elements, its index counted in logical order. */
+/* Stores the extremum of all elements, and its index in logical order, in `found`. */
 static fl_status search_all(fl_context *context, const fl_tensor *self, int largest, best *found) {
   const fl_compute type = fl_compute_of(self->dtype);
   const fl_view view = fl_view_of(self);
