@@ -1,10 +1,10 @@
-/* Matrices as products of triangular and orthogonal factors, computed in double precision. */
+/* Kernels that factor matrices into triangular and orthogonal matrices, in double precision. */
 #include "matrices.h"
 #include "factorization.def"
 
 size_t fl_factors_scratch(fl_value *const *args, size_t count);
 
-/* Room for one matrix of the first argument and for a line of numbers or of places. */
+/* Returns the scratch memory for one matrix of the first argument, and a row of numbers or indices. */
 size_t fl_factors_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *tensor = fl_get_tensor(args[0]);
   const size_t matrix = fl_matrices_room(args[0], 1);
@@ -17,7 +17,7 @@ size_t fl_factors_scratch(fl_value *const *args, size_t count) {
 
 static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
 
-/* row[k] -= factor * other[k] */
+/* Subtracts `factor` times the n numbers of `other` from `row`. */
 static void subtract_row(size_t n, double *row, double factor, const double *other) {
   FL_INDEPENDENT
   for (size_t k = 0; k < n; ++k) {
@@ -41,7 +41,7 @@ static void swap_rows(size_t n, double *a, double *b) {
   }
 }
 
-/* Factors a matrix in place. Returns the first pivot that is 0, counted from 1, or 0. */
+/* Factors a matrix into L U in place, with row exchanges in `pivots`. Returns the first pivot that is 0, counted from 1, or 0. */
 static int32_t factor(double *a, size_t rows, size_t columns, int32_t *pivots) {
   int32_t info = 0;
   for (size_t j = 0; j < lesser(rows, columns); ++j) {
@@ -92,7 +92,7 @@ fl_status fl_linalg_lu_factor_ex_out(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
-/* The place in the permutation's matrix of the 1 of each column. */
+/* Stores in `order` the row of the 1 in each column of the permutation matrix that `count` pivots give. Fails for invalid pivots. */
 static fl_status order_of(fl_context *context, const int32_t *pivots, size_t count, size_t rows, int32_t *order) {
   for (size_t i = 0; i < rows; ++i) {
     order[i] = (int32_t)i;
@@ -166,7 +166,7 @@ fl_status fl_lu_unpack_out(fl_context *context, fl_value *const *args, size_t co
   return resize_to_nothing(context, fl_get_tensor(args[6]));
 }
 
-/* Factors the lower triangle of a matrix in place. Returns the order of the first leading minor that is not positive, or 0. */
+/* Factors a matrix into L Lᵀ in place, in the lower triangle. Returns the order of the first leading minor that is not positive, or 0. */
 static int32_t factor_definite(double *a, size_t n) {
   for (size_t j = 0; j < n; ++j) {
     double *const row = a + j * n;
@@ -213,7 +213,7 @@ fl_status fl_linalg_cholesky_ex_out(fl_context *context, fl_value *const *args, 
   return FL_OK;
 }
 
-/* Reflects the rows of a from j on, and the columns from `from` on, by I - tau v vᵀ. v[j] is 1; v[i] stands at vector[i * stride]. */
+/* Multiplies the rows of a from j on, in the columns from `from` on, by I - tau v vᵀ. v[j] is 1, and v[i] is vector[i * stride]. */
 static void reflect(const double *vector, size_t stride, double tau, double *a, size_t rows, size_t j, size_t columns, size_t from,
                     double *sums) {
   for (size_t k = from; k < columns; ++k) {
@@ -228,7 +228,7 @@ static void reflect(const double *vector, size_t stride, double tau, double *a, 
   }
 }
 
-/* The length of the part of a column below row j, without overflow. */
+/* Returns the length of the part of column j below row j, without overflow. */
 static double length_below(const double *a, size_t rows, size_t columns, size_t j) {
   double scale = 0;
   double sum = 0;

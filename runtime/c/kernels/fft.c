@@ -1,14 +1,14 @@
-/* Discrete Fourier transforms of any size over any dimensions, computed in double precision but for real lines of float32.
+/* Kernels of discrete Fourier transforms of any size over any dimensions, computed in double precision, except for real lines of float32.
  *
- * Lines are transformed factor by factor. Where a factor is large, the line is convolved with a chirp instead, by transforms whose size is a
- * power of two (Bluestein). */
+ * Lines are transformed factor by factor. A line whose size has a large prime factor is convolved with a chirp instead, by transforms whose size
+ * is a power of two (Bluestein). */
 #include <math.h>
 
 #include "loops.h"
 #include "fft.def"
 #include "real_fft.h"
 
-/* As many lines are transformed side by side, one in each lane. */
+/* LINES lines are transformed at once, one in each lane. */
 #define REAL double
 #define LINES 4
 #include "fft_steps.h"
@@ -20,18 +20,18 @@ typedef struct fft {
   fl_tensor *out;
   uint8_t dims[FL_MAX_RANK];
   uint32_t dim_count;
-  size_t last_size; /* of the whole line along the last of the dims */
+  size_t last_size; /* size of the full line along the last of the dims */
   double scale;
   number *work; /* self's elements */
-  number *line, *other; /* LINES of them */
+  number *line, *other; /* LINES lines each */
   number *roots;
-  /* Of a line that is convolved; NULL where none is. */
+  /* Memory for a line that is convolved; NULL if none is. */
   number *chirp, *spectrum, *padded, *padded_other, *padded_roots;
 } fft;
 
 #define LARGE_FACTOR 100
 
-/* The size of the transforms that convolve a line of n numbers: a power of two from 2n - 1 on; 0 where its prime factors are small. */
+/* Returns the size of the transforms that convolve a line of n numbers, a power of two not below 2n - 1; 0 if n has small prime factors. */
 static uint64_t convolution_size(uint64_t n) {
   uint64_t left = n;
   uint64_t size = 1;
@@ -46,7 +46,7 @@ static uint64_t convolution_size(uint64_t n) {
   return left > 1 ? size : 0;
 }
 
-/* Bytes of one real part; 0 for other dtypes. */
+/* Returns the bytes of a real number of a dtype, or of the parts of a complex one; 0 for unsupported dtypes. */
 static size_t part_size(int8_t dtype) {
   return dtype == FL_FLOAT32 || dtype == FL_COMPLEX64 ? 4 : dtype == FL_FLOAT64 || dtype == FL_COMPLEX128 ? 8 : 0;
 }
@@ -63,7 +63,7 @@ static void write_part(void *data, size_t size, size_t i, double x) {
   }
 }
 
-/* The most of what `of` says of the lines of a tensor, or of one line of another size. */
+/* Returns the largest result of `of` for the sizes of a tensor's lines, and for size `last` if it is positive. */
 static uint64_t most(const fl_tensor *self, int64_t last, uint64_t (*of)(uint64_t n)) {
   uint64_t found = of(last > 0 ? (uint64_t)last : 1);
   for (uint8_t d = 0; d < self->rank; ++d) {
@@ -82,7 +82,7 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
   if (self == NULL) {
     return 0;
   }
-  /* Only the transform to real numbers has an integer here, and its lines may be longer than what it reads. */
+  /* Only the transform to real numbers has an integer argument here, the size of its lines, which may exceed the input's. */
   if (!fl_get_int(args[3], &last) || last > INT32_MAX) {
     last = 0;
   }
@@ -94,12 +94,12 @@ size_t fl_fft_scratch(fl_value *const *args, size_t count) {
 
 static number times(number a, number b) { return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-/* Transforms n numbers by these roots, with room for as many others; gives where the result stands. */
+/* Transforms n numbers with these roots, alternating between the arrays `from` and `to`. Returns the one that holds the result. */
 static number *transform_by_factors(number *from, number *to, const number *roots, size_t n) {
   return (number *)steps(&from->re, &to->re, roots, 1, n, 1);
 }
 
-/* Prepares for lines of n numbers. */
+/* Computes the roots, and the chirp if needed, for lines of n numbers. */
 static void set_roots(const fft *f, size_t n, int forward) {
   const size_t size = (size_t)convolution_size(n);
   if (size == 0) {
@@ -123,7 +123,7 @@ static void set_roots(const fft *f, size_t n, int forward) {
   }
 }
 
-/* Transforms f->line of n numbers; gives where the result stands. */
+/* Transforms f->line of n numbers. Returns the array that holds the result. */
 static number *transform(const fft *f, size_t n) {
   const size_t size = (size_t)convolution_size(n);
   if (size == 0) {
@@ -135,7 +135,7 @@ static number *transform(const fft *f, size_t n) {
   number *found = transform_by_factors(f->padded, f->padded_other, f->padded_roots, size);
   for (size_t k = 0; k < size; ++k) {
     const number product = times(found[k], f->spectrum[k]);
-    found[k] = (number){product.re, -product.im}; /* the inverse transform is that of the conjugates */
+    found[k] = (number){product.re, -product.im}; /* the inverse transform is the conjugate of the transform of conjugates */
   }
   found = transform_by_factors(found, found == f->padded ? f->padded_other : f->padded, f->padded_roots, size);
   for (size_t k = 0; k < n; ++k) {
@@ -144,7 +144,7 @@ static number *transform(const fft *f, size_t n) {
   return f->line;
 }
 
-/* Transforms every line of the work along a dimension. */
+/* Transforms every line of f->work along a dimension. */
 static void transform_dim(const fft *f, uint8_t dim, int forward) {
   const size_t n = (size_t)f->self->sizes[dim];
   size_t inner = 1;
@@ -187,7 +187,7 @@ static void transform_dim(const fft *f, uint8_t dim, int forward) {
   }
 }
 
-/* Checks what all transforms take; `last` is the length of a real line, 0 for that of self. */
+/* Checks the arguments of a transform, and fills `f`. `last` is the length of a real line; 0 means the length in self. */
 static fl_status start(fl_context *context, fl_value *const *args, int64_t last, fft *f) {
   int64_t dims[FL_MAX_RANK];
   FL_INT_ARGUMENT(normalization, 2);
@@ -215,7 +215,7 @@ static fl_status start(fl_context *context, fl_value *const *args, int64_t last,
   return FL_OK;
 }
 
-/* Takes room for lines, and reads self; `last` is as for `start`. */
+/* Takes scratch memory for lines, and reads self. `last` is as for `start`. */
 static fl_status read_self(fl_context *context, int64_t last, fft *f) {
   const size_t longest = (size_t)most(f->self, last, own_size);
   const size_t convolved = (size_t)most(f->self, last, convolution_size);
@@ -270,7 +270,7 @@ fl_status fl_fft_c2c_out(fl_context *context, fl_value *const *args, size_t coun
   return FL_OK;
 }
 
-/* Gives the sizes of the output: self's, with another one along the last of the dims. */
+/* Resizes the output to the sizes of self, with size `last` along the last of the dims. */
 static fl_status resize(fl_context *context, const fft *f, size_t last) {
   int32_t sizes[FL_MAX_RANK];
   for (uint8_t d = 0; d < f->self->rank; ++d) {
@@ -280,7 +280,7 @@ static fl_status resize(fl_context *context, const fft *f, size_t last) {
   return fl_resize(context, f->out, sizes, f->self->rank);
 }
 
-/* The numbers behind one along the last of the dims, itself included. */
+/* Returns the number of elements from one index of the last of the dims to the next. */
 static size_t inner_of(const fft *f) {
   size_t inner = 1;
   for (uint8_t d = (uint8_t)(f->dims[f->dim_count - 1] + 1); d < f->self->rank; ++d) {

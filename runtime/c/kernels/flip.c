@@ -1,4 +1,4 @@
-/* Elements in another order along their dimensions. */
+/* Kernels that reorder elements along dimensions: flip, roll. */
 #include "loops.h"
 #include "flip.def"
 
@@ -23,7 +23,7 @@ fl_status fl_flip_out(fl_context *context, fl_value *const *args, size_t count) 
   return fl_copy_out(context, out, &from, self->dtype);
 }
 
-/* Element number `i` of a view in logical order. */
+/* Returns element `i` of a view, in logical order. */
 static char *element_at(const fl_view *view, size_t i) {
   char *at = view->data;
   for (int d = (int)view->rank - 1; d >= 0; --d) {
@@ -69,7 +69,7 @@ fl_status fl_roll_out(fl_context *context, fl_value *const *args, size_t count) 
     offset[at] = (offset[at] + (shifts[i] % size + size)) % size;
     rolled |= offset[at] != 0 ? 1u << at : 0u;
   }
-  /* Every rolled dimension falls into two runs; `piece` says which one of each. */
+  /* Each rolled dimension consists of two runs; a bit of `piece` chooses the run. */
   for (uint32_t piece = rolled;; piece = (piece - 1) & rolled) {
     *source = *from;
     *target = *to;

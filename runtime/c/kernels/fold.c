@@ -1,5 +1,5 @@
-/* The loops of reductions. When the reduced dimensions are innermost in memory, whole rows fold into one accumulator; otherwise rows of
- * accumulators take one element each, so that memory is read in order either way. */
+/* The loops of reductions. If the reduced dimensions are innermost in memory, whole rows are folded into one accumulator; otherwise each element
+ * of a row is folded into its own accumulator. Both read memory in order. */
 #include "fold.h"
 
 fl_status fl_reduced_dims(fl_context *context, const fl_value *dim, uint8_t rank, uint32_t *reduced) {
@@ -45,7 +45,7 @@ size_t fl_reduced_count(const fl_tensor *in, uint32_t reduced) {
   return count;
 }
 
-/* Rows longer than this are folded piece by piece, which bounds the rounding error of sums in float. */
+/* The most elements that are folded at once: longer rows are folded in pieces, which limits the rounding error of sums in float. */
 #define PIECE 1024
 
 static void fold_rows(fl_buffer *r, size_t block, const fl_fold *fold, const fl_nest *nest, char *from, fl_accumulator *accumulator,
@@ -78,7 +78,7 @@ static void set_all(size_t n, fl_accumulator *accumulators, fl_accumulator value
 
 fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_out, const fl_tensor *in, uint32_t reduced, int keepdim,
                         const fl_reduction *reduction) {
-  /* Operand 0 is the input, 1 and 2 the outs. */
+  /* Operand 0 is the input; operands 1 and 2 are the outs. */
   FL_TAKE(fl_nest, kept, 1);
   FL_TAKE(fl_nest, folded, 1);
   uint32_t index[FL_MAX_DIMS] = {0};
@@ -90,7 +90,7 @@ fl_status fl_reduce_run(fl_context *context, fl_tensor *out, fl_tensor *first_ou
   const fl_compute result = is_real ? FL_COMPUTE_F64 : FL_COMPUTE_I64;
   fl_buffer r = fl_buffer_for_reading(in->dtype, reduction->type);
   r.convert = fl_widen_by(in->dtype, out->dtype, reduction->type);
-  /* What they write stands in the accumulators and the origins: they need no block of computed elements. */
+  /* They need no block of computed elements, because they write accumulators and origins. */
   fl_buffer results = fl_buffer_for_writing(result, out->dtype);
   fl_buffer first_results = fl_buffer_for_writing(result, first_out != NULL ? first_out->dtype : out->dtype);
   results.width = first_results.width = 0;

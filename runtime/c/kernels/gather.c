@@ -1,8 +1,8 @@
-/* Elements and rows picked by one tensor of indices. Every index is checked before anything is written. */
+/* Kernels that select elements or rows by one tensor of indices. They check every index before they write. */
 #include "indexed.h"
 #include "gather.def"
 
-/* Rows of `source` along dimension `dim` by a list of indices into dimension `dim` of out: one strided copy for each. */
+/* Copies the slice of `from` along dimension `dim` at each index of a list to the next slice of `to`. */
 static void take_rows(fl_view *to, fl_view *from, uint8_t dim, const fl_tensor *index) {
   const int64_t n = to->sizes[dim];
   const int64_t element = (int64_t)fl_dtype_size(index->dtype);

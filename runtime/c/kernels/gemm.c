@@ -1,8 +1,8 @@
-/* Matrix products of floats in register tiles, the packing of B, and the activations of their results. */
+/* Computes matrix products of floats in tiles of registers, packs B, and applies activations to the results. */
 #include "gemm.h"
 
-/* A tile is at most TILE_ROWS x TILE_VECTORS vectors of C, held in registers: what the register file holds besides the TILE_VECTORS
- * of B and a broadcast element of A, and enough independent chains to hide the latency of an FMA. */
+/* A tile is at most TILE_ROWS x TILE_VECTORS vectors of C in registers. The registers also hold TILE_VECTORS vectors of B and a broadcast element of
+ * A. The tile has enough independent sums to hide the latency of an FMA. */
 #if FL_LANES == 16
 #define TILE_ROWS 8
 #define TILE_VECTORS 4
@@ -20,25 +20,25 @@
 #define TILE_VECTORS 2
 #endif
 
-/* Floats of k for which a tile's part of B stays in the first-level cache. */
+/* The length along k for which a tile's part of B stays in the first-level cache. */
 #define DEPTH_BLOCK 512
 
 #define TILE_ACCUMULATORS (TILE_ROWS * TILE_VECTORS)
 
 typedef struct tile {
-  const float *const *rows; /* of this tile, in the first segment; NULL: they lie `row_stride` apart from `first_row` on, in one segment */
+  const float *const *rows; /* rows of this tile, in the first segment; NULL: rows of one segment, `row_stride` apart from `first_row` on */
   const float *first_row;
   size_t row_stride;
-  size_t rows_stride;       /* to the next segment's */
+  size_t rows_stride;       /* pointers from the rows of a segment to those of the next */
   size_t segments;
-  size_t offset;            /* within each segment */
+  size_t offset;            /* floats from the start of each segment */
   size_t depth;
   const float *b;
   size_t panel_stride;
-  size_t segment_stride;    /* of B, from one segment to the next */
+  size_t segment_stride;    /* floats of B from one segment to the next */
   float *c;
   size_t c_stride;
-  size_t columns;           /* valid ones from `c` on */
+  size_t columns;           /* number of valid columns from `c` on */
   const float *bias;
   const float *addend;
   size_t addend_stride;
@@ -47,13 +47,13 @@ typedef struct tile {
   int clamp;
 } tile;
 
-/* Vector j of a tile lies in panel j * FL_LANES / 16. */
+/* Loads vector j of a tile, which lies in panel j * FL_LANES / 16. */
 #define B_VECTOR(b, stride, j) fl_load((b) + (size_t)((j) * FL_LANES / FL_PANEL) * (stride) + (size_t)((j) * FL_LANES % FL_PANEL))
 
-/* The place in C (or the addend) of vector x of a tile, counted row by row. */
+/* The position in C (or the addend) of vector x of a tile, counted row by row. */
 #define C_VECTOR(c, stride, x) ((c) + (size_t)((x) / nv) * (stride) + (size_t)((x) % nv * FL_LANES))
 
-/* Finishes row i of a tile that reaches beyond the last column, from memory: seldom, and so not worth code in every tile. */
+/* Finishes row i of a tile that reaches beyond the last column, from memory. This is rare, so tiles contain no code for it. */
 static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t i) {
   for (size_t j = 0; j < t->columns; ++j) {
     float *c = t->c + i * t->c_stride + j;
@@ -68,11 +68,11 @@ static __attribute__((noinline)) void finish_part(const tile *t, const float *pr
   }
 }
 
-/* One tile. `mr`, `nv` and `ku` are constants at each place of use; `ku` is how many steps of k have accumulators of their own, for tiles
- * with too few rows to hide the latency otherwise. */
+/* Computes one tile. `mr`, `nv` and `ku` are constants in each call. `ku` is the number of steps of k that have their own accumulators, which hides
+ * the latency in tiles of few rows. */
 FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int ku) {
-  /* Element x is vector x % nv of row x / nv % mr in step x / nv / mr. One level of loops: compilers unroll it before they decide what lives
-   * in registers, which they do not for nested ones. */
+  /* Element x is vector x % nv of row x / nv % mr in step x / nv / mr. The loops are not nested, because compilers unroll only such loops before
+   * they allocate registers. */
   fl_vec acc[TILE_ACCUMULATORS];
   const int whole = t->columns >= (size_t)(nv * FL_LANES);
   FL_UNROLL
@@ -181,10 +181,10 @@ TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
 static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2};
 #endif
 
-/* The number of columns of the next tile, of `left` columns. */
+/* Returns the number of columns of the next tile, when `left` columns are left. */
 static size_t tile_columns(size_t left) {
 #if FL_LANES == 16
-  /* Three panels (8 rows high) or four (6 rows) keep the FMA units busy best; no remainder of one panel if it can be helped. */
+  /* Three panels (of 8 rows) or four (of 6 rows) use the FMA units best; a remainder of one panel is avoided if possible. */
   size_t panels = (left + FL_PANEL - 1) / FL_PANEL;
   if (panels > 4) {
     panels = panels % 3 == 1 || (panels % 3 == 2 && panels >= 8) ? 4 : 3;
@@ -196,8 +196,8 @@ static size_t tile_columns(size_t left) {
 #endif
 }
 
-/* All rows against one tile's width of B. `t` describes the first row; `m` rows are shared out evenly. Meanwhile the part of B that is needed
- * `next` is brought nearer. */
+/* Computes m rows, divided evenly into tiles, with the columns of B in one tile's width. `t` describes the first row. Prefetches the part of B at
+ * `next`, which is needed afterwards. */
 static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_activation activation) {
 #if FL_LANES == 16
   const size_t nv = columns / FL_LANES;
@@ -235,14 +235,14 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_
   }
 }
 
-/* The rows are listed, or lie `row_stride` apart from `first_row` on. */
+/* Computes m rows of C. `rows` lists the rows of A; if it is NULL, they lie `row_stride` apart from `first_row` on. */
 static void multiply_rows(const fl_gemm *g, const float *const *rows, const float *first_row, size_t row_stride, size_t m, float *c,
                           size_t c_stride, const float *addend, size_t addend_stride) {
   if (m == 0 || g->n == 0) {
     return;
   }
   const size_t k = g->segments * g->depth;
-  /* k is cut into blocks of some whole segments, or of a part of one. An addend that is C itself would be overwritten by the first block. */
+  /* k is divided into blocks of whole segments, or parts of one segment. The first block would overwrite an addend that is C itself. */
   size_t segment_block = g->segments;
   size_t parts = 1;
   if (k > DEPTH_BLOCK + DEPTH_BLOCK / 2 && addend != c) {
@@ -329,7 +329,7 @@ static quad load_quad(const float *p) {
 
 static void store_quad(float *p, quad v) { memcpy(p, &v, sizeof v); }
 
-/* A panel whose columns lie `stride` apart, each contiguous: squares of 4 x 4. Returns how many rows it did. */
+/* Packs a panel whose columns are contiguous, `stride` apart, in squares of 4 x 4. Returns the number of rows that it packed. */
 static size_t pack_columns(const float *from, size_t k, size_t stride, float *packed) {
   size_t i = 0;
   for (; i + 4 <= k; i += 4) {

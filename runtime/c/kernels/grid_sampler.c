@@ -1,4 +1,4 @@
-/* aten::grid_sampler_2d: an image read at positions that a grid gives, in [-1, 1] from edge to edge. */
+/* aten::grid_sampler_2d: samples an image at the positions of a grid, in [-1, 1] from edge to edge. */
 #include <math.h>
 
 #include "loops.h"
@@ -10,13 +10,13 @@ enum { ZEROS, BORDER, REFLECTION };
 typedef struct sampler {
   const fl_tensor *input;
   int mode, padding, align_corners;
-  size_t n, c; /* the plane in work */
+  size_t n, c; /* image and channel of the current plane */
 } sampler;
 
-/* The arithmetic of ATen's vectors: each step in float, or in double for float64. */
+/* Rounds a result as ATen's vectors do: to float, except for float64. */
 static double step(const sampler *s, double x) { return s->input->dtype == FL_FLOAT64 ? x : (double)(float)x; }
 
-/* Folds x into [low, low + span] as a mirror at each end would. */
+/* Returns x reflected into [low, low + span] at both ends. */
 static double reflect(const sampler *s, double x, double low, double span) {
   if (!(span > 0)) {
     return 0;
@@ -40,7 +40,7 @@ static double unnormalize(const sampler *s, double x, int32_t size) {
   return s->align_corners ? step(s, x * (((double)size - 1) / 2)) : step(s, step(s, x * ((double)size / 2)) - 0.5);
 }
 
-/* The pixel at whole-numbered coordinates; 0 outside the image (and for NaN). */
+/* Returns the pixel at integer coordinates; 0 outside the image, and for NaN. */
 static double pixel(const sampler *s, double y, double x) {
   const fl_tensor *t = s->input;
   if (!(y >= 0 && y < t->sizes[2] && x >= 0 && x < t->sizes[3])) {
@@ -51,7 +51,7 @@ static double pixel(const sampler *s, double y, double x) {
                           (size_t)x * (size_t)t->strides[3]);
 }
 
-/* Cubic convolution with a = -0.75: the weights of the four neighbours of a point at `t` between the middle two. */
+/* Stores the weights of cubic convolution with a = -0.75: of the four neighbours of a point at `t` between the middle two. */
 static void cubic_weights(double t, double *w) {
   const double a = -0.75;
   for (int i = 0; i < 4; ++i) {

@@ -1,8 +1,8 @@
-/* Symmetric matrices that need not be definite as products L D Lᵀ, by LAPACK's pivots (Bunch and Kaufman), computed in double precision. */
+/* Kernels that factor symmetric, perhaps indefinite matrices into L D Lᵀ with LAPACK's pivots (Bunch and Kaufman), in double precision. */
 #include "matrices.h"
 #include "indefinite.def"
 
-/* How much smaller than others in its column a pivot may be, so that elements grow least: (1 + sqrt(17)) / 8. */
+/* The least ratio of a pivot to the largest element of its column, for which elements grow least: (1 + sqrt(17)) / 8. */
 #define GROWTH 0.6403882032022076
 
 size_t fl_indefinite_scratch(fl_value *const *args, size_t count);
@@ -29,7 +29,7 @@ static void swap_numbers(double *a, double *b) {
   *b = swap;
 }
 
-/* The size of the largest of some numbers, which is not NaN unless the first one is; 0 for no numbers. */
+/* Returns the largest magnitude of n numbers, and stores its index in `place`; NaN only if the first number is NaN; 0 for no numbers. */
 static double largest(const double *x, size_t n, size_t stride, size_t *place) {
   double size = n > 0 ? fabs(x[0]) : 0;
   *place = 0;
@@ -42,7 +42,7 @@ static double largest(const double *x, size_t n, size_t stride, size_t *place) {
   return size;
 }
 
-/* Which row step k exchanges, and whether its pivot is a block of two rows; n for a column of zeros. */
+/* Returns the row that step k exchanges, n for a column of zeros. Stores whether the pivot is a block of two rows in `pair`. */
 static size_t choose(const double *a, size_t n, size_t k, int *pair) {
   size_t place = 0;
   size_t ignored = 0;
@@ -65,7 +65,7 @@ static size_t choose(const double *a, size_t n, size_t k, int *pair) {
   return row;
 }
 
-/* Exchanges two rows and columns of the part of the lower triangle that is not factored yet. */
+/* Exchanges rows and columns `last` and `row` in the part of the lower triangle that is not factored yet. */
 static void exchange(double *a, size_t n, size_t k, size_t last, size_t row) {
   for (size_t i = row + 1; i < n; ++i) {
     swap_numbers(a + i * n + last, a + i * n + row);
@@ -79,7 +79,7 @@ static void exchange(double *a, size_t n, size_t k, size_t last, size_t row) {
   }
 }
 
-/* Takes a pivot's part from the rest of the triangle, and puts the factors in its place. */
+/* Subtracts the product of pivot k's factors from the rest of the triangle, and stores the factors in its column. */
 static void eliminate(double *a, size_t n, size_t k) {
   const double pivot = a[k * n + k];
   for (size_t i = n; i-- > k + 1;) {
@@ -109,7 +109,7 @@ static void eliminate_pair(double *a, size_t n, size_t k) {
   }
 }
 
-/* Factors the lower triangle of a matrix in place. Returns the first pivot that is 0, counted from 1, or 0. */
+/* Factors a matrix in place, in its lower triangle, with exchanges in `pivots`. Returns the first pivot that is 0, counted from 1, or 0. */
 static int32_t factor(double *a, size_t n, int32_t *pivots) {
   int32_t info = 0;
   for (size_t k = 0; k < n;) {
@@ -166,7 +166,7 @@ static void swap_rows(double *b, size_t columns, size_t one, size_t other) {
   }
 }
 
-/* row[c] -= factor * other[c] */
+/* Subtracts `factor` times the n numbers of `other` from `row`. */
 static void subtract_row(size_t n, double *row, double factor, const double *other) {
   FL_INDEPENDENT
   for (size_t c = 0; c < n; ++c) {
@@ -174,7 +174,7 @@ static void subtract_row(size_t n, double *row, double factor, const double *oth
   }
 }
 
-/* Solves a block of D, of two rows from k on. */
+/* Solves the equations of a block of D of two rows, from row k on, in place of b. */
 static void solve_pair(const double *a, size_t n, size_t k, double *b, size_t columns) {
   const double across = a[(k + 1) * n + k];
   const double first = a[k * n + k] / across;
@@ -187,7 +187,7 @@ static void solve_pair(const double *a, size_t n, size_t k, double *b, size_t co
   }
 }
 
-/* Solves L D Lᵀ x = b in place of b. The pivots are valid. */
+/* Solves L D Lᵀ x = b in place of b. The pivots must be valid. */
 static void solve(const double *a, size_t n, const int32_t *pivots, double *b, size_t columns) {
   for (size_t k = 0; k < n;) {
     const size_t last = pivots[k] < 0 ? k + 1 : k;
@@ -219,7 +219,7 @@ static void solve(const double *a, size_t n, const int32_t *pivots, double *b, s
   }
 }
 
-/* Pivots say which row the last row of each block was exchanged with, and stand in all of its rows. */
+/* Checks n pivots. A pivot is the row with which the last row of its block was exchanged; both rows of a block have it. */
 static fl_status check_pivots(fl_context *context, const int32_t *pivots, size_t n) {
   for (size_t k = 0; k < n;) {
     const int64_t pivot = pivots[k];

@@ -1,26 +1,26 @@
-/* Advanced indexing: a list of index tensors, each for one dimension or absent, broadcast to one shape. Every index is checked before
- * anything is written. */
+/* Kernels of advanced indexing by a list of index tensors, each for one dimension or absent, which are broadcast to one shape. They check every
+ * index before they write. */
 #include "loops.h"
 #include "index.def"
 
-/* One index tensor on its way over the broadcast index shape. */
+/* One index tensor, broadcast to the index shape. */
 typedef struct indexer {
   const char *at;
-  int64_t strides[FL_MAX_RANK]; /* bytes, per dimension of the index shape */
-  int64_t step;                 /* bytes of self's dimension that it indexes */
+  int64_t strides[FL_MAX_RANK]; /* strides in bytes, per dimension of the index shape */
+  int64_t step;                 /* stride in bytes of the dimension of self that it indexes */
   int64_t size;
   int8_t dtype;
 } indexer;
 
-/* An indexing expression: which elements of self it names, in which shape. Beside a mask, indices have one dimension at most. */
+/* An indexing expression: the elements of self that it selects, and their shape. With a mask, indices have one dimension at most. */
 typedef struct indexing {
   indexer indexers[FL_MAX_RANK];
   uint8_t number;
   uint8_t index_rank;
   int64_t index_sizes[FL_MAX_RANK];
-  fl_view rest;       /* self's dimensions that are not indexed */
-  uint8_t place;      /* the result's dimensions: `place` of rest, then the index shape, then what is left of rest */
-  const fl_tensor *mask; /* names the entries of dimensions from `mask_place` on where it is true; NULL without one */
+  fl_view rest;       /* the dimensions of self that are not indexed */
+  uint8_t place;      /* the result has `place` dimensions of rest, then the index shape, then the other dimensions of rest */
+  const fl_tensor *mask; /* selects entries of the dimensions from `mask_place` on; NULL: no mask */
   int64_t truths;
   uint8_t mask_place;
 } indexing;
@@ -47,7 +47,7 @@ static fl_status check_bounds(fl_context *context, const fl_tensor *index, int64
   return FL_OK;
 }
 
-/* Notes a mask, which stands for as many indices as it has dimensions, from dimension `first` on. */
+/* Stores a mask, which indexes as many dimensions as it has, from dimension `first` on, and counts its true elements. */
 static fl_status note_mask(fl_context *context, indexing *x, const fl_tensor *mask, const fl_tensor *self, uint8_t first) {
   FL_CHECK(context, x->mask == NULL, "there must be one mask at most");
   FL_CHECK(context, mask->rank > 0 && first + mask->rank <= self->rank, "the mask has more dimensions than the input");
@@ -63,7 +63,7 @@ static fl_status note_mask(fl_context *context, indexing *x, const fl_tensor *ma
 static fl_status analyse(fl_context *context, const fl_value *list, const fl_tensor *self, indexing *x) {
   FL_TAKE(fl_view, own, 1);
   const fl_tensor *tensors[FL_MAX_RANK] = {NULL};
-  uint8_t present = 0; /* dimensions that are indexed */
+  uint8_t present = 0; /* number of indexed dimensions */
   uint8_t first = 0;
   uint8_t last = 0;
   uint8_t dim = 0;
@@ -93,7 +93,7 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
     dim = (uint8_t)(dim + covered);
   }
   FL_CHECK(context, present > 0, "there must be an index");
-  /* The shape that the indices broadcast to. */
+  /* Computes the shape to which the indices broadcast. */
   for (uint8_t d = first; d <= last; ++d) {
     x->index_rank = tensors[d] != NULL && tensors[d]->rank > x->index_rank ? tensors[d]->rank : x->index_rank;
   }
@@ -131,7 +131,7 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
       one->strides[e] = i >= 0 && tensors[d]->sizes[i] != 1 ? tensors[d]->strides[i] * element : 0;
     }
   }
-  /* Indices that stand side by side give their dimensions in place; others, in front. */
+  /* The index shape replaces adjacent indexed dimensions in place; otherwise it comes first. */
   x->place = last - first + 1 == present ? first : 0;
   int empty = 0;
   for (uint8_t d = 0; d < x->index_rank; ++d) {
@@ -145,7 +145,7 @@ static fl_status analyse(fl_context *context, const fl_value *list, const fl_ten
   return FL_OK;
 }
 
-/* The sizes of what an indexing names. */
+/* Stores the sizes of the selected elements in `shape`. */
 static fl_status named_shape(fl_context *context, const indexing *x, fl_view *shape) {
   FL_CHECK(context, x->rest.rank + x->index_rank <= FL_MAX_RANK, "the result would have more than 16 dimensions");
   *shape = x->rest;
@@ -157,19 +157,19 @@ static fl_status named_shape(fl_context *context, const indexing *x, fl_view *sh
   return FL_OK;
 }
 
-/* Steps through the index positions. */
+/* The state of a loop over the index positions. */
 typedef struct walk {
   const indexing *x;
-  const char *at[FL_MAX_RANK]; /* each indexer's element */
-  uint32_t position[FL_MAX_DIMS]; /* in the index shape, or in the mask */
-  int64_t done;                 /* positions behind, with a mask */
+  const char *at[FL_MAX_RANK]; /* current element of each indexer */
+  uint32_t position[FL_MAX_DIMS]; /* current position in the index shape, or in the mask */
+  int64_t done;                 /* number of finished positions, with a mask */
   fl_view mask;
   char *mask_at;
 } walk;
 
 static int mask_is_true(const walk *w) { return *w->mask_at != 0; }
 
-/* Moves to the next true element of a mask, this one included; 0 when there is none. */
+/* Moves to the first true element of the mask from the current one on, and returns 1; returns 0 when there is none. */
 static int find_true(walk *w) {
   while (!mask_is_true(w)) {
     if (!fl_view_next(&w->mask, 0, w->position, &w->mask_at)) {
@@ -179,7 +179,7 @@ static int find_true(walk *w) {
   return 1;
 }
 
-/* The first position; 0 when there is none. */
+/* Moves to the first position, and returns 1; returns 0 when there is none. */
 static int walk_start(walk *w, const indexing *x) {
   memset(w, 0, sizeof *w);
   w->x = x;
@@ -199,7 +199,7 @@ static int walk_start(walk *w, const indexing *x) {
   return find_true(w);
 }
 
-/* Bytes from self's start to the part that this position names. */
+/* Returns the bytes from the start of self to the part that the current position selects. */
 static int64_t walk_offset(const walk *w, const fl_tensor *self) {
   int64_t offset = 0;
   for (uint8_t d = 0; w->x->mask != NULL && d < w->mask.rank; ++d) {
@@ -221,7 +221,7 @@ static int walk_next(walk *w) {
     for (uint8_t k = 0; k < w->x->number; ++k) {
       w->at[k] += w->x->indexers[k].strides[0];
     }
-    /* One truth stands beside many indices. */
+    /* A single true element is broadcast to many indices. */
     return w->x->truths == 1 || (fl_view_next(&w->mask, 0, w->position, &w->mask_at) && find_true(w));
   }
   for (int d = (int)w->x->index_rank - 1; d >= 0; --d) {
@@ -237,7 +237,7 @@ static int walk_next(walk *w) {
   return 0;
 }
 
-/* Splits a view of the named shape: `part` keeps the dimensions of rest, `outer` those of the index shape. */
+/* Splits a view of the selected shape: `part` gets the dimensions of rest, `outer` those of the index shape. */
 static void split_view(const indexing *x, const fl_view *named, fl_view *part, fl_view *outer) {
   *part = *named;
   *outer = *named;
@@ -256,13 +256,13 @@ static void split_view(const indexing *x, const fl_view *named, fl_view *part, f
   }
 }
 
-/* What a call holds beside the indexing. */
+/* The scratch data of a call, besides the indexing. */
 typedef struct work {
   walk w;
-  fl_view named; /* a view of the named shape, whose parts are: */
+  fl_view named; /* a view of the selected shape, which is split into the next two: */
   fl_view part;
   fl_view outer;
-  fl_view other; /* the side that the part is copied from or to */
+  fl_view other; /* the tensor from or to which the part is copied */
 } work;
 
 size_t fl_index_scratch(fl_value *const *args, size_t count) {
@@ -295,7 +295,7 @@ fl_status fl_index_out(fl_context *context, fl_value *const *args, size_t count)
   return FL_OK;
 }
 
-/* A view as a tensor, for fl_map_run. */
+/* The storage of a view as a tensor, for fl_map_run. */
 typedef struct view_tensor {
   fl_tensor tensor;
   int32_t sizes[FL_MAX_RANK];
@@ -328,7 +328,7 @@ ADD(add_f32, float, float)
 ADD(add_f64, double, double)
 ADD(add_i64, int64_t, uint64_t)
 
-/* part += values, for parts of a tensor of this type. */
+/* Adds `values` to a part of a tensor of type `dtype`. */
 static fl_status add_to(fl_context *context, const fl_view *part, const fl_view *values, int8_t dtype) {
   static const fl_span_fn adds[] = {add_f32, add_f64, add_i64};
   view_tensor storage[2];
@@ -339,13 +339,13 @@ static fl_status add_to(fl_context *context, const fl_view *part, const fl_view 
   return fl_map_run(context, result, in, 2, &map);
 }
 
-/* target[indices] = values, or += with accumulate; target already holds self. */
+/* Stores the values in target[indices], or adds them if `accumulate`. The target already holds self. */
 static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, const fl_tensor *values, int accumulate) {
   FL_TAKE(work, own, 1);
   uint32_t position[FL_MAX_DIMS] = {0};
   fl_view *const from = &own->named;
   FL_TRY(named_shape(context, x, from));
-  /* values broadcast to the named shape. */
+  /* The values are broadcast to the selected shape. */
   FL_CHECK(context, values->rank <= from->rank, "the values have more dimensions than what they replace");
   for (uint8_t d = 0; d < from->rank; ++d) {
     const int i = (int)d - (int)(from->rank - values->rank);
@@ -373,7 +373,7 @@ static fl_status put(fl_context *context, fl_tensor *target, const indexing *x, 
   return FL_OK;
 }
 
-/* Checks and analyses against `target`, which has self's sizes and type. */
+/* Checks the arguments of a put into `target`, which has the sizes and type of self, and fills `x`. */
 static fl_status check_put(fl_context *context, fl_value *const *args, const fl_tensor *target, indexing *x, int *accumulate) {
   FL_TENSOR_ARGUMENT(values, 2);
   FL_INT_ARGUMENT(given, 3);

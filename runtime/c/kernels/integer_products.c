@@ -1,7 +1,7 @@
 #include "integer_products.h"
 
-/* Vectors multiply every second lane, in 64 bits. As no shift is below 32, the upper half of what is shifted holds the result; and as none is
- * above 54, the zero point is added before. Returns 0 where it does nothing. */
+/* Requantizes with vectors, which multiply every second lane in 64 bits. Because no shift is below 32, the upper half of the shifted number holds
+ * the result; because none is above 54, the zero point is added before the shift. Returns 0, and writes nothing, if this is not supported. */
 static int requantize_vectors(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_t rows, size_t first, size_t count, uint8_t *out, size_t stride) {
 #if defined(FL_SIMD_AVX512)
   if (!to->is_narrow) {
@@ -79,7 +79,7 @@ void fl_requantize(const fl_requantization *to, int32_t (*sums)[FL_PANEL], size_
   }
 }
 
-/* Four bytes of a row, of which those beyond k are zeros. */
+/* Returns four bytes of a row, with zeros in place of those beyond k. */
 FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k) {
   uint32_t quad = 0;
   const size_t left = k - q * FL_QUAD;
@@ -94,7 +94,7 @@ FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k) {
 #if defined(FL_QUAD_VECTOR)
 typedef int32_t loose_int32 __attribute__((aligned(1), may_alias));
 
-/* 128 times the sum of k bytes of int8. */
+/* Returns 128 times the sum of k int8. */
 static int32_t raised_sum(const uint8_t *row, size_t k) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sum = _mm512_setzero_si512();
@@ -105,7 +105,7 @@ static int32_t raised_sum(const uint8_t *row, size_t k) {
   return 128 * _mm512_reduce_add_epi32(sum);
 }
 
-/* Adds the products of quad `q` of m rows. The intrinsic makes GCC 12 spill the sums. */
+/* Adds the products of quad `q` of m rows to c. Uses assembly, because the intrinsic makes GCC 12 spill the sums. */
 FL_INLINE void add_quads(__m512i c[FL_QUAD_ROWS], __m512i w, const uint8_t *rows, size_t stride, size_t q, size_t k, const size_t m, const int is_signed) {
   const __m512i raised = _mm512_xor_si512(w, _mm512_set1_epi8(-128));
   FL_UNROLL for (size_t i = 0; i < m; ++i) {
@@ -127,7 +127,7 @@ FL_INLINE void add_quads(__m512i c[FL_QUAD_ROWS], __m512i w, const uint8_t *rows
 }
 #endif
 
-/* The sums of the products of `m` rows with one panel; m and is_signed are constants where this is inlined. `raised` is of raised_sum. */
+/* Stores the sums of the products of `m` rows with one panel. m and is_signed are constants when inlined. `raised` comes from raised_sum. */
 FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
                             const int is_signed, const int32_t *raised, int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
   const size_t quads = fl_quads(p->k);
@@ -143,7 +143,7 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
   }
   FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], _mm512_set1_epi32(raised[i]))); }
 #elif defined(__AVX2__)
-  /* In 16 bits: two products at a time, four columns in a vector. */
+  /* Multiplies in 16 bits: two products at a time, four columns in a vector. */
   (void)raised;
   __m256i c[FL_QUAD_ROWS][4];
   FL_UNROLL for (size_t i = 0; i < 4 * m; ++i) { c[i / 4][i % 4] = _mm256_setzero_si256(); }

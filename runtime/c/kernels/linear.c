@@ -1,4 +1,4 @@
-/* aten::linear and flambeau::linear: act(x W^T + b + addend), the weight as it is or packed ahead of time. */
+/* aten::linear and flambeau::linear: act(x W^T + b + addend), with a weight that is unpacked, or packed ahead of time. */
 #include "loops.h"
 #include "matmul.h"
 #include "optional.h"

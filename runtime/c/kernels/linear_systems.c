@@ -1,9 +1,9 @@
-/* Systems of linear equations whose matrix is triangular, and exponentials of matrices, computed in double precision. */
+/* Kernels that solve triangular systems of linear equations, and exponentials of matrices, in double precision. */
 #include "matrices.h"
 #include "linear_systems.def"
 #include "triangular_systems.def"
 
-/* Of the exponential's series, for matrices of a norm up to 1/2: the rest is below the last bit of a double. */
+/* The terms of the exponential's series, for matrices of norm up to 1/2; further terms are below the last bit of a double. */
 #define TERMS 20
 
 size_t fl_triangular_scratch(fl_value *const *args, size_t count);
@@ -41,7 +41,7 @@ static void solve(const double *a, size_t n, double *b, size_t columns, int uppe
   }
 }
 
-/* Reads a matrix, transposed or not. */
+/* Reads matrix `place` into `to`, transposed if `transposed`. */
 static void read_matrix(const fl_matrices *m, size_t place, int transposed, double *to) {
   const size_t start = place * m->rows * m->columns;
   for (size_t at = 0; at < m->rows * m->columns; ++at) {
@@ -67,7 +67,7 @@ fl_status fl_linalg_solve_triangular_out(fl_context *context, fl_value *const *a
   FL_TAKE(double, matrix, a.rows * a.rows);
   FL_TAKE(double, right, numbers);
   for (size_t i = 0; i < solutions; ++i) {
-    /* x a = b is solved as the transpose of aᵀ xᵀ = bᵀ. */
+    /* x a = b is solved as aᵀ xᵀ = bᵀ. */
     read_matrix(&a, fl_broadcast_place(out, i, a.tensor), left == 0, matrix);
     read_matrix(&b, fl_broadcast_place(out, i, b.tensor), left == 0, right);
     solve(matrix, a.rows, right, left != 0 ? b.columns : b.rows, (upper != 0) == (left != 0), unit != 0);
@@ -78,7 +78,7 @@ fl_status fl_linalg_solve_triangular_out(fl_context *context, fl_value *const *a
   return FL_OK;
 }
 
-/* to = a b, of n rows and columns each. */
+/* Computes to = a b, matrices of n rows and columns. */
 static void multiply(size_t n, double *to, const double *a, const double *b) {
   for (size_t i = 0; i < n; ++i) {
     double *const row = to + i * n;
@@ -93,7 +93,7 @@ static void multiply(size_t n, double *to, const double *a, const double *b) {
   }
 }
 
-/* The largest sum of the sizes of a column; infinite or NaN where an element is. */
+/* Returns the largest sum of magnitudes of a column; infinite or NaN if an element is. */
 static double norm_of(size_t n, const double *a) {
   double norm = 0;
   for (size_t j = 0; j < n; ++j) {
@@ -109,7 +109,8 @@ static double norm_of(size_t n, const double *a) {
   return norm;
 }
 
-/* The exponential by its series after halving the matrix often enough, and as many squares. Returns which room holds it. */
+/* Computes the exponential of `a`: halves the matrix until its norm is small, sums the series, and squares the sum as often. Returns the array,
+ * `found` or `other`, that holds it. */
 static double *exponential(size_t n, double *a, double *found, double *other) {
   const double norm = norm_of(n, a);
   int halvings = 0;

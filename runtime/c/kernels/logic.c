@@ -1,4 +1,4 @@
-/* Truth values and bits. */
+/* Kernels of logical and bitwise operators. */
 #include "spans.h"
 #include "logic.def"
 
@@ -24,7 +24,7 @@ LOGICAL(logical_xor, (x != 0) ^ (y != 0))
 BITWISE(bitwise_and, FL_TAKES_UINT64, x &y)
 BITWISE(bitwise_or, FL_TAKES_UINT64, x | y)
 BITWISE(bitwise_xor, FL_TAKES_UINT64, x ^ y)
-/* By the width or more, or by a negative number: every bit goes. Narrower types shift alike, since they wrap and extend their sign. */
+/* A shift by the width or more, or by a negative number, removes every bit. Narrower types use the same code, as they wrap and extend their sign. */
 BITWISE(left_shift, 0, y < 0 || y > 63 ? 0 : (int64_t)((uint64_t)x << (y & 63)))
 BITWISE(right_shift, 0, x >> (y < 0 || y > 63 ? 63 : y))
 

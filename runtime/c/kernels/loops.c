@@ -1,4 +1,4 @@
-/* Elementwise work over tensors: broadcast, converted, in blocks. */
+/* Runs elementwise functions over tensors, which are broadcast and converted in blocks. */
 #include "loops.h"
 
 #include "simd.h"
@@ -9,7 +9,7 @@ size_t fl_views_scratch(fl_value *const *args, size_t count) {
   return FL_TAKEN(fl_view, 4) + FL_TAKEN(fl_nest, 1);
 }
 
-/* The blocks, and the two nests that fl_reduce_run holds beside them; other kernels hold less. */
+/* Returns the bytes of the blocks, and of the two nests of fl_reduce_run; other kernels need less. */
 size_t fl_blocks_scratch(fl_value *const *args, size_t count) {
   (void)args;
   (void)count;
@@ -32,7 +32,7 @@ fl_status fl_buffer_take(fl_context *context, fl_buffer *buffer, size_t n, int w
   return FL_OK;
 }
 
-/* Of 64 elements or a multiple, so that pieces of scratch memory end where the next one starts. */
+/* Returns a multiple of 64 elements, so that pieces of scratch memory have no gaps. */
 size_t fl_block_length(size_t bytes) {
   const size_t n = FL_BLOCKS_BYTES / (bytes > 0 ? bytes : 1) / 64 * 64;
   return n < FL_BLOCK ? n : FL_BLOCK;
@@ -164,14 +164,14 @@ void fl_lines_of(fl_lines *lines, const fl_tensor *const *operands, uint8_t coun
   fl_nest_simplify(&lines->nest, 0);
 }
 
-/* One operand's way to the span, or the span's to the output. */
+/* The buffer and strides through which the span reads an operand, or writes the output. */
 typedef struct channel {
   fl_buffer buffer;
-  int64_t stride;    /* along the innermost dimension */
-  const char *splat; /* the element that the buffer is full of */
+  int64_t stride;    /* bytes along the innermost dimension */
+  const char *splat; /* the element with which the buffer is filled; NULL: none */
 } channel;
 
-/* The n elements at `from`, which are part of a row of `whole`, in blocks of `block`. */
+/* Returns n elements from `from` on, of a row of `whole` elements that is read in blocks of `block`, in the computing type. */
 static const void *read_span(channel *c, size_t n, size_t whole, size_t block, const char *from) {
   if (c->stride != 0 || whole == 1) {
     return fl_buffer_read(&c->buffer, n, from, c->stride);
@@ -232,7 +232,7 @@ static void run_row(const fl_map *map, channel *channels, size_t count, size_t n
   }
 }
 
-/* n copies of each of so many elements, which are `stride` bytes apart. Vectors may write up to FL_LANES - 1 floats too many. */
+/* Writes n copies of each of `rows` elements, which are `stride` bytes apart. May write up to FL_LANES - 1 floats too many. */
 static void repeat_each(size_t rows, size_t n, size_t width, unsigned char *to, const char *from, int64_t stride) {
   if (width == sizeof(float)) {
     for (size_t row = 0; row < rows; ++row, from += stride) {
@@ -249,10 +249,10 @@ static void repeat_each(size_t rows, size_t n, size_t width, unsigned char *to, 
   }
 }
 
-/* An operand over the two innermost dimensions: as it lies, each element of a column n times, or a row again and again. */
+/* The form of an operand in the two innermost dimensions: all elements, a column whose elements are repeated, or a row that is repeated. */
 typedef enum shape { WHOLE, COLUMN, ROW } shape;
 
-/* The shape of an operand whose rows have n elements; -1 for another one. */
+/* Returns the form of an operand whose rows have n elements; -1 for any other form. */
 static int shape_of(const channel *c, size_t n, int64_t apart) {
   const int64_t element = (int64_t)c->buffer.element;
   if (c->buffer.convert != NULL) {
@@ -264,7 +264,7 @@ static int shape_of(const channel *c, size_t n, int64_t apart) {
   return c->stride == 0 ? COLUMN : -1;
 }
 
-/* Short rows several at a time, where no element is converted; zero where that does not apply. */
+/* Runs several short rows at once, and returns nonzero; returns 0, and computes nothing, if elements need a conversion or rows do not fit. */
 static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest, channel *channels, size_t count, char **at) {
   uint32_t index[FL_MAX_DIMS] = {0};
   shape shapes[FL_MAX_OPERANDS];
@@ -281,7 +281,7 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
     shapes[k] = (shape)found;
     bytes += found == WHOLE ? 0 : channels[k].buffer.width;
   }
-  /* Blocks end in room for a vector. */
+  /* Blocks have room for one more vector at their end. */
   const size_t room = bytes > 0 ? fl_block_length(bytes) : 0, step = room > FL_LANES ? (room - FL_LANES) / n : 0;
   if (step < 2) {
     return 0;
@@ -329,7 +329,7 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
     return FL_OK;
   }
   const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
-  /* Integers computed in a type narrower than out wrap to that type first. */
+  /* Integers that are computed in a type narrower than out wrap to that type first. */
   const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
   fl_convert_fn wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
   fl_convert_fn unwrap = wraps ? fl_widen(map->common, FL_COMPUTE_I64) : NULL;
@@ -382,7 +382,7 @@ fl_status fl_map_copy(fl_context *context, fl_tensor *out, const fl_tensor *in) 
     fl_view_copy(&to, &from);
     return FL_OK;
   }
-  /* The type that holds the input exactly, or the output's when an integer becomes a real number: one rounding. */
+  /* The type that holds the input exactly, or the output's type if an integer becomes a real number, so that it is rounded once. */
   fl_compute type = in->dtype == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(fl_is_float(in->dtype) ? in->dtype : out->dtype);
   if (type == FL_COMPUTE_I64 && out->dtype == FL_BOOL) {
     type = FL_COMPUTE_BOOL;

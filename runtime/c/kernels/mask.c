@@ -1,4 +1,4 @@
-/* Elements that a mask names: filled, selected, replaced, found. */
+/* Kernels that fill, select, replace or find the elements where a mask is true. */
 #include "spans.h"
 #include "mask.def"
 
@@ -12,7 +12,7 @@ fl_status fl_masked_fill_out(fl_context *context, fl_value *const *args, size_t 
   return fl_where_run(context, args[1], args[2], args[0], self->dtype, out);
 }
 
-/* Views of two tensors over the shape they broadcast to. */
+/* Stores views of two tensors over the shape to which they broadcast. */
 static fl_status broadcast_two(fl_context *context, const fl_tensor *a, const fl_tensor *b, fl_view *a_view, fl_view *b_view) {
   const fl_tensor *const both[2] = {a, b};
   int32_t sizes[FL_MAX_RANK];
@@ -106,7 +106,7 @@ fl_status fl_masked_scatter_out(fl_context *context, fl_value *const *args, size
   return FL_OK;
 }
 
-/* Whether the element at a place is not zero. */
+/* Returns whether the element at `at` is not zero. */
 static int is_nonzero(const char *at, int8_t dtype) {
   uint8_t truth = 0;
   const fl_convert_fn convert = fl_widen(dtype, FL_COMPUTE_BOOL);
@@ -126,7 +126,7 @@ fl_status fl_nonzero_out(fl_context *context, fl_value *const *args, size_t coun
   const fl_view from = fl_view_of(self);
   int64_t *to = NULL;
   int64_t number = 0;
-  /* Counts, resizes, then writes the same places. */
+  /* The first round counts the elements and resizes the out; the second writes them. */
   for (int writing = 0; writing < 2; ++writing) {
     uint32_t index[FL_MAX_DIMS] = {0};
     char *at = from.data;

@@ -1,4 +1,4 @@
-/* Mathematical functions of one tensor. Those used in networks' inner loops are on vectors; the rest call the C library. */
+/* Kernels of mathematical functions of one tensor. Functions that networks use often compute with vectors; the others call the C library. */
 #include "spans.h"
 #include "math.def"
 
@@ -7,7 +7,7 @@
   FL_SPAN1(name##_f64, double, double, function(x))           \
   FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, NULL, 0)
 
-/* Functions that keep integers integers. */
+/* Defines a function that has integer results for integers. */
 #define ANY_NUMBER(name, f32_expression, f64_expression, i64_expression) \
   FL_SPAN1(name##_f32, float, float, f32_expression)          \
   FL_SPAN1(name##_f64, double, double, f64_expression)        \
@@ -22,12 +22,12 @@ FL_REAL_KERNEL(rsqrt, fl_set(1.0f) / fl_sqrt(x), 1.0 / sqrt(x))
 FL_REAL_KERNEL(sqrt, fl_sqrt(x), sqrt(x))
 
 #if defined(__FMA__) || defined(FL_SIMD_NEON)
-/* Beyond this, x - k pi / 2 in float loses digits. */
+/* Above this magnitude, x - k pi / 2 in float loses digits. */
 #define LARGEST_ANGLE 30000.0f
 
-/* sin (x + quarter pi / 2) for |x| <= LARGEST_ANGLE: reduced to |r| <= pi / 4 with pi / 2 in three parts, then a power series. */
+/* Returns sin(x + quarter pi / 2) for |x| <= LARGEST_ANGLE: reduces x to |r| <= pi / 4, with pi / 2 in three parts, then sums a power series. */
 FL_INLINE fl_vec sine(fl_vec x, int32_t quarter) {
-  const fl_vec magic = fl_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+  const fl_vec magic = fl_set(12582912.0f); /* 1.5 * 2^23: adding it rounds a number to an integer in the low bits */
   fl_vec shifted = fl_fma(x, fl_set(0.636619772367581343f), magic);
   fl_vec k = shifted - magic;
   fl_ivec turn = ((fl_ivec)shifted & fl_iset(3)) + fl_iset(quarter);
@@ -104,7 +104,7 @@ FL_SPAN1(signbit_f64, double, uint8_t, signbit(x) != 0)
 FL_SPAN1(signbit_i64, int64_t, uint8_t, x < 0)
 FL_POINTWISE_KERNEL(signbit, 1, signbit_f32, signbit_f64, signbit_i64, FL_GIVES_BOOL)
 
-/* p[0] and p[1] are the bounds that x is held within. */
+/* p[0] and p[1] are the bounds to which x is limited. */
 FL_VECTOR_SPAN1(logit_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,
                 fl_log(fl_clamp(x, low, high) / (fl_set(1.0f) - fl_clamp(x, low, high))))
 static double logit(double x, double low, double high) {
@@ -123,7 +123,7 @@ fl_status fl_logit_out(fl_context *context, fl_value *const *args, size_t count)
   return fl_pointwise_run(context, &operation, args, 1, args[2], bounds);
 }
 
-/* p: what stands for NaN, infinity and minus infinity. */
+/* p: the numbers that replace NaN, infinity and minus infinity. */
 #define NAN_TO_NUM(T) (x != x ? (T)p[0].real : x == (T)INFINITY ? (T)p[1].real : x == (T)-INFINITY ? (T)p[2].real : x)
 FL_SPAN1(nan_to_num_f32, float, float, NAN_TO_NUM(float))
 FL_SPAN1(nan_to_num_f64, double, double, NAN_TO_NUM(double))

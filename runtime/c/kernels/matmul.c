@@ -4,9 +4,9 @@
 #include "element.h"
 #include "loops.h"
 
-/* Fewer rows than this do not repay packing B. */
+/* With fewer rows than this, packing B costs more than it saves. */
 #define DIRECT_ROWS 4
-/* B is packed in pieces of at most PACK_DEPTH rows and about PACK_FLOATS floats: scratch memory counts, and a piece stays in cache. */
+/* B is packed in pieces of at most PACK_DEPTH rows and about PACK_FLOATS floats, which limits scratch memory and stays in cache. */
 #define PACK_DEPTH 1024
 #define PACK_FLOATS 65536
 
@@ -22,14 +22,14 @@ size_t fl_matmul_scratch(size_t m, size_t n, size_t k) {
   if (m == 0 || n == 0 || k == 0) {
     return 0;
   }
-  /* Either operand may turn out to be the one that is packed, and either may need its rows made contiguous. Grows with each size. */
+  /* Either operand may be packed, and either may need a copy with contiguous rows. The result grows with each size. */
   const size_t depth = least(k, PACK_DEPTH);
   const size_t panels = (most(m, n) + FL_PANEL - 1) / FL_PANEL;
   return least(panels * FL_PANEL * depth, most(4 * FL_PANEL * depth, PACK_FLOATS)) + least(most(m, n), FL_GEMM_ROWS) * depth;
 }
 
-/* One to three rows of c, B row by row: c stays in the first-level cache and B streams by once. Not inlined: what its loops keep would lie
- * in the frame of fl_matmul beside that of the other cases. */
+/* Computes one to three rows of c, row by row of B: c stays in the first-level cache, and B is read once. Not inlined, because its variables would
+ * enlarge the stack frame of fl_matmul. */
 static __attribute__((noinline)) void rows_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
   for (size_t i = 0; i < c.rows; ++i) {
     memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
@@ -84,7 +84,7 @@ static float dot(const float *a, const float *b, size_t n) {
   return fl_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-/* A few rows of c against a B whose columns are contiguous. */
+/* Computes a few rows of c with a B whose columns are contiguous. */
 static void columns_direct(fl_matrix c, fl_matrix a, fl_matrix b) {
   for (size_t j = 0; j < c.columns; ++j) {
     for (size_t i = 0; i < c.rows; ++i) {
@@ -101,7 +101,7 @@ static void add_bias(fl_matrix c, const float *bias) {
   }
 }
 
-/* c (rows contiguous) = a b, piece by piece of b. */
+/* Computes c = a b, where rows of c are contiguous, with one packed piece of b at a time. */
 static void packed(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch) {
   const size_t step = pack_columns(c.columns, least(b.rows, PACK_DEPTH));
   float *const a_copy = scratch + step * least(b.rows, PACK_DEPTH);
@@ -135,7 +135,7 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
     return;
   }
   const fl_matrix out = c;
-  /* Where columns are contiguous, the transposed product has contiguous rows. */
+  /* If columns are contiguous, the transposed product has contiguous rows. */
   const int turned = c.column_stride != 1 && c.columns > 1;
   if (turned) {
     const fl_matrix left = fl_transposed(b);
@@ -160,7 +160,7 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
   add_bias(out, bias);
 }
 
-/* The dtype is constant where this is called: read in the innermost loop, each pair of dtypes would get loops of its own. */
+/* Computes a product. The dtype is a constant in each call, because a variable in the innermost loop would make loops for each pair of dtypes. */
 static inline __attribute__((always_inline)) void product_of(int8_t dtype, const fl_any_matrix *c, const fl_any_matrix *a,
                                                              const fl_any_matrix *b) {
   for (size_t i = 0; i < c->rows; ++i) {
@@ -207,17 +207,17 @@ static fl_any_matrix matrix_of(const fl_tensor *t, size_t batch) {
 }
 
 static fl_matrix float_matrix(fl_any_matrix m) {
-  /* An empty operand may have no data, which nothing may be added to. */
+  /* An empty operand may have NULL data, to which no offset may be added. */
   return (fl_matrix){m.data == NULL ? NULL : (float *)m.data + m.offset, m.rows, m.columns, m.row_stride, m.column_stride};
 }
 
-/* Products of half precision are computed in float, as many rows and columns at a time as become floats at once. */
+/* Products of half precision are computed in float, in tiles of HALF_TILE rows and columns that are converted at once. */
 #define HALF_TILE 64
 
 static int is_half(int8_t dtype) { return dtype == FL_FLOAT16 || dtype == FL_BFLOAT16; }
 static int is_dense(const fl_any_matrix *m) { return m->row_stride == 1 || m->column_stride == 1; }
 
-/* A part of a matrix in floats, which lie as its elements do. */
+/* Returns a part of a matrix, converted to floats in `to`, in the order of its elements in memory. */
 static fl_matrix part_in_float(const fl_any_matrix *m, size_t row, size_t rows, size_t column, size_t columns, float *to) {
   const int by_rows = m->column_stride == 1;
   const size_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows, apart = by_rows ? m->row_stride : m->column_stride;
@@ -247,7 +247,7 @@ static __attribute__((noinline)) void multiply_half(const fl_any_matrix *c, cons
   }
 }
 
-/* out = a b for matrices (rank 2) or batches of them (rank 3), shapes checked. */
+/* Computes out = a b for matrices (rank 2) or batches of matrices (rank 3), and checks their shapes. */
 static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *a, const fl_tensor *b, uint8_t rank) {
   FL_CHECK(context, a->rank == rank && b->rank == rank, rank == 2 ? "both operands must be matrices" : "both operands must have 3 dimensions");
   FL_CHECK(context, a->dtype == b->dtype && a->dtype == out->dtype, "the operands and the result must have one dtype");
@@ -313,7 +313,7 @@ fl_status fl_bmm_out(fl_context *context, fl_value *const *args, size_t count) {
   return multiply(context, out, a, b, 3);
 }
 
-/* out = alpha out + beta self, self broadcast. */
+/* Computes out = alpha out + beta self, with self broadcast. */
 static void scale_and_add(fl_tensor *out, const fl_tensor *self, const fl_value *beta, const fl_value *alpha) {
   double real_beta = 1, real_alpha = 1;
   int64_t beta_integer = 1, alpha_integer = 1;
@@ -366,7 +366,7 @@ static fl_status add_product(fl_context *context, fl_value *const *args, uint8_t
     const int32_t size = self->sizes[self->rank - 1 - d];
     FL_CHECK(context, size == 1 || size == sizes[2 - d], "the first argument does not broadcast to the product's shape");
   }
-  /* The usual linear layer: a bias for each column. */
+  /* The most common case: a linear layer, with a bias for each column. */
   const int is_bias = rank == 2 && out->dtype == FL_FLOAT32 && self->rank >= 1 && beta == 1 && alpha == 1 &&
                       fl_numel(self) == (size_t)sizes[2] && self->sizes[self->rank - 1] == sizes[2];
   if (is_bias && a->dtype == FL_FLOAT32 && b->dtype == FL_FLOAT32 && a->sizes[1] == b->sizes[0]) {

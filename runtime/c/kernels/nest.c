@@ -1,4 +1,4 @@
-/* Loop nests over the dimensions of several operands. */
+/* Implements nest.h. */
 #include "nest.h"
 
 void fl_nest_push(fl_nest *nest, size_t size, const int64_t *strides) {

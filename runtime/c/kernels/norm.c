@@ -1,10 +1,10 @@
-/* Layer, RMS and group normalisation: statistics over runs of elements that lie side by side. */
+/* Kernels of layer, RMS and group normalisation, whose statistics are over runs of contiguous elements. */
 #include <math.h>
 
 #include "loops.h"
 #include "optional.h"
 
-/* Four accumulators, so that neither latency nor rounding adds up along the row. */
+/* Sums `term` over a row in four accumulators, which hides the latency and reduces rounding errors. */
 #define REDUCE(result, term)                                                        \
   do {                                                                              \
     fl_vec sum_[4] = {fl_zero(), fl_zero(), fl_zero(), fl_zero()};                  \
@@ -33,7 +33,7 @@ static float mean_of(const float *x, size_t n) {
   return sum / (float)n;
 }
 
-/* The mean of (x - center)^2. */
+/* Returns the mean of (x - center)^2 over n floats. */
 static float mean_square(const float *x, size_t n, float center) {
   const fl_vec c = fl_set(center);
   float sum;
@@ -41,7 +41,7 @@ static float mean_square(const float *x, size_t n, float center) {
   return sum / (float)n;
 }
 
-/* out = (x - mean) scale, times weight, plus bias; both may be NULL. out may be x. */
+/* Computes out = (x - mean) scale weight + bias for n floats. weight and bias may be NULL; out may be x. */
 static void apply_row(const float *x, size_t n, float mean, float scale, const float *weight, const float *bias, float *out) {
   const fl_vec m = fl_set(mean), s = fl_set(scale);
   size_t i = 0;
@@ -68,7 +68,7 @@ static void add_row(const float *a, const float *b, size_t n, float *out) {
   }
 }
 
-/* Splits the input's sizes into rows and the normalised elements of each; checks the shapes and types of the parameters. */
+/* Stores the number of rows, and of normalised elements in each. Checks the shapes and types of the parameters. */
 static fl_status split_rows(fl_context *context, const fl_tensor *input, const fl_value *shape, const fl_tensor *weight, const fl_tensor *bias,
                             size_t *rows, size_t *n) {
   int64_t sizes[FL_MAX_RANK];
@@ -135,7 +135,7 @@ fl_status fl_fused_rms_norm_out(fl_context *context, fl_value *const *args, size
   return fused_norm(context, args, 1);
 }
 
-/* Mean and 1 / sqrt(variance + eps) of n elements from `start` on, for any element type. */
+/* Stores the mean and 1 / sqrt(variance + eps) of n elements from `start` on, for any element type. */
 static void statistics_any(const fl_tensor *t, size_t start, size_t n, double eps, double *mean, double *scale) {
   double sum = 0, squares = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -147,7 +147,7 @@ static void statistics_any(const fl_tensor *t, size_t start, size_t n, double ep
     squares += x * x;
   }
   const double variance = squares / (double)n;
-  /* PyTorch has the variance of narrower types as a float, which may be infinite. */
+  /* PyTorch computes the variance of narrower types as a float, which may be infinite. */
   *scale = 1.0 / sqrt((t->dtype == FL_FLOAT64 ? variance : (double)(float)variance) + eps);
 }
 
@@ -168,7 +168,7 @@ fl_status fl_native_layer_norm_out(fl_context *context, fl_value *const *args, s
   int32_t sizes[FL_MAX_RANK];
   size_t product = 1;
   for (uint8_t d = 0; d < input->rank; ++d) {
-    /* The leading dimensions are those whose product is `rows`; the rest become 1. */
+    /* The product of the leading dimensions is `rows`; the others become 1. */
     const int leading = d < input->rank - args[1]->as.list.count;
     sizes[d] = leading ? input->sizes[d] : 1;
     product *= (size_t)sizes[d];

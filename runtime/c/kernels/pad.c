@@ -1,8 +1,8 @@
-/* Padding: with a constant, with the mirror image, with the edge. The list of amounts begins with the last dimension's two. */
+/* Kernels that pad with a constant, a reflection or the edge. The list of amounts begins with the two of the last dimension. */
 #include "loops.h"
 #include "pad.def"
 
-/* Reads the amounts into before[d] and after[d], and the sizes of the result into `shape`. */
+/* Stores the amounts of dimension d in before[d] and after[d], and the sizes of the result in `shape`. */
 static fl_status read_amounts(fl_context *context, const fl_value *list, const fl_tensor *self, int64_t *before, int64_t *after,
                               fl_view *shape) {
   int64_t amounts[2 * FL_MAX_RANK];
@@ -36,7 +36,7 @@ fl_status fl_constant_pad_nd_out(fl_context *context, fl_value *const *args, siz
   *from = fl_view_of(self);
   *to = fl_view_of(out);
   for (uint8_t d = 0; d < self->rank; ++d) {
-    /* A negative amount cuts the input instead. */
+    /* A negative amount removes entries of the input. */
     const int64_t low = before[d] < 0 ? -before[d] : 0;
     const int64_t high = from->sizes[d] + (after[d] < 0 ? after[d] : 0);
     if (high <= low) {
@@ -50,7 +50,7 @@ fl_status fl_constant_pad_nd_out(fl_context *context, fl_value *const *args, siz
   return FL_OK;
 }
 
-/* The input's index for index i of a padded dimension. */
+/* Returns the input's index for index i of a padded dimension. */
 static int64_t source_index(int64_t i, int64_t before, int64_t size, int reflect) {
   int64_t at = i - before;
   if (reflect) {
@@ -85,7 +85,7 @@ static fl_status pad_by_index(fl_context *context, fl_value *const *args, uint8_
   *from = fl_view_of(self);
   *to = fl_view_of(out);
   const uint8_t last = (uint8_t)(to->rank - 1);
-  /* Columns [low, high) of a row come from side by side places. */
+  /* Columns [low, high) of a row are contiguous in the input. */
   const int64_t low = before[last] > 0 ? before[last] : 0;
   int64_t high = before[last] + from->sizes[last];
   high = high > to->sizes[last] ? to->sizes[last] : high < low ? low : high;

@@ -1,4 +1,4 @@
-/* Dimensions in another order. Each kernel describes its input as a strided view of the output's shape and copies. */
+/* Kernels that reorder dimensions. Each describes its input as a strided view of the output's shape, and copies it. */
 #include "loops.h"
 #include "permute.def"
 

@@ -1,8 +1,8 @@
-/* Elements moved between channels and pixels. */
+/* Kernels that move elements between channels and pixels. */
 #include "loops.h"
 #include "pixel_shuffle.def"
 
-/* Between [..., C * f * f, H, W] and [..., C, H * f, W * f]: both seen as [..., C, H, f, W, f]. */
+/* Copies between [..., C * f * f, H, W] and [..., C, H * f, W * f], both viewed as [..., C, H, f, W, f]. */
 static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(factor, 1);
@@ -32,8 +32,8 @@ static fl_status pixels(fl_context *context, fl_value *const *args, int shuffle)
   }
   FL_TRY(fl_resize_out(context, out, result, self->dtype));
   *result = fl_view_of(out);
-  const fl_view *deep = shuffle ? own : result; /* many channels */
-  const fl_view *wide = shuffle ? result : own; /* many pixels */
+  const fl_view *deep = shuffle ? own : result; /* the side with more channels */
+  const fl_view *wide = shuffle ? result : own; /* the side with more pixels */
   *from = *own;
   *to = *result;
   from->rank = to->rank = (uint8_t)(batch + 5);

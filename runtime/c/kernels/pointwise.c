@@ -1,4 +1,4 @@
-/* Helpers of elementwise kernels: promotion, broadcasting and the choice of a computing type. */
+/* Helpers of elementwise kernels: they promote and broadcast operands, and choose the computing type. */
 #include "spans.h"
 
 fl_status fl_promoted_type(fl_context *context, fl_value *const *operands, size_t count, int takes_uint64, int8_t *common) {

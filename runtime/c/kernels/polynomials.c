@@ -1,4 +1,4 @@
-/* Orthogonal polynomials of degree y at x, each by its recurrence. A degree is truncated; a negative one gives 0. */
+/* Kernels of orthogonal polynomials of degree y at x, computed by recurrences. Degrees are truncated; a negative degree gives 0. */
 #include "element.h"
 #include "spans.h"
 #include "polynomials.def"
@@ -7,7 +7,7 @@
 
 enum { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W, HERMITE_H, HERMITE_HE, LAGUERRE_L, LEGENDRE_P };
 
-/* `most`: the highest degree of Hermite's polynomials. */
+/* Defines the functions for the float type T. `most` is the highest degree of Hermite's polynomials. */
 #define FAMILIES(T, suffix, f, most)                                                                                \
   static T first_##suffix(int family, T x) {                                                                        \
     switch (family) {                                                                                               \
@@ -24,7 +24,7 @@ enum { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W, HERMITE_H, HERMITE_HE
         return x;                                                                                                   \
     }                                                                                                               \
   }                                                                                                                 \
-  /* Of degree k + 1, from those of degree k and k - 1. */                                                          \
+  /* The polynomial of degree k + 1, from degrees k and k - 1. */                                                          \
   static T next_##suffix(int family, T k, T x, T current, T last) {                                                 \
     switch (family) {                                                                                               \
       case HERMITE_H:                                                                                               \
@@ -92,7 +92,7 @@ enum { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W, HERMITE_H, HERMITE_HE
 FAMILIES(float, f32, f, 128)
 FAMILIES(double, f64, , 512)
 
-/* The degrees are data, and a recurrence takes as many steps. */
+/* Checks the degrees, which are data: a recurrence takes as many steps as the degree. */
 static fl_status check_degrees(fl_context *context, int family, const fl_value *degrees) {
   const fl_tensor *tensor = fl_get_tensor(degrees);
   double scalar = 0;

@@ -1,4 +1,4 @@
-/* Pooling over the last two dimensions: average, maximum with indices, adaptive average. */
+/* Kernels of pooling over the last two dimensions: average, maximum with indices, adaptive average. */
 #include "loops.h"
 #include "optional.h"
 
@@ -39,7 +39,7 @@ typedef struct window {
   int64_t out[2];
 } window;
 
-/* A list of two integers, of one for both dimensions, or (where `otherwise` is given) of none. */
+/* Reads a list of two integers, of one for both dimensions, or of none if `otherwise` has the default, into `pair`. */
 static fl_status read_pair(fl_context *context, const fl_value *value, const int64_t *otherwise, int64_t *pair) {
   uint32_t count = 0;
   FL_CHECK(context, fl_get_ints(value, pair, 2, &count) && (count > 0 || otherwise), "kernel_size, stride, padding and dilation must be lists of one or two integers");
@@ -70,7 +70,7 @@ static fl_status output_size(fl_context *context, const image *in, int ceil_mode
   return FL_OK;
 }
 
-/* The average over rows [y0, y1) and columns [x0, x1) for each channel of one image, written to output pixel (y, x). */
+/* Writes the average over rows [y0, y1) and columns [x0, x1) of each channel of image n to output pixel (y, x). */
 static void average(const image *in, const image *out, size_t n, size_t y, size_t x, int64_t y0, int64_t y1, int64_t x0, int64_t x1,
                     int64_t divisor) {
   const size_t start = n * in->batch_stride, to = n * out->batch_stride + y * out->stride[0] + x * out->stride[1];
@@ -95,7 +95,7 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
                                          start + c * in->channel_stride + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
       }
     }
-    /* By -1 the smallest integer has no quotient. */
+    /* The smallest integer has no quotient by -1. */
     const int64_t mean = divisor == -1 ? (int64_t)(0 - sum) : (int64_t)sum / divisor;
     fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, (uint64_t)mean);
   }
@@ -178,7 +178,7 @@ fl_status fl_adaptive_avg_pool2d_out(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
-/* Where a window lies along each axis: its elements from `first` on and before `end` are in the image. */
+/* The position of a window along each axis; its elements [first, end) are in the image. */
 typedef struct range {
   int64_t first[2], end[2], step[2];
 } range;
@@ -193,8 +193,8 @@ static void range_of(const image *in, const window *w, int axis, int64_t at, ran
   r->step[axis] = step;
 }
 
-/* The largest element (the last NaN when there is one) of a window, and its index within the plane; 0 when dilation makes the window miss
- * the image. */
+/* Stores the offset of a window's largest element (or last NaN), and its index within the plane, and returns 1; returns 0 when the window, through
+ * dilation, has no element in the image. */
 static int maximum(const image *in, size_t start, const range *r, size_t *offset, int64_t *index) {
   const int real = fl_is_float(in->tensor->dtype);
   double best = 0;
@@ -217,7 +217,7 @@ static int maximum(const image *in, size_t start, const range *r, size_t *offset
   return found;
 }
 
-/* The result of a window without any element: the lowest value, at the index that ATen gives. */
+/* Writes the result of a window without elements: the lowest value, and the index that ATen gives. */
 static void write_lowest(const image *in, const image *out, size_t to, const range *r, int64_t *index) {
   const int8_t dtype = out->tensor->dtype;
   const int is_signed = dtype == FL_INT8 || dtype == FL_INT16 || dtype == FL_INT32 || dtype == FL_INT64;
@@ -229,7 +229,7 @@ static void write_lowest(const image *in, const image *out, size_t to, const ran
   }
 }
 
-/* The same for FL_LANES channels that lie side by side, of windows that do not miss the image. */
+/* Computes the maxima and indices of FL_LANES contiguous channels, for windows with elements in the image. */
 static void maximum_of_channels(const image *in, size_t start, const range *r, float *best_out, int64_t *index_out, size_t index_stride) {
   fl_vec best = fl_set(-INFINITY);
   fl_ivec index = fl_iset(0);
@@ -251,7 +251,7 @@ static void maximum_of_channels(const image *in, size_t start, const range *r, f
 
 #define BYTE_LANES 32
 
-/* The same for BYTE_LANES channels of bytes; those of int8 are compared with their sign bit flipped. */
+/* Computes the maxima and indices of BYTE_LANES channels of bytes; int8 are compared with their sign bit flipped. */
 static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t start, const range *r, uint8_t *best_out, int64_t *index_out, size_t index_stride) {
   const uint8_t flip = in->tensor->dtype == FL_INT8 ? 0x80 : 0;
   uint8_t best[BYTE_LANES] = {0}, is_better[BYTE_LANES];

@@ -1,9 +1,9 @@
-/* Gradients of pooling. */
+/* Kernels of gradients of pooling. */
 #include "element.h"
 #include "loops.h"
 #include "pool_backward.def"
 
-/* Each window's gradient goes to the place of its largest element. */
+/* Adds each window's gradient to the place of its largest element. */
 fl_status fl_max_pool2d_with_indices_backward_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(gradient, 0);
   FL_TENSOR_ARGUMENT(input, 1);

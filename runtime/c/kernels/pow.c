@@ -1,8 +1,8 @@
-/* Powers. */
+/* Kernels of powers. */
 #include "spans.h"
 #include "pow.def"
 
-/* x^y modulo 2^64; a negative power of an integer is 0 unless x is 1 or -1. */
+/* Returns x^y modulo 2^64; a negative power of an integer is 0 unless x is 1 or -1. */
 static int64_t power_i64(int64_t x, int64_t y) {
   if (y < 0) {
     return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
@@ -19,7 +19,7 @@ FL_SPAN2(pow_f64, double, double, pow(x, y))
 FL_SPAN2(pow_i64, int64_t, int64_t, power_i64(x, y))
 FL_POINTWISE_KERNEL(pow, 2, pow_f32, pow_f64, pow_i64, 0)
 
-/* The exponents that models use, without pow. */
+/* Spans for frequent exponents, which do not call pow. */
 FL_VECTOR_SPAN1(square_f32, , x *x)
 FL_VECTOR_SPAN1(cube_f32, , x *x *x)
 FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt(x))
@@ -44,7 +44,7 @@ fl_status fl_pow_tensor_scalar_out(fl_context *context, fl_value *const *args, s
   FL_CHECK(context, fl_is_float(common) || exponent >= 0.0, "integers have no negative integer powers");
   if (fl_is_float(self->dtype)) {
     for (size_t i = 0; i < sizeof special / sizeof *special; ++i) {
-      /* ATen takes roots of all types but float16, whose -inf and -0 become those of pow. */
+      /* ATen computes roots for all types except float16, for which it computes pow, with other results for -inf and -0. */
       const int root = special[i].exponent == 0.5 || special[i].exponent == -0.5;
       if (special[i].exponent == exponent && (root ? self->dtype != FL_FLOAT16 : self->dtype != FL_FLOAT64)) {
         return fl_pointwise_run(context, &special[i].operation, args, 1, args[2], NULL);

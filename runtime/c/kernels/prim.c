@@ -1,5 +1,5 @@
-/* Numbers of a program: sizes and what is computed from them. The last argument is the value that takes the result. Arithmetic is
- * Python's: integers stay integers but for true division, and // and % round down. */
+/* Kernels of a program's numbers: sizes, and results computed from sizes. The last argument is the value that receives the result. Arithmetic is
+ * Python's: integers have integer results, except for true division, and // and % round down. */
 #include <math.h>
 
 #include "dtype.h"
@@ -23,7 +23,7 @@ static fl_status give_bool(fl_value *out, int x) {
   return FL_OK;
 }
 
-/* A number: an integer, or only real. */
+/* A number, which is an integer or a real number. */
 typedef struct number {
   int is_integer;
   int64_t integer;
@@ -90,7 +90,7 @@ BINARY(gt, give_bool, x > y, give_bool, x > y, (void)0)
 BINARY(le, give_bool, x <= y, give_bool, x <= y, (void)0)
 BINARY(lt, give_bool, x < y, give_bool, x < y, (void)0)
 
-/* To an integer, rounding reals by `function`. */
+/* Defines a kernel that converts a number to an integer, rounding reals by `function`. */
 #define ROUNDING(name, function)                                                               \
   fl_status fl_prim_##name(fl_context *context, fl_value *const *args, size_t count) {         \
     number a;                                                                                  \
@@ -162,7 +162,7 @@ fl_status fl_sym_numel(fl_context *context, fl_value *const *args, size_t count)
   return give_int(args[1], (int64_t)fl_numel(self));
 }
 
-/* The one element of a tensor as a number. */
+/* Stores the only element of a tensor as a number. */
 fl_status fl_local_scalar_dense(fl_context *context, fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   union {

@@ -1,4 +1,4 @@
-/* Arithmetic on quantized tensors: sums of two, and products of floats with matrices of int8 that have a scale per row or group. */
+/* Kernels of arithmetic on quantized tensors: sums, and products of floats with int8 matrices that have a scale per row or group. */
 #include "gemm.h"
 #include "optional.h"
 #include "quantize.h"
@@ -9,7 +9,7 @@
 
 enum { A, B, OUT, RANGE, PARAMETERS };
 
-/* A real number quantized: halves round to even, before the zero point is added. */
+/* Returns a quantized real number: rounds it, halves to even, before it adds the zero point. */
 static inline int64_t quantized(float x, const fl_parameter *p) {
   const double q = (double)(nearbyintf(x * (float)p[OUT].real) + (float)p[OUT].integer), low = p[RANGE].real, high = (double)p[RANGE].integer;
   return fl_i64_of_real(q < low ? low : q > high ? high : q);
@@ -43,19 +43,19 @@ fl_status fl_quantized_add_out(fl_context *context, fl_value *const *args, size_
 
 /* ---- products ---- */
 
-/* out[m, n] = x[m, k] w[k, n], where element (i, j) of w is that of the weight at the strides, times the scale of its row or group. */
+/* The product out[m, n] = x[m, k] w[k, n]; element (i, j) of w is the weight's element i k_stride + j n_stride, times its scale. */
 typedef struct mixed {
   const fl_tensor *x, *weight, *scales;
   fl_tensor *out;
   size_t m, k, n;
-  size_t k_stride, n_stride;                  /* of the weight */
-  size_t k_scale, n_scale;                    /* from one scale to the next, 0 where it is the same */
-  size_t group;                               /* neighbours along k that have one scale */
+  size_t k_stride, n_stride;                  /* strides of the weight */
+  size_t k_scale, n_scale;                    /* strides of the scales, 0 where the scale stays the same */
+  size_t group;                               /* number of neighbours along k with the same scale */
 } mixed;
 
 static int is_fast(const fl_tensor *x, const fl_tensor *out) { return x->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32; }
 
-/* A panel of the weight, which is made of floats when it is its turn. */
+/* Returns the scratch memory for one panel of the weight, converted to floats. */
 static size_t panel_bytes(fl_value *const *args, uint8_t inner, int out) {
   const fl_tensor *x = fl_get_tensor(args[0]), *weight = fl_get_tensor(args[1]), *to = fl_get_tensor(args[out]);
   return x && weight && to && weight->rank == 2 && is_fast(x, to) ? fl_scratch_bytes((size_t)weight->sizes[inner], FL_PANEL * sizeof(float)) : 0;
@@ -101,7 +101,7 @@ static void run_by_definition(const mixed *p) {
   }
 }
 
-/* `inner`: the dimension of the weight that the products are summed along. */
+/* Computes a product. `inner` is the dimension of the weight along which products are summed. */
 static fl_status run_mixed(fl_context *context, fl_value *const *args, uint8_t inner, fl_tensor *out) {
   FL_TENSOR_ARGUMENT(x, 0);
   FL_TENSOR_ARGUMENT(weight, 1);

@@ -1,11 +1,11 @@
-/* quantized_decomposed: between real numbers and integers by scale and zero point, per tensor, per channel and per token (row). */
+/* Kernels of quantized_decomposed, which quantize and dequantize by scale and zero point, per tensor, per channel or per token (row). */
 #include <math.h>
 
 #include "optional.h"
 #include "quantize.h"
 #include "quantize.def"
 
-/* Which scale an element has: its index is i / stride % count, for element i in memory order. */
+/* The scales and zero points. Element i, in memory order, has those of index i / stride % count. */
 typedef struct parameters {
   const fl_tensor *scales, *zero_points; /* NULL: one value for all */
   double scale;
@@ -26,7 +26,7 @@ static int64_t zero_point_at(const parameters *p, size_t i) {
   return fl_is_float(t->dtype) ? fl_i64_of_real(fl_read_real(t->dtype, t->data, at)) : (int64_t)fl_read_integer(t->dtype, t->data, at);
 }
 
-/* One value from a Scalar or a tensor of one element. */
+/* Stores the value of a Scalar, or of a tensor of one element. */
 static fl_status read_one(fl_context *context, const fl_value *value, double *real, int64_t *integer) {
   const fl_tensor *t = fl_get_tensor(value);
   if (t) {
@@ -88,12 +88,12 @@ fl_status fl_quantized_range(fl_context *context, fl_value *const *args, int at,
 #define ROUNDING 12582912.0f
 #define MOST_ZERO_POINT 1048576
 
-/* Whether one scale in float32, and a zero point of up to 20 bits, are for all. */
+/* Returns whether all elements have one scale of float32, and one zero point of up to 20 bits. */
 static int is_plain(const parameters *p) {
   return !p->scales && p->zero_point >= -MOST_ZERO_POINT && p->zero_point <= MOST_ZERO_POINT;
 }
 
-/* As `quantize` below: it limits before it rounds, which gives the same, since limits are integers. NaN becomes 0. */
+/* Quantizes n floats as `quantize` below does. Limits before it rounds, which is equivalent because limits are integers. NaN becomes 0. */
 static void quantize_floats(const float *x, size_t n, float inverse, int32_t zero, int32_t low, int32_t high, uint8_t *out) {
   const float least = (float)(low - zero), most = (float)(high - zero);
   FL_INDEPENDENT for (size_t i = 0; i < n; ++i) {
@@ -113,7 +113,7 @@ static void dequantize_uint8(const uint8_t *x, size_t n, float scale, int32_t ze
   FL_INDEPENDENT for (size_t i = 0; i < n; ++i) { out[i] = (float)(x[i] - zero) * scale; }
 }
 
-/* `shifted_first`: the zero point is added before rounding. */
+/* Quantizes a tensor. With `shifted_first`, adds the zero point before rounding. */
 static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p, const int64_t *range, int shifted_first) {
   FL_CHECK(context, fl_is_float(input->dtype), "the input must be of a floating type");
   FL_TRY(fl_resize(context, out, input->sizes, input->rank));

@@ -1,9 +1,9 @@
-/* flambeau::quantized_linear and quantized_conv2d: layers of quantized numbers, in integers. */
+/* flambeau::quantized_linear and quantized_conv2d: layers of quantized numbers, computed in integers. */
 #include "conv2d.h"
 #include "integer_products.h"
 #include "optional.h"
 
-/* Checks `parameters` and the three numbers from argument `at` on. */
+/* Reads and checks the parameters and the three numbers from argument `at` on. */
 static fl_status read_requantization(fl_context *context, fl_value *const *args, int at, const fl_tensor *input, size_t channels,
                                      fl_requantization *to) {
   FL_TENSOR_ARGUMENT(parameters, 2);
@@ -67,7 +67,7 @@ size_t fl_quantized_conv2d_scratch(fl_value *const *args, size_t count) {
                      : FL_TAKEN(uint8_t, c.channels) + FL_TAKEN(uint8_t *, FL_QUAD_ROWS * taps);
 }
 
-/* As memcpy, without a call for the few bytes of a line of the first layer's window. */
+/* Copies bytes as memcpy does, without a call, because a row of the first layer's window has few bytes. */
 FL_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
   if (count >= 8 && count <= 16) {
     memcpy(to, from, 8);
@@ -77,7 +77,7 @@ FL_INLINE void copy_bytes(uint8_t *to, const uint8_t *from, size_t count) {
   }
 }
 
-/* The pixels under the kernel at one place of the output, side by side; `zero` where there is no image. */
+/* Copies the pixels under the kernel at one output pixel to contiguous memory, with `zero` for pixels outside of the image. */
 static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size_t x, uint8_t zero, uint8_t *to) {
   const int64_t left = (int64_t)(x * c->stride_width) - (int64_t)c->padding_width;
   const size_t bytes = c->kernel_width * c->channels;
@@ -104,7 +104,7 @@ static void copy_window(const fl_conv2d *c, const uint8_t *image, size_t y, size
   }
 }
 
-/* Windows are filled up to whole quads: the packed weight is 0 there. */
+/* Computes a dense convolution. Windows are filled up to whole quads, for which the packed weight is 0. */
 static void run_dense(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, uint8_t zero, uint8_t *window, uint8_t *out) {
   const size_t pixels = c->out_height * c->out_width, stride = fl_quads(product->k) * FL_QUAD;
   fl_integer_product filled = *product;
@@ -126,13 +126,13 @@ static void run_dense(const fl_conv2d *c, const fl_integer_product *product, con
 }
 
 #if defined(__AVX2__)
-/* FL_PANEL bytes as 16-bit numbers. */
+/* Returns FL_PANEL bytes as 16-bit numbers. */
 FL_INLINE __m256i widened(const void *bytes, const int is_signed) {
   const __m128i loaded = _mm_loadu_si128(bytes);
   return is_signed ? _mm256_cvtepi8_epi16(loaded) : _mm256_cvtepu8_epi16(loaded);
 }
 
-/* Adds products of 16-bit numbers, two at a time. */
+/* Returns `sums` plus the products of pairs of 16-bit numbers. */
 FL_INLINE __m256i add_pairs(__m256i sums, __m256i a, __m256i b) {
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
   return _mm256_dpwssd_epi32(sums, a, b);
@@ -142,11 +142,11 @@ FL_INLINE __m256i add_pairs(__m256i sums, __m256i a, __m256i b) {
 }
 #endif
 
-/* The sums of products over k taps of `rows` pixels, FL_PANEL channels from `first` on; rows and is_signed are constants where this is inlined. */
+/* Stores the sums of products over k taps of `rows` pixels, for FL_PANEL channels from `first` on. rows and is_signed are constants when inlined. */
 FL_INLINE void sum_taps(const uint8_t *const *taps, const int8_t *weight, size_t channels, size_t k, size_t first, const size_t rows,
                         const int is_signed, int32_t (*sums)[FL_PANEL]) {
 #if defined(__AVX2__)
-  /* Two taps at a time, whose products are added in 32 bits; interleaving mixes the channels up, until the end. */
+  /* Adds the products of two taps at a time in 32 bits. Interleaving changes the order of the channels, which is restored at the end. */
   __m256i low[FL_QUAD_ROWS], high[FL_QUAD_ROWS];
   FL_UNROLL for (size_t r = 0; r < rows; ++r) { low[r] = high[r] = _mm256_setzero_si256(); }
   for (size_t tap = 0; tap < k; tap += 2) {
@@ -203,7 +203,7 @@ FL_INLINE void run_taps(const fl_integer_product *product, const uint8_t *const 
   }
 }
 
-/* `zeros` is a pixel outside the image; `taps` has room for a pointer for each place of the kernel and each of FL_QUAD_ROWS pixels. */
+/* Computes a depthwise convolution. `zeros` is a pixel outside of the image; `taps` has room for FL_QUAD_ROWS pointers per place of the kernel. */
 static void run_depthwise(const fl_conv2d *c, const fl_integer_product *product, const uint8_t *input, const uint8_t *zeros,
                           const uint8_t **taps, uint8_t *out) {
   const size_t pixels = c->out_height * c->out_width;

@@ -1,4 +1,4 @@
-/* flambeau::quantized_add, quantized_mul and quantized_table: elementwise operators of quantized numbers, in integers. */
+/* flambeau::quantized_add, quantized_mul and quantized_table: elementwise operators of quantized numbers, computed in integers. */
 #include "loops.h"
 #include "quantized_elementwise.def"
 
@@ -6,14 +6,14 @@
 #define MOST_PRODUCT_MULTIPLIER (1 << 14)
 #define MOST_SHIFT 30
 
-/* The numbers of an operator: zero points of the operands, how the total is scaled, and the limits of the result. */
+/* The parameters of an operator: the operands' zero points, the scaling of the total, and the limits of the result. */
 typedef struct numbers {
   int32_t left, right; /* multipliers of a sum */
   int32_t scale;       /* multiplier of a product */
   int32_t shift, left_zero, right_zero, zero, low, high;
 } numbers;
 
-/* Not inlined, and with numbers of their own: `out`, of bytes, could be anything's storage, and nothing would be in vectors. */
+/* Defines a span. It is not inlined and copies the parameters, because `out`, of bytes, might alias them, which would prevent vectors. */
 #define DEFINE_SPAN(name, type, right_type, at, total)                                                                             \
   static __attribute__((noinline)) void name(const numbers *given, const type *left, right_type right, size_t n, type *out) {      \
     const numbers s = *given;                                                                                                      \
@@ -83,7 +83,7 @@ fl_status fl_fixed_point_add_out(fl_context *context, fl_value *const *args, siz
   return FL_OK;
 }
 
-/* Whether `t` has the first two sizes of `input`, and 1 for the others. */
+/* Returns whether `t` has the first two sizes of `input`, and size 1 in all other dimensions. */
 static int is_per_channel(const fl_tensor *t, const fl_tensor *input) {
   int is = t->rank == input->rank;
   for (uint8_t i = 0; is && i < t->rank; ++i) {
@@ -100,7 +100,7 @@ static void multiply(const numbers *s, int is_signed, const uint8_t *left, const
   }
 }
 
-/* Each channel of an image lies together, times its number. */
+/* Multiplies each channel of an image, which is contiguous, by its number. */
 static void multiply_channels(const numbers *s, int is_signed, const uint8_t *left, const uint8_t *right, size_t channels, size_t size, uint8_t *out) {
   for (size_t c = 0; c < channels; ++c, left += size, out += size) {
     if (is_signed) {
@@ -129,7 +129,7 @@ fl_status fl_fixed_point_mul_out(fl_context *context, fl_value *const *args, siz
     multiply(&s, is_signed, input->data, other->data, total, out->data);
     return FL_OK;
   }
-  /* Of a rank above 2: its channels are the second dimension, or the last in memory. */
+  /* The rank is above 2: the channels are the second dimension, or the last in memory. */
   const size_t images = (size_t)input->sizes[0], channels = (size_t)input->sizes[1], size = total / (images * channels);
   const int is_last = input->strides[1] == 1 && channels > 1;
   FL_CHECK(context, is_last || fl_is_contiguous(input), "the operands must be stored row-major or channels last");

@@ -1,9 +1,9 @@
-/* flambeau::quantized_avg_pool2d: averages of quantized images, in integers. */
+/* flambeau::quantized_avg_pool2d: average pooling of quantized images, computed in integers. */
 #include "conv2d.h"
 #include "integer_products.h"
 #include "quantized_pool.def"
 
-/* Bytes from a channel, a row or a column to the next. */
+/* The strides in bytes of channels, rows and columns. */
 typedef struct steps {
   size_t channel, row, column;
 } steps;
@@ -17,7 +17,7 @@ typedef struct pool {
 
 static steps steps_of(const fl_tensor *t) { return (steps){(size_t)t->strides[1], (size_t)t->strides[2], (size_t)t->strides[3]}; }
 
-/* Adds FL_PANEL channels of a pixel, `step` bytes apart, or the last ones. */
+/* Adds `count` (at most FL_PANEL) channels of a pixel, `step` bytes apart, to `sums`. */
 FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, const int is_signed, int32_t zero, int32_t *sums) {
   if (count == FL_PANEL) {
     for (size_t i = 0; i < FL_PANEL; ++i) {
@@ -32,7 +32,7 @@ FL_INLINE void add_pixel(const uint8_t *pixel, size_t count, const size_t step, 
 
 FL_INLINE void add_window(const pool *p, const uint8_t *image, size_t y, size_t x, size_t first, size_t count, const size_t step, const int is_signed, int32_t *sums) {
   for (size_t i = 0; i < p->kernel[0]; ++i) {
-    const size_t row = y * p->stride[0] + i - p->padding[0]; /* wraps around before the image */
+    const size_t row = y * p->stride[0] + i - p->padding[0]; /* wraps around for rows before the image */
     for (size_t j = 0; row < p->size[0] && j < p->kernel[1]; ++j) {
       const size_t column = x * p->stride[1] + j - p->padding[1];
       if (column < p->size[1]) {

@@ -1,11 +1,11 @@
-/* Random numbers, from the method's stream, and dropout. */
+/* Kernels of random numbers from the method's stream, and of dropout. */
 #include <math.h>
 
 #include "element.h"
 #include "loops.h"
 #include "random.def"
 
-/* Four words of Philox 4x32-10: the block `counter` of the stream `key`. */
+/* Stores the four words of block `counter` of the stream `key` of Philox 4x32-10. */
 static void block_of(uint64_t key, uint64_t counter, uint32_t words[4]) {
   uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
   uint32_t x[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), 0, 0};
@@ -19,11 +19,11 @@ static void block_of(uint64_t key, uint64_t counter, uint32_t words[4]) {
   memcpy(words, x, sizeof x);
 }
 
-/* Uniform numbers in [0, 1), one after another. */
+/* The state of a sequence of uniform numbers in [0, 1). */
 typedef struct draws {
   fl_random *stream;
   uint32_t words[4];
-  unsigned next; /* 4: none is left */
+  unsigned next; /* index of the next word; 4: none is left */
 } draws;
 
 static uint32_t word(draws *d) {
@@ -34,7 +34,7 @@ static uint32_t word(draws *d) {
   return d->words[d->next++];
 }
 
-/* With as many digits as the type holds. A double takes two words. */
+/* Returns the next uniform number, with the precision of the type. A double takes two words. */
 static double uniform(draws *d, int8_t dtype) {
   const double high = (double)(word(d) >> (dtype == FL_FLOAT64 ? 5 : dtype == FL_FLOAT16 ? 21 : dtype == FL_BFLOAT16 ? 24 : 8));
   switch (dtype) {
@@ -77,7 +77,7 @@ fl_status fl_rand_out(fl_context *context, fl_value *const *args, size_t count) 
   return FL_OK;
 }
 
-/* Box and Muller: a pair of uniform numbers makes a pair of normal ones. */
+/* Draws normal numbers by Box and Muller's method, which makes two normal numbers of two uniform ones. */
 fl_status fl_randn_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(out, 1);
   draws d;

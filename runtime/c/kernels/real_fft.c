@@ -1,4 +1,4 @@
-/* Transforms of real lines of an even size in float32: two by two, the numbers of a line are the complex ones of a line of half the size. */
+/* Computes Fourier transforms of real lines of even size in float32: pairs of numbers are the complex numbers of a line of half the size. */
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 #include "fft_steps.h"
 #include "real_fft.h"
 
-/* As many numbers of all lines are put into lanes, and out of them, at a time: few cache lines of each. */
+/* The numbers of each line that are moved into lanes, or out of lanes, at a time, so that few cache lines are in use. */
 #define BLOCK 8
 
 void fl_fft_turns(fl_fft_number *roots, size_t n, int forward) {
   const double sign = forward ? -1 : 1;
-  /* Those of an eighth of a turn, or of half a turn, are also the others. */
+  /* The roots of an eighth of a turn, or of half a turn, give all other roots. */
   const int has_eighths = n % 8 == 0;
   for (size_t k = 0; k <= n / (has_eighths ? 8 : 2); ++k) {
     const double angle = 6.283185307179586476925 * (double)k / (double)n, x = cos(angle), y = sign * sin(angle);
@@ -32,7 +32,7 @@ void fl_fft_turns(fl_fft_number *roots, size_t n, int forward) {
   }
 }
 
-/* Makes the transform of a real line of that of its pairs, and writes it: `found` has the packets of half numbers, `block` is room. */
+/* Computes the transform of real lines from the transform of their pairs, and writes it. `found` has `half` packets; `block` is scratch memory. */
 static inline __attribute__((always_inline)) void write_lines(const float *found, const fl_fft_number *roots, size_t half, float scale,
                                                               float *const *out, float *block, size_t some, const size_t lines) {
   for (size_t first = 0; first <= half; first += BLOCK) {
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) void write_lines(const float *found
   }
 }
 
-/* Transforms `some` lines, of which each is in a lane; other lanes repeat the first. */
+/* Transforms `some` lines, each in its own lane; the other lanes repeat the first line. */
 static inline __attribute__((always_inline)) void transform_lines(const float *in, float *out, const fl_fft_number *roots, size_t n,
                                                                   float scale, float *packets, float *others, size_t some, const size_t lines) {
   const size_t half = n / 2;

@@ -1,15 +1,15 @@
-/* Reductions to one value per output: sums, products, extrema, truth values, moments. */
+/* Kernels of reductions: sums, products, extrema, truth values, moments. */
 #include <math.h>
 
 #include "fold.h"
 #include "rows.h"
 #include "reduction.def"
 
-/* Independent partial results in a row, which the compiler keeps in vector registers. */
+/* The number of independent partial results of a row, which the compiler keeps in vector registers. */
 #define PARTIALS 32
 
-/* Folds by an expression of the accumulator a (of type A, field `field`), the element x and the origin o. Rows fold into PARTIALS
- * accumulators of type P that start as `neutral`, then those into one by the expression `join` of a and x. */
+/* Defines a fold by the expression `step` of the accumulator a (of type A, in `field`), the element x and the origin o. A row is folded into
+ * PARTIALS accumulators of type P, which start as `neutral`; then these are folded into one by the expression `join` of a and x. */
 #define FOLD(name, T, P, field, A, neutral, step, join) \
   FOLD_ROW(name, T, P, field, A, neutral, step, join)   \
   FOLD_LANES(name, T, field, A, step)
@@ -79,7 +79,7 @@ FOLD(prod_f64, double, double, real, double, 1.0, a *x, a *x)
 FOLD(prod_i64, int64_t, int64_t, integer, int64_t, 1, fl_wrap_mul(a, x), fl_wrap_mul(a, x))
 static const fl_fold prod_folds[] = {ROWS(prod_f32), ROWS(prod_f64), ROWS(prod_i64), ROWS(all_bool)};
 
-/* A NaN stays: it is larger and smaller than anything. */
+/* The larger of a and x; NaN if either is NaN. */
 #define LARGER (((x > a) | (x != x)) ? x : a)
 #define SMALLER (((x < a) | (x != x)) ? x : a)
 FOLD_LANES(max_f32, float, real, double, LARGER)
@@ -102,7 +102,7 @@ static void min_f32_vectors(size_t n, fl_accumulator *accumulator, const void *e
 static const fl_fold max_folds[] = {{max_f32_vectors, max_f32_lanes}, ROWS(max_f64), ROWS(max_i64), NO_FOLD};
 static const fl_fold min_folds[] = {{min_f32_vectors, min_f32_lanes}, ROWS(min_f64), ROWS(min_i64), NO_FOLD};
 
-/* What a variance needs, in double: a sum whose mean is exact, and squared distances from the mean, the origin, which float may not hold. */
+/* Folds for a variance: the sum in double, and the squared distances from the mean, the origin, in double, because float may not hold it. */
 FOLD(total_f32, float, double, real, double, 0.0, a + x, a + x)
 FOLD(square_f32, float, double, real, double, 0.0, a + (x - o) * (x - o), a + x)
 FOLD(square_f64, double, double, real, double, 0.0, a + (x - o) * (x - o), a + x)
@@ -115,11 +115,11 @@ static const fl_fold square_folds[] = {ROWS(square_f32), ROWS(square_f64), NO_FO
 typedef struct operands {
   const fl_tensor *in;
   fl_tensor *out;
-  uint32_t reduced; /* a bit for each dimension */
+  uint32_t reduced; /* bit d is set if dimension d is reduced */
   int keepdim;
 } operands;
 
-/* Without `dim`, every dimension is reduced; without `keepdim`, none is kept. */
+/* Reads the operands. If `dim` is NULL, every dimension is reduced; if `keepdim` is NULL, none is kept. */
 static fl_status read_operands(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim,
                                const fl_value *output, operands *o) {
   int64_t kept = 0;
@@ -136,7 +136,7 @@ static fl_status reduce(fl_context *context, const operands *o, const fl_reducti
   return fl_reduce_run(context, o->out, NULL, o->in, o->reduced, o->keepdim, reduction);
 }
 
-/* Elements are cast to the output's type before they are summed, as ATen's dtype argument says. */
+/* Reduces elements after a cast to the output's type, as ATen does for its dtype argument. */
 static fl_status reduce_as_output(fl_context *context, const fl_value *input, const fl_value *dim, const fl_value *keepdim,
                                   const fl_value *output, fl_reduction *reduction) {
   operands o;
@@ -234,7 +234,7 @@ static fl_status truth(fl_context *context, const fl_value *input, const fl_valu
   operands o;
   FL_TRY(read_operands(context, input, dim, keepdim, output, &o));
   FL_CHECK(context, o.out->dtype == FL_BOOL || o.out->dtype == FL_UINT8, "the output must be of bool or uint8");
-  /* An empty list of dimensions means none of them here, and none means all. */
+  /* For these kernels, an empty list means no dimension, and None means all. */
   if (dim != NULL && dim->tag == FL_INT_LIST && dim->as.list.count == 0) {
     o.reduced = 0;
   }
@@ -296,7 +296,7 @@ static fl_status variance(fl_context *context, fl_value *const *args, double cor
   return fl_reduce_run(context, o.out, mean_out, o.in, o.reduced, o.keepdim, &reduction);
 }
 
-/* The schema's `Scalar? correction`: 1 when absent. */
+/* Stores the schema's `Scalar? correction`, which is 1 for None. */
 static fl_status read_correction(fl_context *context, const fl_value *value, double *correction) {
   *correction = 1.0;
   FL_CHECK(context, fl_is_none(value) || fl_get_real(value, correction), "the correction must be a number or none");

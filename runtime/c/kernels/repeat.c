@@ -1,4 +1,4 @@
-/* Copies of a tensor, or of its elements, side by side. */
+/* Kernels that repeat a tensor, or its elements. */
 #include "loops.h"
 #include "repeat.def"
 
@@ -24,7 +24,7 @@ fl_status fl_repeat_out(fl_context *context, fl_value *const *args, size_t count
   if (fl_numel(out) == 0) {
     return FL_OK;
   }
-  /* One copy in the first place; then, along each dimension, what is there already is copied behind itself until all of it is full. */
+  /* Copies the tensor once; then, along each dimension, copies the filled part after itself until the dimension is full. */
   int32_t sizes[FL_MAX_RANK];
   *to = fl_view_of(out);
   *part = *to;

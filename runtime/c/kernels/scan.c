@@ -1,8 +1,8 @@
-/* Running sums and products along a dimension, kept in double or int64_t. */
+/* Kernels of running sums and products along a dimension, computed in double or int64_t. */
 #include "loops.h"
 #include "scan.def"
 
-/* Replaces n elements by their running results; *total carries over to the next call. */
+/* Defines a function that replaces n elements by their running results; *total carries over to the next call. */
 #define SCAN(name, T, A, expression)                                   \
   static void name(size_t n, void *out, const void *in, void *total) { \
     T *y = out;                                                        \
@@ -25,7 +25,7 @@ SCAN(prod_i64, int64_t, int64_t, fl_wrap_mul(a, x))
 
 typedef void (*scan_fn)(size_t, void *, const void *, void *);
 
-/* args: self, dim, dtype, out. Elements are cast to the output's type first. */
+/* Runs a scan with the arguments self, dim, dtype, out. Casts elements to the output's type first. */
 static fl_status scan(fl_context *context, fl_value *const *args, const scan_fn *functions, int64_t start) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);

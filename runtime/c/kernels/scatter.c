@@ -1,5 +1,5 @@
-/* Elements placed by one tensor of indices. Every index is checked before anything is written; of several sources for one place the last
- * one in logical order stays. */
+/* Kernels that write elements to the places of one tensor of indices. They check every index before they write. If several sources have the same
+ * place, the last in logical order is kept. */
 #include <math.h>
 
 #include "indexed.h"
@@ -16,7 +16,7 @@ PUT(uint16_t)
 PUT(uint32_t)
 PUT(uint64_t)
 
-/* out = self, after all checks of a scatter. */
+/* Copies self to out, after all checks of a scatter. */
 static fl_status start_scatter(fl_context *context, const fl_tensor *self, int64_t dim, const fl_tensor *index, fl_tensor *out,
                                uint8_t *axis) {
   FL_TRY(fl_wrap_dim(context, dim, self->rank, axis));
@@ -41,7 +41,7 @@ static fl_status check_source(fl_context *context, const fl_tensor *src, const f
   return FL_OK;
 }
 
-/* Visits the sources by the function for the size of their elements, or by the one function. */
+/* Visits the sources with the function of `by_size` for their element size, or with `visit`. */
 static fl_status scatter_sources(fl_context *context, fl_value *const *args, const fl_visit_fn *by_size, fl_visit_fn visit) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
@@ -89,7 +89,7 @@ fl_status fl_scatter_value_out(fl_context *context, fl_value *const *args, size_
   return FL_OK;
 }
 
-/* ---- combined with what is there ---- */
+/* ---- combined with the element at the place ---- */
 
 typedef union number {
   float f32;
@@ -97,7 +97,7 @@ typedef union number {
   int64_t i64;
 } number;
 
-/* An element read as its computing type, and written back. */
+/* Read an element in its computing type, and write it back. */
 static number read_number(const char *at, fl_compute type, int8_t dtype) {
   const fl_convert_fn widen = fl_widen(dtype, type);
   number x = {.i64 = 0};
@@ -118,7 +118,7 @@ static void write_number(char *at, number x, fl_compute type, int8_t dtype) {
   }
 }
 
-/* Combines two elements x and y in their computing type. */
+/* Defines a function that combines two elements x and y in their computing type. */
 #define COMBINE(name, real_expression, integer_expression)                       \
   static number name##_numbers(number a, number b, fl_compute type) {            \
     if (type == FL_COMPUTE_F32) {                                                \
@@ -156,10 +156,10 @@ fl_status fl_scatter_add_out(fl_context *context, fl_value *const *args, size_t 
 typedef struct reduction {
   const char *name;
   fl_visit_fn combine;
-  double start; /* where the element itself does not count */
+  double start; /* initial value if the element of self does not count */
 } reduction;
 
-/* The smallest (largest) number of an integer type as an element. */
+/* Stores the smallest or the largest number of an integer type in `element`. */
 static void integer_limit(int8_t dtype, int smallest_one, void *element) {
   const unsigned bits = (unsigned)(8 * fl_dtype_size(dtype));
   const int has_sign = dtype >= FL_INT8 && dtype <= FL_INT64;
@@ -169,7 +169,7 @@ static void integer_limit(int8_t dtype, int smallest_one, void *element) {
   (void)fl_scalar_element(&value, dtype, element);
 }
 
-/* Counts for each element of the output, which a mean needs. */
+/* Returns the scratch memory for a count per element of the output, which a mean needs. */
 size_t fl_scatter_reduce_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   const size_t counts = self != NULL ? fl_scratch_bytes(fl_numel(self), sizeof(int64_t)) : 0;
@@ -246,7 +246,7 @@ fl_status fl_scatter_reduce_out(fl_context *context, fl_value *const *args, size
   }
   FL_TRY(fl_visit_indices(context, indices, index->dtype, to, from, axis, chosen->combine, self->dtype));
   if (is_mean) {
-    /* The counts lie as the output does. */
+    /* The counts have the layout of the output. */
     const size_t n = fl_numel(out);
     FL_TAKE(int64_t, counts, n);
     int64_t one = 1;

@@ -1,13 +1,13 @@
-/* Parts of a tensor: copied out, or replaced in a copy. */
+/* Kernels that copy a part of a tensor, or replace it in a copy of the tensor. */
 #include "loops.h"
 #include "select.def"
 
-/* A tensor whose elements are moved, complex numbers too. */
+/* Declares a tensor argument whose elements are only moved, so that it may be complex. */
 #define FL_MOVED_ARGUMENT(name, i)          \
   fl_tensor *name = fl_get_tensor(args[i]); \
   FL_CHECK(context, name != NULL, "argument " #i " must be a tensor")
 
-/* Python's slice of a dimension; none stands for the ends. */
+/* Restricts a view to Python's slice of a dimension; None means the end of the dimension. */
 static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl_value *from, const fl_value *to, int64_t step) {
   uint8_t at;
   int64_t start = 0;
@@ -22,7 +22,7 @@ static fl_status slice(fl_context *context, fl_view *view, int64_t dim, const fl
   end = end < -size ? 0 : end < 0 ? end + size : end > size ? size : end;
   const int64_t span = end > start ? end - start : 0;
   fl_view_narrow(view, at, start, span / step + (span % step != 0));
-  /* With one element left the stride is not used; this keeps it within range. */
+  /* The stride of a single element is not used; the condition keeps it from overflow. */
   view->strides[at] = view->sizes[at] > 1 ? view->strides[at] * step : view->strides[at];
   return FL_OK;
 }
@@ -68,7 +68,7 @@ fl_status fl_narrow_copy_out(fl_context *context, fl_value *const *args, size_t 
   return fl_copy_out(context, out, &from, self->dtype);
 }
 
-/* Strides and offset count elements of self's storage. */
+/* Copies a strided view of self, whose strides and offset are in elements of self's storage. */
 fl_status fl_as_strided_copy_out(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INTS_ARGUMENT(sizes, number, 1);
@@ -110,7 +110,7 @@ fl_status fl_unfold_copy_out(fl_context *context, fl_value *const *args, size_t 
   FL_TRY(fl_wrap_dim(context, dim, self->rank, &at));
   FL_CHECK(context, step > 0, "the step must be positive");
   fl_view from = fl_view_of(self);
-  if (self->rank == 0) { /* one dimension of one element */
+  if (self->rank == 0) { /* counts as one dimension of one element */
     from.rank = 1;
     from.sizes[0] = 1;
     from.strides[0] = from.element;
@@ -131,7 +131,7 @@ fl_status fl_unfold_copy_out(fl_context *context, fl_value *const *args, size_t 
 
 /* ---- replaced in a copy ---- */
 
-/* out = self, then the part `part` (a view of out) = src, of the part's shape. */
+/* Copies self to out, and then src to `part`, a view of out with the shape of src. */
 static fl_status replace(fl_context *context, fl_tensor *out, const fl_tensor *self, const fl_tensor *src, const fl_view *part) {
   FL_CHECK(context, src->dtype == self->dtype, "the source must have self's type");
   FL_CHECK(context, src->rank == part->rank, "the source must have the shape of the part it replaces");
@@ -171,7 +171,7 @@ fl_status fl_select_scatter_out(fl_context *context, fl_value *const *args, size
   return replace(context, out, self, src, &part);
 }
 
-/* Puts `src` at `index` of the first dimension of `self`, which ends there then. */
+/* Copies `src` to entry `index` of the first dimension of `self`, which then ends after this entry. */
 fl_status fl_et_copy_index(fl_context *context, fl_value *const *args, size_t count) {
   int32_t sizes[FL_MAX_RANK];
   FL_CHECK(context, count >= 3, "et_copy_index takes a tensor, a source and an index");

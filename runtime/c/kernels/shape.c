@@ -1,8 +1,8 @@
-/* The same elements in another shape or order. Each kernel describes its input as a strided view of the output's shape and copies. */
+/* Kernels that copy elements to another shape or order. Each describes its input as a strided view of the output's shape, and copies it. */
 #include "loops.h"
 #include "shape.def"
 
-/* Reads a target shape in which one size may be -1; its product must be the number of elements. */
+/* Reads a target shape, in which one size may be -1, into `sizes` and `rank`. Fails unless it has `numel` elements. */
 static fl_status target_sizes(fl_context *context, const fl_value *value, size_t numel, int32_t *sizes, uint8_t *rank) {
   int64_t given[FL_MAX_RANK];
   uint32_t number = 0;
@@ -48,7 +48,7 @@ fl_status fl_view_copy_out(fl_context *context, fl_value *const *args, size_t co
   return reshape_to(context, out, self, sizes, rank);
 }
 
-/* Gives out the sizes and self's storage: no copy. */
+/* Makes out a view of self's storage with the given sizes, without a copy. */
 fl_status fl_et_view(fl_context *context, fl_value *const *args, size_t count) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_TENSOR_ARGUMENT(out, 2);

@@ -1,22 +1,22 @@
-/* Singular values and vectors, computed in double precision by Jacobi's rotations of one side.
+/* Kernels of singular values and vectors, computed in double precision by one-sided Jacobi rotations.
  *
- * The longer side's vectors are rotated until they are orthogonal: their lengths are the singular values. */
+ * The vectors along the longer side are rotated until they are orthogonal; then their lengths are the singular values. */
 #include "spectral.h"
 #include "spectral.def"
 
 #define MOST_SWEEPS 60
-#define NOTHING 1e-145 /* of the largest number: its square is still above the smallest double */
+#define NOTHING 1e-145 /* relative to the largest number; its square is still above the smallest double */
 
 typedef struct singular {
-  size_t size;  /* of the longer side */
-  size_t count; /* of the shorter side, and of singular values */
-  size_t rows;  /* of vectors of the longer side */
+  size_t size;  /* length of the longer side */
+  size_t count; /* length of the shorter side, and number of singular values */
+  size_t rows;  /* number of vectors along the longer side */
   double *longer, *shorter, *values, *rest;
 } singular;
 
 size_t fl_singular_scratch(fl_value *const *args, size_t count);
 
-/* Room for the vectors of both sides and two lines. */
+/* Returns the scratch memory for the vectors of both sides, and two rows. */
 size_t fl_singular_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *tensor = fl_get_tensor(args[0]);
   int64_t full = 1;
@@ -34,7 +34,7 @@ size_t fl_singular_scratch(fl_value *const *args, size_t count) {
   return longer > SIZE_MAX / 2 || rest > SIZE_MAX / 4 ? SIZE_MAX : longer + rest + 256;
 }
 
-/* Makes two vectors orthogonal. Returns whether they were not. */
+/* Makes vectors p and q orthogonal. Returns whether it rotated them. */
 static int rotate_pair(const singular *f, size_t p, size_t q, double tolerance, int vectors) {
   double *const a = f->longer + p * f->size;
   double *const b = f->longer + q * f->size;
@@ -54,7 +54,7 @@ static int rotate_pair(const singular *f, size_t p, size_t q, double tolerance, 
   return 1;
 }
 
-/* Returns 0 if the vectors do not become orthogonal. */
+/* Rotates vectors until all are orthogonal. Returns 0 if that does not converge. */
 static int make_orthogonal(const singular *f, int vectors) {
   const double tolerance = FL_EPSILON * (4 + sqrt((double)f->size));
   int rotated = 1;
@@ -86,7 +86,7 @@ static void sort_descending(const singular *f) {
   }
 }
 
-/* Divides a vector by its length, and takes its squares from what is left of the unit vectors. */
+/* Divides a vector by its length, and subtracts its squares from the remaining lengths of the unit vectors. */
 static void normalize(const singular *f, double *vector) {
   const double length = sqrt(fl_product(f->size, vector, vector));
   for (size_t k = 0; k < f->size; ++k) {
@@ -95,7 +95,7 @@ static void normalize(const singular *f, double *vector) {
   }
 }
 
-/* Makes a vector that is orthogonal to `count` others of the one unit vector of which they leave the most. */
+/* Makes a vector orthogonal to the `count` vectors before it, from the unit vector with the longest remaining part. */
 static void complete(const singular *f, size_t count) {
   double *const vector = f->longer + count * f->size;
   size_t most = 0;
@@ -115,7 +115,7 @@ static void complete(const singular *f, size_t count) {
   }
 }
 
-/* Vectors of length 1; those that a singular value of 0 leaves open, and those beyond the singular values, complete a basis. */
+/* Scales the vectors to length 1. Vectors of singular values 0, and vectors beyond the singular values, complete the basis. */
 static void make_basis(const singular *f) {
   for (size_t k = 0; k < f->size; ++k) {
     f->rest[k] = 1;
@@ -148,7 +148,7 @@ static fl_status decompose(fl_context *context, const singular *f, const fl_matr
   return FL_OK;
 }
 
-/* Writes `rows` vectors as the rows or the columns of a matrix. */
+/* Writes `rows` vectors as the rows of a matrix, or as its columns if `as_columns`. */
 static void write_vectors(fl_tensor *out, size_t matrix, const double *vectors, size_t rows, size_t size, int as_columns) {
   for (size_t i = 0; i < rows; ++i) {
     for (size_t k = 0; k < size; ++k) {

@@ -1,4 +1,4 @@
-/* Softmax and its logarithm along a dimension: the largest element is taken off first. */
+/* Kernels of softmax and its logarithm along a dimension, which subtract the largest element first. */
 #include <math.h>
 
 #include "loops.h"
@@ -7,7 +7,7 @@
 
 /* ---- float ---- */
 
-/* The sum of e^(x - largest), also written to y when that is not NULL. */
+/* Returns the sum of e^(x - largest) over n floats, and writes the terms to y unless it is NULL. */
 static float exp_sum_f32(size_t n, float *y, const float *x, float largest) {
   const fl_vec m = fl_set(largest);
   fl_vec sum = fl_zero();
@@ -37,7 +37,7 @@ static void scale_f32(size_t n, float *y, float factor) {
   }
 }
 
-/* ---- double, of the same shape ---- */
+/* ---- double ---- */
 
 static double max_f64(size_t n, const double *x, double largest) {
   for (size_t i = 0; i < n; ++i) {
@@ -54,7 +54,7 @@ static double exp_sum_f64(size_t n, const double *x, double largest) {
   return sum;
 }
 
-/* Elements of a line whose largest and whose sum of e^(x - largest) are known. */
+/* Writes the results of n elements of a line with the given largest element and sum of e^(x - largest). */
 static void results(size_t n, void *out, const void *in, fl_compute type, double largest, double sum, int logarithm) {
   if (type == FL_COMPUTE_F32) {
     float *y = out;
@@ -79,7 +79,7 @@ static void results(size_t n, void *out, const void *in, fl_compute type, double
   }
 }
 
-/* One line that needs conversion, gathering or both: three passes in blocks. */
+/* Computes one line whose elements need a conversion or are not contiguous, in three passes over blocks. */
 static void line(fl_buffer *reading, fl_buffer *writing, fl_compute type, size_t block, size_t length, char *to, int64_t to_stride, const char *from,
                  int64_t from_stride, int logarithm) {
   double largest = -INFINITY;
@@ -106,7 +106,7 @@ typedef struct side_by_side {
   double sum[FL_BLOCK];
 } side_by_side;
 
-/* n lines side by side (at most FL_BLOCK), each `length` elements a stride apart: every pass goes along the rows. */
+/* Computes n adjacent lines (at most FL_BLOCK) of `length` elements, a stride apart; every pass goes along the rows. */
 static void lines_side_by_side(side_by_side *work, size_t n, size_t length, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                                int logarithm) {
   float *const largest = work->largest;
@@ -148,7 +148,7 @@ static void lines_side_by_side(side_by_side *work, size_t n, size_t length, char
   }
 }
 
-/* args: self, dim, half_to_float, out. */
+/* Computes softmax, or its logarithm, with the arguments self, dim, half_to_float, out. */
 static fl_status softmax(fl_context *context, fl_value *const *args, int logarithm) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
@@ -170,7 +170,7 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   fl_buffer writing = fl_buffer_for_writing(type, out->dtype);
   const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines->length, lines->strides[0]) &&
                      fl_is_direct(&writing, lines->length, lines->strides[1]);
-  const uint8_t last = (uint8_t)(lines->nest.rank - 1); /* of no meaning without other dimensions */
+  const uint8_t last = (uint8_t)(lines->nest.rank - 1); /* unused if there is no other dimension */
   if (!direct && lines->nest.rank > 0 && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && lines->nest.strides[0][last] == 4 &&
       lines->nest.strides[1][last] == 4) {
     FL_TAKE(side_by_side, work, 1);

@@ -1,16 +1,16 @@
-/* Sorting along a dimension, which is stable, and the largest or smallest elements of it; NaN is the largest. */
+/* Kernels that sort stably along a dimension, or select its largest or smallest elements. NaN counts as the largest number. */
 #include "loops.h"
 #include "sort.def"
 
 size_t fl_sort_scratch(fl_value *const *args, size_t count);
 
-/* An element's place, and a key that orders as the elements do (or the other way round when descending). */
+/* The index of an element, and a key that has the order of the elements, reversed when descending. */
 typedef struct entry {
   int64_t key;
   int64_t index;
 } entry;
 
-/* Room for two arrays of entries as long as the longest dimension. */
+/* Returns the scratch memory for two arrays of entries, as long as the longest dimension. */
 size_t fl_sort_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]);
   size_t longest = 1;
@@ -22,7 +22,7 @@ size_t fl_sort_scratch(fl_value *const *args, size_t count) {
   return entries > SIZE_MAX / 2 ? SIZE_MAX : entries + blocks;
 }
 
-/* Maps doubles to integers of the same order: NaN above infinity, -0 as 0. */
+/* Returns an integer key for a double, with the same order; NaN is above infinity, and -0 equals 0. */
 static int64_t key_of_real(double x) {
   int64_t bits;
   if (x != x) {
@@ -46,7 +46,7 @@ static void read_entries(fl_buffer *buffer, fl_compute type, size_t length, cons
   }
 }
 
-/* Merge sort from runs of one upwards; returns the array that holds the result. */
+/* Sorts n entries by merging, from runs of one entry upwards. Returns the array, `from` or `to`, that holds the result. */
 static entry *merge_sort(entry *from, entry *to, size_t n) {
   for (size_t run = 1; run < n; run *= 2) {
     for (size_t start = 0; start < n; start += 2 * run) {
@@ -66,7 +66,7 @@ static entry *merge_sort(entry *from, entry *to, size_t n) {
   return from;
 }
 
-/* What follows takes the steps of libstdc++'s partial_sort, nth_element and sort, so equal elements come in the order of PyTorch's topk. */
+/* The functions below take the steps of libstdc++'s partial_sort, nth_element and sort, so that equal elements have the order of PyTorch's topk. */
 
 static void swap_entries(entry *a, entry *b) {
   const entry swap = *a;
@@ -74,7 +74,7 @@ static void swap_entries(entry *a, entry *b) {
   *b = swap;
 }
 
-/* Puts `value` into the heap below `hole`, whose last entry in order is on top. */
+/* Inserts `value` into a heap, with its greatest entry on top, at `hole` or below. */
 static void adjust_heap(entry *heap, size_t hole, size_t length, entry value) {
   const size_t top = hole;
   size_t child = hole;
@@ -96,7 +96,7 @@ static void adjust_heap(entry *heap, size_t hole, size_t length, entry value) {
   heap[hole] = value;
 }
 
-/* Takes the top of a heap of `length` entries to `result`, whose entry comes into the heap. */
+/* Moves the top of a heap of `length` entries to `result`, and the entry from there into the heap. */
 static void pop_heap(entry *heap, size_t length, entry *result) {
   const entry value = *result;
   *result = heap[0];
@@ -133,7 +133,7 @@ static void insertion_sort(entry *entries, size_t n) {
   }
 }
 
-/* Splits the entries at the median of three: none before the place that it returns comes after one from there on. */
+/* Splits the entries by the median of three. No entry before the returned index is greater than one from this index on. */
 static size_t partition(entry *entries, size_t n) {
   entry *const a = entries + 1;
   entry *const b = entries + n / 2;
@@ -157,7 +157,7 @@ static size_t partition(entry *entries, size_t n) {
   }
 }
 
-/* Twice the binary logarithm: so many partitions may be unequal before a heap does the rest. */
+/* Returns twice the binary logarithm of n, the number of partitions before a heap sorts the rest. */
 static uint8_t patience(size_t n) {
   uint8_t depth = 0;
   for (; n > 1; n /= 2) {
@@ -166,7 +166,7 @@ static uint8_t patience(size_t n) {
   return depth;
 }
 
-/* Moves the first k of n entries in order to the front, and the last of them to place k - 1. */
+/* Moves the first k of n entries in order to the front, and the greatest of them to index k - 1. */
 static void nth_element(entry *entries, size_t k, size_t n) {
   size_t first = 0;
   size_t last = n;
@@ -186,7 +186,7 @@ static void nth_element(entry *entries, size_t k, size_t n) {
   insertion_sort(entries + first, last - first);
 }
 
-/* Sorts by partitions down to 16 entries, and the rest by insertion. */
+/* Sorts by partitions down to 16 entries, and then by insertion. */
 static void introsort(entry *entries, size_t n) {
   uint32_t starts[64]; /* at most one for each unit of patience */
   uint32_t ends[64];
@@ -215,7 +215,7 @@ static void introsort(entry *entries, size_t n) {
   insertion_sort(entries, n);
 }
 
-/* Moves the first k of n entries in order to the front; few of many are always sorted. */
+/* Moves the first k of n entries in order to the front, sorted if `sorted`, or if k is much smaller than n. */
 static __attribute__((noinline)) void select_first(entry *entries, size_t k, size_t n, int sorted) {
   if (k * 64 <= n) {
     partial_sort(entries, k, n);
@@ -227,7 +227,7 @@ static __attribute__((noinline)) void select_first(entry *entries, size_t k, siz
   }
 }
 
-/* Sorts along `dim`, or selects the first k (-1: sorts all), in order or not; `values` may be NULL. */
+/* Sorts along `dim`, or selects the first k entries (-1: all), sorted if `in_order`. `values` may be NULL. */
 static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, int64_t k, int in_order, int descending,
                       fl_tensor *values, fl_tensor *indices) {
   int32_t sizes[FL_MAX_RANK];
@@ -277,7 +277,7 @@ static fl_status sort(fl_context *context, const fl_tensor *self, int64_t dim, i
   return FL_OK;
 }
 
-/* sort with the arguments dim, descending, values, indices from args[i] on. */
+/* Sorts with the arguments dim, descending, values, indices from args[i] on. */
 static fl_status sort_arguments(fl_context *context, fl_value *const *args, size_t i) {
   FL_TENSOR_ARGUMENT(self, 0);
   int64_t dim = 0;

@@ -1,4 +1,4 @@
-/* A tensor cut into several along a dimension. */
+/* Kernels that split a tensor along a dimension. */
 #include "loops.h"
 #include "split.def"
 

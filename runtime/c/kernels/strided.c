@@ -1,8 +1,8 @@
-/* Copies between arrangements of the same elements. */
+/* Implements strided.h: views, and copies between them. */
 #include "arguments.h"
 #include "strided.h"
 
-/* Side of the square blocks in which two dimensions are exchanged: 16 rows of one cache line. */
+/* The side of the square blocks in which two dimensions are exchanged: 16 rows of one cache line. */
 #define TILE 16
 
 fl_view fl_view_of(const fl_tensor *tensor) {
@@ -87,7 +87,7 @@ void fl_copy_strided(size_t n, size_t element, char *to, int64_t to_stride, cons
   }
 }
 
-/* to[i][j] = from[j][i] by blocks; in `to` the columns stand side by side, in `from` the rows. */
+/* Copies to[i][j] = from[j][i] in blocks; columns are contiguous in `to`, rows in `from`. */
 #define EXCHANGE(T)                                                                             \
   for (size_t r = 0; r < rows; r += TILE) {                                                     \
     const size_t rows_here = rows - r < TILE ? rows - r : TILE;                                 \
@@ -114,7 +114,7 @@ static __attribute__((noinline)) void exchange(size_t rows, size_t columns, size
   }
 }
 
-/* Makes dimension d the last but one. */
+/* Moves dimension d to the second-last position. */
 static void move_to_second_last(fl_nest *nest, uint8_t d) {
   for (uint8_t e = d; e + 2 < nest->rank; ++e) {
     const uint32_t size = nest->sizes[e];
@@ -132,7 +132,7 @@ void fl_view_copy(const fl_view *to, const fl_view *from) {
   fl_nest nest = {.rank = 0, .operands = 2};
   uint32_t index[FL_MAX_DIMS] = {0};
   char *at[2] = {to->data, from->data};
-  /* A kernel that writes over its operand copies nothing before it replaces a part of it. */
+  /* A kernel whose out is its operand needs no copy before it replaces a part. */
   int is_same = to->data == from->data;
   for (uint8_t d = 0; d < to->rank; ++d) {
     is_same &= to->strides[d] == from->strides[d];
@@ -198,7 +198,7 @@ void fl_view_reshape(const fl_view *to, const fl_view *from) {
   for (uint8_t d = 0; same && d < to->rank; ++d) {
     same = to->sizes[d] == from->sizes[d];
   }
-  /* When one side is row-major it may take the other's shape. */
+  /* If one side is row-major, it is viewed in the shape of the other side. */
   if (same || is_row_major(to) || is_row_major(from)) {
     const fl_view *shape = same || is_row_major(to) ? from : to;
     fl_view other = *shape;

@@ -1,7 +1,7 @@
-/* Eigenvalues and eigenvectors of symmetric matrices, computed in double precision.
+/* Kernels of eigenvalues and eigenvectors of symmetric matrices, computed in double precision.
  *
- * Householder's reflections make the matrix tridiagonal, and QL steps with implicit shifts make it diagonal. The vectors stand in rows:
- * number k of vector j is at v[j * n + k]. */
+ * Householder's reflections make the matrix tridiagonal, and QL steps with implicit shifts make it diagonal. The vectors are rows: number k of
+ * vector j is v[j * n + k]. */
 #include "spectral.h"
 #include "spectral.def"
 
@@ -9,7 +9,7 @@
 
 size_t fl_symmetric_scratch(fl_value *const *args, size_t count);
 
-/* Room for a matrix and two lines. */
+/* Returns the scratch memory for a matrix and two rows. */
 size_t fl_symmetric_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *tensor = fl_get_tensor(args[0]);
   const size_t matrix = fl_matrices_room(args[0], 1);
@@ -20,8 +20,8 @@ size_t fl_symmetric_scratch(fl_value *const *args, size_t count) {
   return matrix + fl_scratch_bytes((size_t)tensor->sizes[tensor->rank - 2], 2 * sizeof(double)) + 256;
 }
 
-/* Reflects the leading i + 1 rows and columns so that the last row is 0 before the two last numbers. d holds that row; returns the square
- * of the reflection's vector, or 0 where there is nothing to reflect. */
+/* Reflects the leading i + 1 rows and columns, so that the last row is 0 before its last two numbers. d holds that row. Returns the square of the
+ * reflection vector's length, or 0 if no reflection is needed. */
 static double reflect(double *v, size_t n, size_t i, double *d, double *e) {
   double scale = 0;
   double square = 0;
@@ -73,7 +73,8 @@ static double reflect(double *v, size_t n, size_t i, double *d, double *e) {
   return square;
 }
 
-/* The diagonal d and the numbers e below it of a matrix that is similar to the lower triangle v, which becomes the product of reflections. */
+/* Stores the diagonal d, and the numbers e below it, of a tridiagonal matrix similar to v, given by its lower triangle. Replaces v by the product of
+ * the reflections. */
 static void make_tridiagonal(double *v, size_t n, double *d, double *e) {
   for (size_t j = 0; j < n; ++j) {
     d[j] = v[j * n + n - 1];
@@ -111,7 +112,7 @@ static void make_tridiagonal(double *v, size_t n, double *d, double *e) {
   e[n - 1] = 0;
 }
 
-/* One step from m up to l. Returns what the diagonal from l on was shifted by. */
+/* Performs one QL step from m up to l. Returns the number that it subtracted from the diagonal from l on. */
 static double step(double *v, size_t n, size_t length, size_t l, size_t m, double *d, double *e) {
   const double start = d[l];
   const double ratio = (d[l + 1] - start) / (2 * e[l]);
@@ -146,7 +147,8 @@ static double step(double *v, size_t n, size_t length, size_t l, size_t m, doubl
   return shift;
 }
 
-/* The eigenvalues of a tridiagonal matrix, in d. Vectors are rotated as far as `length` says. Returns 0 where they are not found. */
+/* Replaces the diagonal d of a tridiagonal matrix by its eigenvalues, and rotates the first `length` numbers of the vectors. Returns 0 if the steps
+ * do not converge. */
 static int make_diagonal(double *v, size_t n, size_t length, double *d, double *e) {
   double shifted = 0;
   double largest = 0;
@@ -181,7 +183,7 @@ static void sort_ascending(double *v, size_t n, double *d) {
   }
 }
 
-/* Both triangles of the matrix that the lower or the upper one of `a` stands for. */
+/* Reads the full symmetric matrix `at` of `a` from its lower triangle, or from its upper triangle if `upper`. */
 static void read_triangle(const fl_matrices *a, size_t at, int upper, double *v) {
   const size_t n = a->rows;
   for (size_t i = 0; i < n; ++i) {

@@ -1,8 +1,8 @@
-/* Matrices cut along a diagonal. */
+/* Kernels that keep one triangle of matrices. */
 #include "loops.h"
 #include "triangle.def"
 
-/* Zeroes what lies on one side of a diagonal of the last two dimensions. */
+/* Copies matrices, in the last two dimensions, with zeros on one side of a diagonal. */
 static fl_status triangle(fl_context *context, fl_value *const *args, int lower) {
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(diagonal, 1);
@@ -21,7 +21,7 @@ static fl_status triangle(fl_context *context, fl_value *const *args, int lower)
   diagonal = diagonal < -INT32_MAX ? -INT32_MAX : diagonal > INT32_MAX ? INT32_MAX : diagonal;
   char *row = to.data;
   do {
-    /* Row i keeps columns up to i + diagonal (lower), or from it on. */
+    /* Row i keeps columns up to i + diagonal if `lower`, otherwise columns from i + diagonal on. */
     int64_t edge = (int64_t)index[last - 1] + diagonal + lower;
     edge = edge < 0 ? 0 : edge > columns ? columns : edge;
     const int64_t start = lower ? edge : 0;

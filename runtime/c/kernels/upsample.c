@@ -1,4 +1,4 @@
-/* Resizing images: nearest neighbour, bilinear, bilinear with antialiasing. All in the arithmetic of ATen: float, or double for float64. */
+/* Kernels that resize images: nearest neighbour, bilinear, and bilinear with antialiasing. They compute as ATen: in float, or double for float64. */
 #include <math.h>
 
 #include "loops.h"
@@ -6,7 +6,7 @@
 
 static double rounded(int8_t dtype, double x) { return dtype == FL_FLOAT64 ? x : (double)(float)x; }
 
-/* The two sizes from output_size, or from the scale factors; the scales are 0 where not given. */
+/* Stores the two output sizes, from output_size or from the scale factors, and the scales, 0 if they are not given. */
 static fl_status read_sizes(fl_context *context, const fl_tensor *input, const fl_value *size, const fl_value *factors, int64_t *out, double *scale) {
   scale[0] = scale[1] = 0;
   if (!fl_is_none(factors)) {
@@ -40,7 +40,7 @@ static size_t offset(const fl_tensor *t, size_t n, size_t c, size_t y, size_t x)
   return n * (size_t)t->strides[0] + c * (size_t)t->strides[1] + y * (size_t)t->strides[2] + x * (size_t)t->strides[3];
 }
 
-/* The place whose value output position `at` takes. */
+/* Returns the input position whose value output position `at` gets. */
 static size_t nearest(int64_t at, int64_t in, int64_t out, double scale) {
   if (in == out) {
     return (size_t)at;
@@ -63,7 +63,7 @@ fl_status fl_upsample_nearest2d_out(fl_context *context, fl_value *const *args, 
   FL_TRY(read_sizes(context, input, args[1], args[2], size, scale));
   FL_TRY(prepare(context, input, out, size));
   const size_t element = fl_dtype_size(input->dtype);
-  /* Channels that lie together are copied together. */
+  /* Contiguous channels are copied at once. */
   const size_t channels = (size_t)input->sizes[1], together = input->strides[1] == 1 && out->strides[1] == 1 ? channels : 1;
   for (size_t n = 0; n < (size_t)input->sizes[0]; ++n) {
     for (int64_t y = 0; y < size[0]; ++y) {
@@ -80,15 +80,15 @@ fl_status fl_upsample_nearest2d_out(fl_context *context, fl_value *const *args, 
   return FL_OK;
 }
 
-/* Input step for one output step. */
+/* Returns the distance in the input of two neighbouring output positions. */
 static double step_of(int8_t dtype, int64_t in, int64_t out, int align_corners, double scale) {
   if (align_corners) {
     return out > 1 ? rounded(dtype, (double)(in - 1) / (double)(out - 1)) : 0.0;
   }
-  return rounded(dtype, scale > 0 && in != out ? 1.0 / scale : (double)in / (double)out); /* as ATen, whatever the scale */
+  return rounded(dtype, scale > 0 && in != out ? 1.0 / scale : (double)in / (double)out); /* as in ATen, for any scale */
 }
 
-/* The two neighbours of an output position and the second one's share. */
+/* The two input neighbours of an output position, and the weight of the second. */
 typedef struct blend {
   size_t first, second;
   double share;
@@ -135,7 +135,7 @@ fl_status fl_upsample_bilinear2d_out(fl_context *context, fl_value *const *args,
   return FL_OK;
 }
 
-/* The places that an output position averages when the image shrinks: a triangle as wide as the step, or 1. */
+/* The input positions that an output position averages: a triangle as wide as the step, at least 1. */
 typedef struct triangle {
   int64_t first, count;
   double center, inverse, total;
@@ -170,7 +170,7 @@ fl_status fl_upsample_bilinear2d_aa_out(fl_context *context, fl_value *const *ar
   FL_CHECK(context, fl_get_ints(args[1], size, 2, &sizes) && sizes == 2, "output_size must be a list of two integers");
   for (int i = 0; i < 2; ++i) {
     FL_CHECK(context, fl_is_none(args[3 + i]) || fl_get_real(args[3 + i], &scale[i]), "a scale must be a number or None");
-    scale[i] = scale[i] > 0 ? scale[i] : 0; /* one that is not positive says nothing */
+    scale[i] = scale[i] > 0 ? scale[i] : 0; /* a scale that is not positive is ignored */
     FL_CHECK(context, scale[i] == 0 || scale[i] > 1e-9, "a scale must not be smaller than 1e-9");
   }
   FL_TRY(prepare(context, input, out, size));

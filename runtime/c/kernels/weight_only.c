@@ -1,11 +1,11 @@
-/* flambeau::weight_only_linear: rows of floats times a weight of bytes, which become floats in registers. */
+/* flambeau::weight_only_linear: multiplies rows of floats with a weight of bytes, which are converted to floats in registers. */
 #include "loops.h"
 #include "optional.h"
 #include "weight_only.def"
 
-#define VECTORS (FL_PANEL / FL_LANES) /* of a panel's columns */
+#define VECTORS (FL_PANEL / FL_LANES) /* vectors in a panel's columns */
 
-/* Rows of a tile: its sums fill about half of the registers. */
+/* The rows of a tile, whose sums fill about half of the registers. */
 #if FL_LANES == 16
 #define ROWS 8
 #elif FL_LANES == 8
@@ -16,11 +16,11 @@
 #define ROWS 1
 #endif
 
-/* How many steps of k have sums of their own, for tiles with too few rows to hide the latency of an addition otherwise. */
+/* The number of steps of k with their own sums, which hides the latency of an addition in tiles of few rows. */
 #define STEPS(m) ((m) * VECTORS >= 8 ? 1 : (m) * VECTORS >= 4 ? 2 : 4)
-#define SUMS 16 /* m * VECTORS * STEPS(m), at most */
+#define SUMS 16 /* the most that m * VECTORS * STEPS(m) can be */
 
-/* Bytes of the weight that pass by all rows before the next ones do: they stay in the second-level cache. */
+/* The bytes of the weight that are multiplied with all rows before the next bytes, so that they stay in the second-level cache. */
 #define BLOCK ((size_t)1 << 18)
 
 typedef struct layer {
@@ -29,7 +29,7 @@ typedef struct layer {
   const float *scales, *bias;
 } layer;
 
-/* The sums of the products of `m` rows with a panel; m is a constant where this is inlined. */
+/* Stores the sums of the products of `m` rows with a panel. m is a constant when inlined. */
 FL_INLINE void sum_products(const float *x, size_t k, const int8_t *panel, const int m, float sums[][FL_PANEL]) {
   const int steps = STEPS(m);
   fl_vec total[SUMS];
@@ -70,7 +70,7 @@ FL_INLINE void sum_products(const float *x, size_t k, const int8_t *panel, const
   }
 }
 
-/* `m` rows, ROWS at most, times one panel, scaled. */
+/* Multiplies `m` rows (at most ROWS) with one panel, and stores the scaled results. */
 static void run_tile(const layer *l, const float *x, size_t m, size_t panel, float *out) {
   float sums[ROWS][FL_PANEL];
   const int8_t *const weight = l->weight + panel * l->k * FL_PANEL;

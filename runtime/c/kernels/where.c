@@ -1,4 +1,4 @@
-/* Elements chosen by a condition. */
+/* Kernel that chooses elements by a condition. */
 #include "spans.h"
 #include "where.def"
 
