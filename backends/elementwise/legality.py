@@ -39,5 +39,5 @@ _TABLE = OperatorTable(
 
 
 def table(options: BackendOptions) -> OperatorTable:
-    """What the backend takes, whatever the options."""
+    """Returns the table of the operators that the backend takes, for any options."""
     return _TABLE

@@ -150,5 +150,5 @@ _TABLE = OperatorTable(
 
 
 def table(options: BackendOptions) -> OperatorTable:
-    """What OpenVINO takes: no option changes it. All constants go into the payload."""
+    """Returns the table of the operators that OpenVINO takes, for any options. All constants go into the payload."""
     return _TABLE

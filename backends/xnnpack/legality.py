@@ -242,5 +242,5 @@ _TABLE = OperatorTable(
 
 
 def table(options: BackendOptions) -> OperatorTable:
-    """What XNNPACK takes: no option changes it. All constants go into the payload."""
+    """Returns the table of the operators that XNNPACK takes, for any options. All constants go into the payload."""
     return _TABLE
