@@ -6,16 +6,16 @@
 #include "test/test.h"
 
 typedef struct trial {
-  int is_loaded;     /* the program was accepted */
-  int is_executed;   /* an execution began */
-  int has_ended;     /* an execution came to its end */
+  int is_loaded;     /* 1: the program was accepted */
+  int is_executed;   /* 1: an execution began */
+  int has_ended;     /* 1: an execution ended without an error */
   uint64_t results;  /* digest of all outputs and messages */
 } trial;
 
-/* Runs a method twice on inputs that follow from `c`, some of them lent, in memory that holds the byte `fill` before; of a program of several
- * methods, two in turn, which share what they can. State is read and written between executions. */
+/* Runs a method twice on inputs that follow from `c`, some of them lent, in memory filled with the byte `fill`. Of a program with several methods,
+ * runs two in turn, which share arenas. Reads and writes state between executions. */
 trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill);
-/* Nonzero when the outputs of a loaded program may be anything: it names an operator that leaves its result as it finds it. */
+/* Returns nonzero when the outputs of a loaded program are undefined, because it has an operator that does not write its result. */
 int may_differ(const uint8_t *file, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the C tests share: a check that says where it failed, and programs in memory of exactly their size, so that a sanitizer sees a
- * byte too far. */
+/* Helpers of the C tests: a check that reports its place when it fails, and programs in memory of exactly their size, so that a sanitizer reports
+ * an access of the byte after it. */
 #ifndef FLAMBEAU_TEST_H
 #define FLAMBEAU_TEST_H
 
@@ -34,17 +34,17 @@ typedef struct loaded {
   fl_method method;
 } loaded;
 
-/* Memory of exactly `size` bytes, aligned to 64. */
+/* Returns memory of exactly `size` bytes, aligned to 64. */
 void *exact(size_t size);
-/* programs/NAME.pte, or the file NAME when that has a slash. */
+/* Reads programs/NAME.pte, or the file NAME if it contains a slash. Returns its bytes, and stores their number in `size`. */
 uint8_t *read_program(const char *name, size_t *size);
 /* Loads programs/NAME.pte. */
 void open_program(loaded *l, const char *name);
-/* Provides what `need` asks for. */
+/* Allocates the memory of `l->need` for a method. */
 void provide(loaded *l, uint32_t method);
-/* Frees what was provided. */
+/* Frees the memory that `provide` allocated. */
 void take_back(loaded *l);
-/* open_program, measure, provide, init. */
+/* Loads a program, and measures and initialises its method in new memory. */
 void open_method(loaded *l, const char *name, const fl_registry *registry);
 void close_method(loaded *l);
 void set_floats(loaded *l, uint32_t index, float *data, int32_t *sizes, uint8_t rank);

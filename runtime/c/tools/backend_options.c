@@ -30,7 +30,7 @@ static const char *refuse_name(backend_options *options, const char *text, size_
   return options->message;
 }
 
-/* The backend's own copy, which has its options. */
+/* Returns the copy of backend `index` that has its options, and makes it first if necessary. */
 static fl_backend *copy_of(backend_options *options, size_t index) {
   if (options->copies[index] == NULL) {
     const fl_backend *backend = options->backends[index];

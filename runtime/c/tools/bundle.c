@@ -1,4 +1,4 @@
-/* Reads bundled programs. The file may hold anything: what lies outside of it reads as 0, and marks the bundle as damaged. */
+/* Reads bundled programs from files that are not trusted: reading outside of the file returns 0, and marks the bundle as damaged. */
 #include "tools/bundle.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { VALUE_KIND = 0, VALUE_CONTENT = 1 };
 enum { KIND_TENSOR = 1, KIND_INT, KIND_BOOL, KIND_DOUBLE };
 enum { CONTENT_TYPE = 0, CONTENT_SIZES, CONTENT_DATA, CONTENT_DIM_ORDER };
 
-/* Whether `count` elements of `width` bytes lie in the file. */
+/* Returns whether `count` elements of `width` bytes from position `at` on lie in the file. */
 static int holds(bundle *b, uint64_t at, uint64_t count, uint64_t width) {
   const int inside = at <= b->size && count <= (b->size - at) / width;
   b->is_damaged |= !inside;
@@ -27,13 +27,13 @@ static uint32_t word(bundle *b, uint64_t at) {
   return value;
 }
 
-/* Where the table that position `at` refers to begins; 0 for none. */
+/* Returns the position of the table to which the offset at `at` refers; 0 for none. */
 static uint32_t follow(bundle *b, uint32_t at) {
   const uint64_t target = at == 0 ? 0 : (uint64_t)at + word(b, at);
   return holds(b, target, 4, 1) ? (uint32_t)target : 0;
 }
 
-/* The position of a field; 0 when the table leaves it at its default. */
+/* Returns the position of field `id`; 0 when the table leaves it at its default. */
 static uint32_t field(bundle *b, uint32_t table, uint32_t id) {
   uint16_t entry[2] = {0, 0};
   if (table == 0) {
@@ -53,7 +53,7 @@ static uint32_t field(bundle *b, uint32_t table, uint32_t id) {
   return entry[1] != 0 && holds(b, (uint64_t)table + entry[1], 1, 1) ? table + entry[1] : 0;
 }
 
-/* The elements of a vector of `width` bytes each. */
+/* Returns the position of the elements, of `width` bytes each, of the vector in field `id`, and stores their number in `count`. */
 static uint32_t vector(bundle *b, uint32_t table, uint32_t id, uint32_t width, uint32_t *count) {
   const uint32_t at = follow(b, field(b, table, id));
   *count = at == 0 ? 0 : word(b, at);
@@ -64,7 +64,7 @@ static uint32_t vector(bundle *b, uint32_t table, uint32_t id, uint32_t width, u
   return at + 4;
 }
 
-/* Table `index` of a vector of tables; 0 when there is none. */
+/* Returns the position of table `index` of the vector of tables in field `id`; 0 when there is none. */
 static uint32_t element(bundle *b, uint32_t table, uint32_t id, uint32_t index) {
   uint32_t count = 0;
   const uint32_t at = vector(b, table, id, 4, &count);
@@ -181,7 +181,7 @@ static int is_close(double expected, double found, double rtol, double atol, dou
   return isfinite(expected) && difference <= atol + rtol * fabs(expected);
 }
 
-/* A complex number is two of these. */
+/* Returns the dtype of the two parts of a complex dtype; any other dtype itself. */
 static int8_t part_of(int8_t dtype) { return dtype == FL_COMPLEX64 ? FL_FLOAT32 : dtype == FL_COMPLEX128 ? FL_FLOAT64 : dtype; }
 
 static int is_same_element(int8_t dtype, const uint8_t *expected, const uint8_t *found, double rtol, double atol, double *most) {

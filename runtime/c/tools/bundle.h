@@ -1,4 +1,4 @@
-/* Bundled programs (.bpte, ExecuTorch's BP08): a program, and inputs with the outputs that its methods should give. */
+/* Reads bundled programs (.bpte, ExecuTorch's BP08): a program, and inputs with the outputs expected of its methods. */
 #ifndef FLAMBEAU_TOOLS_BUNDLE_H
 #define FLAMBEAU_TOOLS_BUNDLE_H
 
@@ -7,11 +7,11 @@
 typedef struct bundle {
   const uint8_t *file;
   uint32_t size;
-  uint32_t suite;   /* the test cases of one method; 0: none */
-  int is_damaged;   /* something lay outside of the file */
+  uint32_t suite;   /* position of the test cases of the method; 0: none */
+  int is_damaged;   /* 1: a position outside of the file was read */
 } bundle;
 
-/* A value of a test case. A tensor refers to the file and to the arrays beside it. */
+/* A value of a test case. A tensor refers to the file, and to the arrays of this structure. */
 typedef struct bundle_value {
   fl_value value;
   fl_tensor tensor;
@@ -21,14 +21,14 @@ typedef struct bundle_value {
 
 typedef enum bundle_list { BUNDLE_INPUTS = 0, BUNDLE_OUTPUTS } bundle_list;
 
-/* Finds the program and the test cases of a method. NULL on success, else what is wrong. */
+/* Finds the program and the test cases of a method. Returns NULL, or the reason of a failure. */
 const char *bundle_open(bundle *b, const void *file, size_t size, const char *method, const void **program, size_t *program_size);
 uint32_t bundle_cases(bundle *b);
 uint32_t bundle_count(bundle *b, uint32_t number, bundle_list list);
-/* 0 when the file is damaged, or holds what a program cannot take. */
+/* Reads value `index` of a list of test case `number`, and returns 1; returns 0 when the file is damaged, or the value has no form in programs. */
 int bundle_read(bundle *b, uint32_t number, bundle_list list, uint32_t index, bundle_value *value);
-/* The number of elements that lie further apart than atol + rtol * |expected|, integers that are not equal; all where the types or shapes
- * differ. `most` becomes the greatest difference. */
+/* Returns the number of elements that differ by more than atol + rtol * |expected|, or for integers at all; all elements if types or shapes
+ * differ. Raises `most` to the greatest difference. */
 uint64_t bundle_differences(const fl_value *expected, const fl_value *found, double rtol, double atol, double *most);
 
 #endif

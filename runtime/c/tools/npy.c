@@ -1,4 +1,4 @@
-/* Reading and writing numpy's .npy files. */
+/* Implements npy.h. */
 #include "tools/npy.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ void *read_file(const char *path, size_t *size, const char **reason) {
   return data;
 }
 
-/* The start of the value of `key` in the header, or NULL. */
+/* Returns the start of the value of `key` in the header, or NULL. */
 static const char *find_key(const char *header, const char *key) {
   const char *at = strstr(header, key);
   return at == NULL ? NULL : at + strlen(key);
@@ -191,7 +191,7 @@ const char *npy_write(const char *path, const fl_tensor *tensor) {
     length += (size_t)snprintf(header + length, sizeof header - length, "%d,%s", (int)tensor->sizes[i], i + 1 < tensor->rank ? " " : "");
   }
   length += (size_t)snprintf(header + length, sizeof header - length, "), }");
-  /* The data start at a multiple of 64. */
+  /* The data start at a multiple of 64 bytes. */
   const size_t total = (10 + length + 1 + 63) / 64 * 64 - 10;
   while (length < total - 1) {
     header[length++] = ' ';

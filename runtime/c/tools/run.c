@@ -54,7 +54,7 @@ typedef struct timing {
   uint64_t total;
 } timing;
 
-/* The memory to free at the end, so that a leak checker reports real leaks only. */
+/* The state of a run. It holds all memory, which is freed at the end, so that a leak checker reports only real leaks. */
 typedef struct run {
   fl_program program;
   bundle bundle;
@@ -70,7 +70,7 @@ typedef struct run {
   void **owned; /* outputs that the program does not plan */
   npy_array *arrays;
   double *latencies;
-  struct timing *timings; /* of each instruction, with --profile */
+  struct timing *timings; /* timings of each instruction, with --profile */
 } run;
 
 static int fail(int code, const char *subject, const char *text) {
@@ -163,7 +163,7 @@ static int parse_options(int argc, char **argv, options *opts) {
 
 static void *allocate(size_t size) { return aligned_alloc(64, (size + 64) / 64 * 64); }
 
-/* Every missing operator: the text of an error is too short for many. */
+/* Prints every missing operator, because the text of an error is too short for many. Returns the exit status. */
 static int fail_missing(const options *opts, const fl_program *program, uint32_t method) {
   char name[256];
   const char *separator = "";
@@ -238,14 +238,14 @@ static int load(const options *opts, run *r) {
       if (r->owned[i] == NULL) {
         return fail(EXIT_PROGRAM, opts->program, "not enough memory for an output");
       }
-      /* Refused when the output is an input, which brings its own memory. */
+      /* This fails for an output that is an input, which has its own memory. */
       (void)fl_method_set_output(&r->method, i, r->owned[i], slot.bytes, NULL);
     }
   }
   return 0;
 }
 
-/* A scalar as text, for a slot of kind `tag`. */
+/* Parses a scalar for a slot of kind `tag`. */
 static int parse_scalar(const char *text, uint8_t tag, fl_value *value) {
   char *end = NULL;
   value->tag = tag;
@@ -342,7 +342,7 @@ static int write_outputs(const options *opts, const run *r) {
     const int is_prefix = opts->output_count == 1 && r->info.outputs > 1;
     snprintf(path, sizeof path, is_prefix ? "%.4000s%u.npy" : "%.4000s", given, i);
     if (value->tag != FL_TENSOR) {
-      continue; /* a scalar is printed */
+      continue; /* scalars are only printed */
     }
     const char *fault = npy_write(path, value->as.tensor);
     if (fault != NULL) {
@@ -404,7 +404,7 @@ static void report(const options *opts, run *r) {
   printf(opts->json ? "]}\n" : "");
 }
 
-/* A line for each instruction that ran: milliseconds of all its runs, how many they were, what it is and where it comes from. */
+/* Prints a line for each instruction that ran: the milliseconds and the number of all its runs, its name, and its places in the model. */
 static void print_profile(const run *r) {
   for (uint32_t i = 0; i < r->info.instructions; ++i) {
     const timing *item = &r->timings[i];

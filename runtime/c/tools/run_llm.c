@@ -43,13 +43,13 @@ typedef struct model {
   fl_program program;
   const fl_registry *registry;
   fl_method prefill, decode;
-  int64_t ends[MOST_ENDS]; /* tokens after which nothing follows */
+  int64_t ends[MOST_ENDS]; /* tokens that end the text */
   size_t end_count;
-  size_t longest;  /* tokens that prefill takes at once */
-  size_t context;  /* tokens that the cache holds; 0: not known */
+  size_t longest;  /* the most tokens that prefill takes at once */
+  size_t context;  /* the most tokens that the cache holds; 0: unknown */
   void *scratch;
   size_t scratch_size;
-  void *blocks[MOST_BLOCKS]; /* everything that was allocated */
+  void *blocks[MOST_BLOCKS]; /* all allocated memory */
   size_t block_count;
 } model;
 
@@ -134,7 +134,7 @@ static void *keep(model *m, void *block) {
 
 static void *allocate(model *m, size_t size) { return keep(m, aligned_alloc(64, (size + 64) / 64 * 64)); }
 
-/* Loads a method. An arena in which methods keep state together is that of `other`, which was loaded before. */
+/* Loads a method. For arenas in which methods share state, uses those of `other`, which was loaded before. */
 static int load_method(model *m, const char *name, const fl_method *other, fl_method *method, fl_error *error) {
   uint32_t index = 0;
   fl_requirements need;
@@ -142,7 +142,7 @@ static int load_method(model *m, const char *name, const fl_method *other, fl_me
     return 0;
   }
   if (need.scratch > m->scratch_size || m->scratch == NULL) {
-    m->scratch = allocate(m, need.scratch); /* the methods do not run at once */
+    m->scratch = allocate(m, need.scratch); /* shared, because the methods never run at the same time */
     m->scratch_size = need.scratch;
   }
   fl_memory memory = {allocate(m, need.method), need.method, NULL, NULL, need.arenas, m->scratch, m->scratch_size, other != NULL};
@@ -163,7 +163,7 @@ static int load_method(model *m, const char *name, const fl_method *other, fl_me
   return fl_method_init(method, &m->program, index, m->registry, &memory, error) == FL_OK;
 }
 
-/* Room for an output that the program does not plan. */
+/* Allocates the memory of an output that the program does not plan. */
 static int place_output(model *m, fl_method *method, fl_error *error) {
   fl_slot_info slot;
   if (fl_program_slot(&m->program, method->index, FL_OUTPUT, 0, &slot, error) != FL_OK) {
@@ -180,7 +180,7 @@ static int place_output(model *m, fl_method *method, fl_error *error) {
   return 1;
 }
 
-/* The numbers that a method without inputs gives; none when there is no such method. */
+/* Stores the numbers that a method without inputs returns, at most `most`. Returns their number; 0 when there is no such method. */
 static size_t constants(model *m, const char *name, int64_t *numbers, size_t most) {
   uint32_t index = 0;
   fl_method method;
@@ -220,7 +220,7 @@ static int load(const options *opts, model *m) {
   return 0;
 }
 
-/* Runs a method on tokens that begin at a position. NULL: the text says why not. */
+/* Runs a method on tokens that begin at a position, and returns the logits. On failure returns NULL, with the reason in `error`. */
 static const float *step(fl_method *method, int64_t *tokens, size_t count, int64_t position, size_t *vocabulary, fl_error *error) {
   const int32_t sizes[3] = {1, (int32_t)count, 1};
   const int32_t strides[2] = {(int32_t)count, 1};

@@ -10,7 +10,7 @@ static size_t largest(const float *logits, size_t count) {
   return best;
 }
 
-/* A number from 0 up to 1: splitmix64. */
+/* Returns a random number in [0, 1), by splitmix64. */
 static double draw(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -18,10 +18,10 @@ static double draw(uint64_t *state) {
   return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/* Whether token a comes before token b: it is more likely, or the earlier one of two that are as likely. */
+/* Returns whether token a comes before token b: a is more likely, or is equally likely and has the smaller number. */
 static int is_before(const float *logits, uint32_t a, uint32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); }
 
-/* Lets the entry at `at` sink in a heap whose first entry is the most likely token. */
+/* Moves the entry at `at` down to its place in a heap, whose first entry is the most likely token. */
 static void sink(const float *logits, uint32_t *heap, size_t count, size_t at) {
   for (size_t child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
     child += child + 1 < count && is_before(logits, heap[child + 1], heap[child]);
@@ -34,7 +34,7 @@ static void sink(const float *logits, uint32_t *heap, size_t count, size_t at) {
   }
 }
 
-/* Takes the most likely token from the heap of the first `count` entries and leaves it behind them. */
+/* Removes the most likely token from the heap of the first `count` entries, puts it after the heap, and returns it. */
 static uint32_t take(const float *logits, uint32_t *heap, size_t count) {
   const uint32_t best = heap[0];
   heap[0] = heap[count - 1];
@@ -59,7 +59,7 @@ size_t sampler_next(sampler *s, const float *logits, size_t count) {
   for (size_t i = 0; kept < count && i < kept; ++i) {
     take(logits, s->order, count - i);
   }
-  /* Candidate i, the most likely first where that matters, stands at the end of what was taken. */
+  /* Candidate i, counted from the most likely token if the order matters, is where `take` put it: entry count - 1 - i. */
   double total = 0;
   for (size_t i = 0; i < kept; ++i) {
     total += exp((logits[s->order[kept < count ? count - 1 - i : i]] - most) / s->temperature);

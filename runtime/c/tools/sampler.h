@@ -7,13 +7,13 @@
 
 typedef struct sampler {
   double temperature; /* 0: the token with the largest logit */
-  size_t top_k;       /* among so many of the most likely ones; 0: among all */
-  double top_p;       /* among the most likely ones that have this share together; 1: among all */
-  uint64_t state;     /* the seed; each draw changes it */
-  uint32_t *order;    /* room for a number for each token */
+  size_t top_k;       /* chooses among this many of the most likely tokens; 0: among all */
+  double top_p;       /* chooses among the most likely tokens whose probabilities sum to this; 1: among all */
+  uint64_t state;     /* the seed at first; each draw changes it */
+  uint32_t *order;    /* memory for one number per token */
 } sampler;
 
-/* The next token. It allocates nothing. */
+/* Returns the next token, chosen from `count` logits. Allocates no memory. */
 size_t sampler_next(sampler *s, const float *logits, size_t count);
 
 #endif

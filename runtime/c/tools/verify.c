@@ -12,7 +12,7 @@ static verify_result refuse(fl_error *error, uint32_t number, const char *why) {
   return VERIFY_REFUSED;
 }
 
-/* Gives a method one input. `copy` becomes the memory that it lies in: equal tensors of a file are one, and a method may write to its inputs. */
+/* Gives a method one input, whose tensor is copied to `copy`, because equal tensors share memory in the file and a method may write to its inputs. */
 static verify_result give(bundle *b, fl_method *method, uint32_t number, uint32_t index, void **copy, bundle_value *value, fl_error *error) {
   if (!bundle_read(b, number, BUNDLE_INPUTS, index, value)) {
     return refuse(error, number, "is damaged");

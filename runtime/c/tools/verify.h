@@ -7,7 +7,7 @@
 
 typedef enum verify_result { VERIFY_PASSED = 0, VERIFY_DIFFERS, VERIFY_REFUSED, VERIFY_FAILED } verify_result;
 
-/* Prints a line for each case of a method to stdout. Stops at a case that does not fit or does not run, with the reason in `error`. */
+/* Runs the test cases of a method, and prints a line for each to stdout. Stops at a case that does not fit or fails, with the reason in `error`. */
 verify_result verify_cases(bundle *b, fl_method *method, const fl_method_info *info, double rtol, double atol, fl_error *error);
 
 #endif
