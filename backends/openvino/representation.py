@@ -81,7 +81,9 @@ def read_model(text: memoryview) -> list[Layer]:
 def _fields(element: ElementTree.Element, tag: str, *names: str) -> list[str]:
     """Returns the values of an element's attributes. Raises BackendError unless its tag is `tag` and its attributes are `names`."""
     if element.tag != tag or sorted(element.keys()) != sorted(names) or (element.text or "").strip() or (element.tail or "").strip():
-        raise refused(f"<{element.tag}> with {', '.join(element.keys()) or 'nothing'} stands where <{tag}> with {', '.join(names)} is due")
+        raise refused(
+            f"expected <{tag}> with {', '.join(names) or 'nothing'}, got <{element.tag}> with {', '.join(element.keys()) or 'nothing'}"
+        )
     return [element.get(name, "") for name in names]
 
 
@@ -134,5 +136,5 @@ def _read_port(element: ElementTree.Element, number: int) -> Port:
         raise refused(f"port {number} calls itself {text[:40]!r}")
     for dim in element:
         if dim.tag != "dim" or dim.keys() or len(dim):
-            raise refused(f"a port has <{dim.tag}> where <dim> is due")
+            raise refused(f"expected <dim> in a port, got <{dim.tag}>")
     return Port(precision, tuple(_number(dim.text) for dim in element))

@@ -114,7 +114,7 @@ def test_openvino_reads_the_same_model(compiled: Compiled):
 
 
 DAMAGES: list[tuple[str, str, str]] = [
-    ('name="flambeau"', 'nome="flambeau"', "<net> with nome, version stands where <net> with name, version is due"),
+    ('name="flambeau"', 'nome="flambeau"', "expected <net> with name, version, got <net> with nome, version"),
     ('version="11"', 'version="10"', "its text is not a model of version 11"),
     ("</net>", "</not>", "its text is not XML: mismatched tag"),
     ("<net ", "<!DOCTYPE x><net ", "its text declares or comments something"),

@@ -1,4 +1,4 @@
-/* A backend in the caller's table: it multiplies by the number in its compile spec, and remembers in its memory what became of it. */
+/* Tests a backend in the caller's registry, which multiplies by the number in its compile spec, and counts its calls in its memory. */
 #include "test/test.h"
 
 typedef struct scale {

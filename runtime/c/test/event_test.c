@@ -1,4 +1,4 @@
-/* What a hook is told, and what a recorder keeps of it. */
+/* Tests the events that a hook gets, and the records that a recorder keeps. */
 #include "flambeau/recorder.h"
 #include "test/test.h"
 
@@ -58,7 +58,7 @@ static void test_hook(void) {
   CHECK(fl_method_set_hook(&l.method, watch, &seen, &error) == FL_INVALID_STATE);
 }
 
-/* Each reading is later than the one before. */
+/* Returns a later time in each call. */
 static uint64_t ticks(void) {
   static uint64_t now = 0;
   return now += 10;
@@ -84,12 +84,12 @@ static void test_recorder(void) {
     }
   }
   CHECK(adds == 4);
-  /* What has no room is counted, and nothing is written beyond the memory that was given. */
+  /* Events without room are counted, and nothing is written beyond the given memory. */
   recorder = (fl_recorder){.records = records, .capacity = 3, .clock = ticks};
   memset(records, 0x5a, sizeof records);
   execute(&l, FL_OK);
   CHECK(recorder.count == count && records[2].end > records[2].start && records[0].end > records[2].end && records[3].end == 0x5a5a5a5a5a5a5a5a);
-  /* What fails says so, and ends. */
+  /* A failed instruction has its status, and an end. */
   recorder = (fl_recorder){.records = records, .capacity = 64, .clock = ticks};
   l.method.instruction_limit = 5;
   execute(&l, FL_INVALID_PROGRAM);

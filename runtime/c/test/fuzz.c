@@ -1,5 +1,5 @@
-/* Changed programs: whatever is in a file, loading and running it gives an answer or a reason, touches no byte that it was not given, and
- * writes nothing to the file.
+/* Tests changed programs: for any file, loading and running gives results or an error, accesses only the memory that it was given, and writes
+ * nothing to the file.
  *
  *     fuzz [--seed N] [--from N] [--count N] [--poison] [--damage PERCENT] [--keep FOLDER] [FOLDER | PROGRAM]...
  *
@@ -36,13 +36,13 @@ typedef struct source {
   fuzz_places *places;
 } source;
 
-/* What the process of the rounds shows to the one that watches it. */
+/* The state of the process of the rounds, shared with the process that watches it. */
 typedef struct report {
   uint64_t round;
   uint64_t loaded;
   uint64_t executed;
   uint64_t ended;
-  uint64_t size; /* of the program of this round */
+  uint64_t size; /* bytes of the program of this round */
 } report;
 
 static struct {
@@ -50,7 +50,7 @@ static struct {
   size_t count;
   size_t page;
   size_t room;      /* bytes of `file` */
-  uint8_t *file;    /* where a program lies, at the end, with a page after it that cannot be read */
+  uint8_t *file;    /* memory for a program, which lies at its end, before a page that cannot be read */
   report *shared;
   const char *keep;
   uint64_t seed;
@@ -101,7 +101,7 @@ static void add_programs(const char *path) {
 
 /* ---- Rounds ---- */
 
-/* The program of a round, which cannot be written when `run_round` has it. */
+/* Returns the program of a round, in memory that is read-only afterwards. */
 static uint8_t *make_program(uint64_t round, size_t *size, chance *c) {
   static uint8_t *copy;
   *c = chance_of(fuzz.seed, round);
@@ -156,7 +156,7 @@ static void tick(int signal) {
   }
 }
 
-/* Rounds until one fails; the process ends with it. */
+/* Runs rounds until one fails, which ends the process. */
 static void run_rounds(uint64_t from, uint64_t end) {
   const struct itimerval second = {{1, 0}, {1, 0}};
   signal(SIGPROF, tick);

@@ -1,4 +1,4 @@
-/* The fuzz test led by coverage, with clang's libFuzzer: programs that reach new code are kept and changed further.
+/* The fuzz test guided by coverage, with clang's libFuzzer: programs that reach new code are kept and changed further.
  *
  *     cmake -S runtime/c -B build/coverage -DCMAKE_C_COMPILER=clang -DFLAMBEAU_SANITIZE=address,undefined,fuzzer-no-link
  *     cmake --build build/coverage --target fuzz_coverage
@@ -32,7 +32,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t limit, unsigne
   memset(file + size, 0, 1024);
   memcpy(file, data, size);
   if (fl_program_load(&program, file, size, NULL) == FL_OK && draw(&c, 16) > 0) {
-    /* Tables may lie across each other here, so the places are found anew after each change. */
+    /* Tables may overlap here, so the places are found again after each change. */
     for (uint32_t times = 1 + draw(&c, 3); times > 0 && fl_program_load(&program, file, size, NULL) == FL_OK; --times) {
       fuzz_places *places = find_places(file, size);
       change_place(places, file, &c);

@@ -71,7 +71,7 @@ static const int8_t dtypes[] = {
 #include "flambeau/scalar_types.def"
 };
 
-/* The index of a value: mostly one of the kind of value `old`. */
+/* Returns the index of a random value, in most cases one of the kind of value `old`. */
 static uint32_t other_value(const fuzz_places *p, const uint8_t *file, uint32_t old, chance *c) {
   uint32_t found = draw(c, p->value_count);
   const uint32_t most = draw(c, 4) == 0 ? 0 : 8;
@@ -129,7 +129,7 @@ static void change_rank(uint32_t table, uint8_t *file, chance *c) {
   }
 }
 
-/* The index of a tensor of the dtype and the rank of another, if some tries find one. */
+/* Returns the index of a tensor with the dtype and rank of tensor `other`, if some tries find one. */
 static uint32_t like_tensor(const fuzz_places *p, const uint8_t *file, uint32_t other, chance *c) {
   uint32_t found = other_value(p, file, other, c);
   for (int tries = 0; tries < 24; ++tries, found = other_value(p, file, other, c)) {
@@ -145,7 +145,7 @@ static uint32_t like_tensor(const fuzz_places *p, const uint8_t *file, uint32_t 
   return found;
 }
 
-/* An instruction becomes a move between tensors that are alike, or a jump. */
+/* Turns an instruction into a move between similar tensors, or a jump. */
 static void change_step(const fuzz_places *p, uint32_t instruction, uint8_t *file, chance *c) {
   const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
   const uint32_t first = draw(c, p->value_count);
@@ -155,7 +155,7 @@ static void change_step(const fuzz_places *p, uint32_t instruction, uint8_t *fil
   write_u32(file + fl_field(file, table, MOVE_TO), is_move ? like_tensor(p, file, first, c) : draw(c, 8));
 }
 
-/* All tensors that have the fields that this one has lose their planned memory. */
+/* Removes the planned memory of a tensor table, and of all tensors that share its fields. */
 static void take_from_arena(uint32_t table, uint8_t *file) {
   const uint32_t entry = table - fl_read_u32(file + table) + 4 + 2 * TENSOR_ALLOCATION;
   file[entry] = 0;
@@ -216,8 +216,8 @@ static void change_one(const fuzz_places *p, const place *at, uint8_t *file, cha
   }
 }
 
-/* Every size of one number becomes another, every tensor of one dtype gets another, or all sizes become bounds: what fits together goes on
- * doing so. */
+/* Replaces every size of one number by another, every dtype of one kind by another, or makes all sizes bounds, so that tensors that fit together
+ * still do. */
 static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
   static const enum kind kinds[] = {SIZE, SIZE, SIZE, DTYPE, DTYPE, DYNAMISM};
   const enum kind kind = kinds[draw(c, sizeof kinds / sizeof *kinds)];
@@ -240,7 +240,7 @@ static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
   }
 }
 
-/* Gives all planned tensors memory that nothing else has, and all arenas enough. */
+/* Gives all planned tensors memory of their own, and makes the arenas large enough. */
 static void place_anew(const fuzz_places *p, uint8_t *file) {
   uint64_t total = 0;
   for (uint32_t i = 0; i < p->tensor_count; ++i) {
@@ -264,7 +264,7 @@ static void place_anew(const fuzz_places *p, uint8_t *file) {
   }
 }
 
-/* Another plan: each planned tensor stays, takes the place of another, or lies anywhere in the memory that they all take. */
+/* Changes the memory plan: each planned tensor stays, takes the place of another, or gets any place in the arenas. */
 static void replan(const fuzz_places *p, uint8_t *file, chance *c) {
   const uint32_t first = p->starts[OFFSET];
   const uint32_t count = p->starts[OFFSET + 1] - first;
@@ -298,7 +298,7 @@ static const place *choose(const fuzz_places *p, chance *c) {
   return &p->all[p->starts[kind] + draw(c, p->starts[kind + 1] - p->starts[kind])];
 }
 
-/* Without values, no index can be of one. */
+/* Returns whether a program has no places or no values. */
 static int is_empty(const fuzz_places *p) { return p->count == 0 || p->value_count == 0; }
 
 void change_place(const fuzz_places *p, uint8_t *file, chance *c) {

@@ -16,7 +16,7 @@ static void add(fuzz_places *p, enum kind kind, uint32_t at, uint32_t group) {
   p->all[p->count++] = (place){at, (uint8_t)kind, (uint8_t)group};
 }
 
-/* A list of numbers: its elements, its length, and where the table that has it refers to it. */
+/* Adds the places of a list of numbers: its elements, its length, and the reference to it in its table. */
 static void add_list(fuzz_places *p, const uint8_t *file, uint32_t table, uint32_t field, enum kind kind, uint32_t size, enum group group) {
   const fl_vector vector = fl_child_vector(file, table, field);
   if (vector.at == 0) {
@@ -102,7 +102,7 @@ static void add_instruction(fuzz_places *p, const uint8_t *file, uint32_t instru
   }
 }
 
-/* Every table of a list, and the places where the list refers to them. */
+/* Adds every table of a list, and the references of the list to them. */
 static void add_tables(fuzz_places *p, const uint8_t *file, fl_vector vector, enum group group,
                        void (*each)(fuzz_places *, const uint8_t *, uint32_t)) {
   for (uint32_t i = 0; i < vector.count; ++i) {

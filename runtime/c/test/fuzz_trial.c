@@ -1,12 +1,12 @@
-/* Runs programs that may be anything. */
+/* Runs programs with any content. */
 #include "test/fuzz_trial.h"
 
-/* More than this is a valid wish of a changed program, and not worth the time. */
+/* The most memory of a trial: a changed program may validly ask for more, but running it would take too long. */
 #define MEMORY_LIMIT ((size_t)1 << 18)
 #define STEPS 200
 #define MOST_PORTS 64
 
-/* ---- A backend that touches what it is given ---- */
+/* ---- A backend that reads and writes all of its memory and arguments ---- */
 
 static fl_status fill_outputs(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
   (void)self;
@@ -117,7 +117,7 @@ static void write_real(int8_t dtype, uint8_t *at, float value) {
   }
 }
 
-/* Elements of one kind: small numbers that may be indices, any numbers, or the edges of the type. */
+/* Fills a tensor with elements of one kind: small numbers that may be indices, any numbers, or extremes of the type. */
 static void fill_tensor(int8_t dtype, uint8_t *data, size_t bytes, chance *c) {
   static const float reals[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 2.0f, -3.5f, 1e-40f, 1e9f, -1e19f, 3e38f, -3e38f};
   dtype = dtype == FL_COMPLEX64 ? FL_FLOAT32 : dtype == FL_COMPLEX128 ? FL_FLOAT64 : dtype;
@@ -152,7 +152,7 @@ static void fill_tensor(int8_t dtype, uint8_t *data, size_t bytes, chance *c) {
   }
 }
 
-/* Gives an input a value; `block` takes the memory of a tensor. */
+/* Gives an input a value, and stores the memory of a tensor in `block`. */
 static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
   fl_slot_info slot;
   fl_error error;
@@ -203,7 +203,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
 
 /* ---- Runs ---- */
 
-/* A method with its memory, and what it was given. */
+/* A method with its memory, and the memory of its inputs. */
 typedef struct user {
   loaded l;
   fl_method_info info;
@@ -226,7 +226,7 @@ static void give_outputs(user *u, uint8_t fill) {
   }
 }
 
-/* What a caller may do between executions: read all state, and write it. */
+/* Reads and writes all state, as a caller may do between executions. */
 static void use_state(const user *u, chance *c, trial *done) {
   const fl_tensor *tensor = NULL;
   const char *name = NULL;
@@ -241,11 +241,11 @@ static void use_state(const user *u, chance *c, trial *done) {
   }
 }
 
-/* Executes once; zero when there is not enough memory. */
+/* Executes once. Returns zero when there is not enough memory. */
 static int execute(user *u, chance *c, trial *done) {
   fl_error error;
   int has_room = 1;
-  /* Now and then an input is forgotten. */
+  /* In some executions, one input is not set. */
   const uint32_t forgotten = draw(c, 16) == 0 ? draw(c, u->info.inputs + 1) : u->info.inputs;
   for (uint32_t i = 0; i < u->info.inputs && has_room; ++i) {
     has_room = i == forgotten || set_input(&u->l, i, &u->inputs[i], c) != FL_OUT_OF_MEMORY;
@@ -260,7 +260,7 @@ static int execute(user *u, chance *c, trial *done) {
       digest_value(&done->results, fl_method_output(&u->l.method, i));
     }
   }
-  /* Memory of the caller has to stay until an execution ends, and no longer. */
+  /* The caller's memory has to stay only until an execution ends. */
   for (uint32_t i = 0; i < u->info.inputs; ++i) {
     free(u->inputs[i]);
     u->inputs[i] = NULL;
@@ -293,7 +293,7 @@ static void fill_memory(loaded *l, uint8_t fill) {
   memset(l->memory.scratch, fill, l->memory.scratch_size);
 }
 
-/* Puts the arenas that methods share in place of a method's own, or takes them out again. */
+/* Replaces a method's own arenas by the shared arenas of `with`, or undoes that. */
 static void share_arenas(loaded *l, const loaded *with, int is_shared) {
   void **arenas = (void **)l->memory.arenas;
   for (uint32_t i = 0; i < l->memory.arena_count && i < with->memory.arena_count; ++i) {
@@ -305,7 +305,7 @@ static void share_arenas(loaded *l, const loaded *with, int is_shared) {
   }
 }
 
-/* Loads a method; nonzero on success. `with`: one that was loaded before. */
+/* Loads a method, and returns nonzero on success. `with` is a method that was loaded before. */
 static int load_method(user *u, const user *with, uint32_t index, uint8_t fill) {
   fl_error error;
   loaded *l = &u->l;

@@ -1,7 +1,7 @@
-/* Methods: memory, inputs, control flow, outputs, state. */
+/* Tests methods: memory, inputs, control flow, outputs, state. */
 #include "test/test.h"
 
-/* The scalar operators that loops are made of. */
+/* The scalar operators of loops. */
 static fl_status sub_scalar(fl_context *context, fl_value *const *args, size_t count) {
   (void)context;
   (void)count;
@@ -112,7 +112,7 @@ static void test_add(void) {
   CHECK(l.need.scratch == 200 && l.need.planned == fl_program_arena_size(&l.program, 0, 0));
   CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
   CHECK_TEXT(error, "method 'forward', input 0: it has not been set");
-  /* After a refusal nothing that was given counts as given: the caller may have freed it. */
+  /* After a failure no input counts as set, because the caller may have freed its memory. */
   set_floats(&l, 1, counting, (int32_t[]){2, 3}, 2);
   CHECK(fl_method_execute(&l.method, &error) == FL_INVALID_STATE);
   set_floats(&l, 0, counting, (int32_t[]){2, 3}, 2);
@@ -267,7 +267,7 @@ static fl_status copy(fl_context *context, fl_value *const *args, size_t count) 
   return FL_OK;
 }
 
-/* x + a number, where the program adds a tensor of one element. */
+/* Adds 1 where the program adds a tensor of one element. */
 static fl_status add_one(fl_context *context, fl_value *const *args, size_t count) {
   const fl_tensor *x = args[0]->as.tensor;
   const fl_tensor *y = args[1]->as.tensor;
@@ -359,7 +359,7 @@ static void test_scalar_input(void) {
   close_method(&l);
 }
 
-/* 100 per tensor of the list, and the columns of all. */
+/* Returns 100 per tensor of the list, plus the columns of all. */
 static size_t columns_of_list(fl_value *const *args, size_t count) {
   size_t bytes = 0;
   CHECK(count == 4 && args[0]->tag == FL_TENSOR_LIST && args[1]->tag == FL_INT && args[2] != args[3]);

@@ -1,10 +1,10 @@
-/* Kernels with operands of any kind: whatever an argument is, a kernel works or says why not, and reads nothing that is not there.
+/* Tests kernels with operands of any kind: for any argument, a kernel works or reports an error, and reads no memory outside of its operands.
  *
  *     operands_test [FOLDER]...
  *
  * Each call of each program of test/programs and of the folders is made without the checks of the executor, with each argument replaced by a
- * value of each kind; the first call of each kernel, with each two arguments replaced. Run it under the sanitizers: a number that is taken
- * for a tensor, or a string for a list, is an address where nothing lies. */
+ * value of each kind; the first call of each kernel is made with every two arguments replaced. Run it under the sanitizers: a number used as a
+ * tensor, or a string used as a list, is an invalid address. */
 #define _DEFAULT_SOURCE
 
 #include <dirent.h>
@@ -81,7 +81,7 @@ static const fl_value others[] = {
 
 /* ---- Calls ---- */
 
-/* The blocks of one call. */
+/* The memory blocks of one call. */
 static void *blocks[256];
 static size_t block_count;
 
@@ -94,7 +94,7 @@ static void *copied(const void *data, size_t size) {
   return block;
 }
 
-/* A copy of a value with memory of its own: an out lies on no operand. */
+/* Returns a copy of a value with its own memory, so that an out overlaps no operand. */
 static fl_value copy_of(fl_value value) {
   if (value.tag == FL_TENSOR) {
     value.as.tensor = copied(value.as.tensor, sizeof *value.as.tensor);
@@ -120,7 +120,7 @@ static void call_kernel(const fl_instruction *instruction, const uint32_t *place
   fl_random random = {0, 0};
   fl_context context = {.random = &random};
   for (uint32_t i = 0; i < instruction->count; ++i) {
-    /* What is passed twice, as an out and as what is returned, stays one value. */
+    /* A value that is passed twice, as an out and as the returned value, stays one value. */
     uint32_t first = 0;
     while (instruction->to.args[first] != instruction->to.args[i]) {
       ++first;

@@ -1,4 +1,4 @@
-/* Loading, what can be asked about a program, and programs that were crafted. */
+/* Tests loading, the functions that describe a program, and crafted programs. */
 #include "flambeau/kernel.h"
 #include "test/test.h"
 
@@ -40,7 +40,7 @@ static void test_metadata(void) {
   close_method(&l);
 }
 
-/* A long text is cut and says so. */
+/* A long text is cut, and ends in "...". */
 static void test_long_messages(void) {
   loaded l;
   fl_error error;
@@ -129,7 +129,7 @@ static void test_no_elements(void) {
   close_method(&l);
 }
 
-/* Sharing makes a file describe more than it holds; the walk gives up instead of following. */
+/* Shared tables make a small file describe very much; the walk fails instead of following all references. */
 static void test_repeated_tables(void) {
   enum { METHODS = 4096, VALUES = 4096, SIZE = 8 * (METHODS + VALUES) };
   uint8_t *file = (uint8_t *)exact(SIZE);
@@ -168,7 +168,7 @@ static void test_repeated_tables(void) {
   free(file);
 }
 
-/* A trusted program is measured, made and run as any other; its header and its caller are checked. */
+/* A trusted program is measured, initialised and run as any other; its header and the caller's arguments are checked. */
 static void test_trusted(void) {
   static const char *const names[] = {"linear", "dynamic", "legacy", "state", "siblings", "cond"};
   loaded l;

@@ -1,4 +1,4 @@
-/* The sampler of flambeau-run-llm: what it may choose, how often, and that a seed decides. */
+/* Tests the sampler of flambeau-run-llm: the tokens that it may choose, their frequencies, and that a seed decides. */
 #include <math.h>
 
 #include "test/test.h"
@@ -9,7 +9,7 @@ enum { TOKENS = 6, DRAWS = 20000 };
 static const float logits[TOKENS] = {0.5f, 2.0f, -1.0f, 2.0f, 1.0f, -INFINITY};
 static uint32_t order[TOKENS];
 
-/* How often each token is drawn is near its share. */
+/* Checks that the frequency of each token is near its share. */
 static void check_shares(sampler s, const double *weights) {
   size_t counts[TOKENS] = {0};
   double total = 0;

@@ -1,4 +1,4 @@
-/* What the C tests share: programs loaded from files, their memories, inputs and outputs. */
+/* Implements the helpers of test.h: programs loaded from files, their memory, inputs and outputs. */
 #define _POSIX_C_SOURCE 200112L
 
 #include "test/test.h"
