@@ -53,7 +53,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
         with torch.no_grad():
             if runtime != "flambeau_dynamic":
                 return torch.export.export(module, inputs)
-            # PyTorch takes a size of 1 for a constant.
+            # PyTorch treats a size of 1 as a constant.
             pairs = tuple(torch.cat([tensor, tensor]) for tensor in inputs)
             batch = torch.export.Dim("batch", min=1, max=4)
             shapes: Any = torch.export.ShapesCollection()
@@ -111,7 +111,7 @@ def load(runtime: str, folder: Path) -> Callable[[], Any]:
 
 
 def measure_latency(folder: Path, rounds: int) -> dict[str, Any]:
-    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance of its output from PyTorch's."""
+    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance between its output and PyTorch's output."""
     import numpy as np
 
     expected = np.load(folder / "expected.npy")
@@ -150,7 +150,7 @@ def measure_memory(runtime: str, folder: Path) -> dict[str, Any]:
 
 
 def peak_resident() -> int:
-    """Returns the peak resident kilobytes of this process. `ru_maxrss` is of no use, because a process inherits it from its parent."""
+    """Returns the peak resident kilobytes of this process; `ru_maxrss` would include the peak inherited from the parent process."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])

@@ -1,13 +1,13 @@
-"""Compares a backend's program for a model with that of its library's own compiler, in turns, in one process.
+"""Compares a backend's program for a model with the program of the library's own compiler, in turns, in one process.
 
     python benchmarks/delegates.py mobilenet_v2 minilm
     python benchmarks/delegates.py --backend openvino
     python benchmarks/delegates.py --json > delegates.json
 
-XNNPACK: the programs of Flambeau and of ExecuTorch, both in stock ExecuTorch. OpenVINO: the program of Flambeau in its C runtime, and what
-OpenVINO makes of the same export on its own, both in float32 with one thread, called from Python with the same arrays.
+XNNPACK: the programs of Flambeau and of ExecuTorch, both in stock ExecuTorch. OpenVINO: the program of Flambeau in its C runtime, and
+OpenVINO's own model of the same export, both in float32 with one thread, called from Python with the same arrays.
 
-One core. The ratio of latencies is the median over pairs of calls, of which each program starts every second one.
+Both run on one core. The ratio of latencies is the median over pairs of calls; the two programs take turns in starting a pair.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
 
     stock: Any = Runtime
     held = stock.get().load_program(program)
-    method = held.load_method("forward")  # reads the bytes that its program keeps
+    method = held.load_method("forward")  # the method reads bytes that its program owns
     return lambda _held=held: method.execute(inputs)[0].numpy()
 
 
@@ -168,9 +168,7 @@ def child(script: str, *arguments: str) -> dict[str, Any]:
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description="Compares what a backend makes of models with what its library's own compiler makes of them."
-    )
+    parser = argparse.ArgumentParser(description="Compares a backend's programs with the programs of its library's own compiler.")
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--backend", choices=sorted(MAKERS), default="xnnpack")
     parser.add_argument("--pairs", type=int, default=60, help="pairs of calls")

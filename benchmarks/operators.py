@@ -1,9 +1,9 @@
-"""Latency of single operators: Flambeau's kernels beside stock ExecuTorch's, both running the same program, in turns.
+"""Compares the latency of single operators between Flambeau's and stock ExecuTorch's kernels, which run the same program in turns.
 
     python benchmarks/operators.py
     FLAMBEAU_LIBRARY=build/c/x86-64-v3/libflambeau.so python benchmarks/operators.py --json
 
-Each figure is a median over runs through the Python bindings, whose own cost is part of it; a ratio above 1 says that ExecuTorch is faster.
+Each figure is a median over runs through the Python bindings and includes their cost; a ratio above 1 means that ExecuTorch is faster.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def measure(function: Callable[..., Any], inputs: tuple[Tensor, ...], seconds: f
 def main() -> None:
     """Prints a line for each operator, or everything as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("operators", nargs="*", help="those whose name begins so; all by default")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each operator")
+    parser.add_argument("operators", nargs="*", help="operators whose name begins with this text; all by default")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds to measure each operator")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     cast(Any, torch).set_num_threads(1)

@@ -24,13 +24,13 @@ IMAGE = "tensor<1x16x32x32xf32>"
 
 
 def arith_module(count: int) -> str:
-    """Returns a chain of additions of numbers."""
+    """Returns the text of a module with a chain of `count` additions of numbers."""
     lines = [f"  %{index + 1} = arith.addi %{index}, %c : i32" for index in range(count)]
     return "\n".join(["func.func @f(%0 : i32, %c : i32) -> i32 {", *lines, f"  func.return %{count} : i32", "}", ""])
 
 
 def tensor_module(count: int, level: str) -> str:
-    """Returns a chain of operators on images. Most lines are similar to earlier ones, as in models that repeat their layers."""
+    """Returns the text of a chain of operators on images; most lines resemble earlier lines, as in models that repeat their layers."""
     chosen = random.Random(0)
     names = ["%x"]
     lines: list[str] = []
@@ -49,7 +49,7 @@ def tensor_module(count: int, level: str) -> str:
 
 
 def varied_module(count: int, level: str) -> str:
-    """Returns operators of different shapes, so that no two lines are similar."""
+    """Returns the text of operators of different shapes, so that no two lines are similar."""
     lines: list[str] = []
     kinds = [f"tensor<{1 + index % 89}x{2 + index // 89}xf32>" for index in range(count)]
     for index, kind in enumerate(kinds):
@@ -61,7 +61,7 @@ def varied_module(count: int, level: str) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """The arguments of a process; `peer` has those of xdsl-opt for the same task, or None."""
+    """The arguments of a process; `peer` has xdsl-opt's arguments for the same task, or None."""
 
     name: str
     arguments: tuple[str, ...]

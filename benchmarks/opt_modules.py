@@ -148,7 +148,7 @@ def computed_size(f: Function, x: Value) -> Value:
 
 
 def branching(f: Function, x: Value) -> Value:
-    """Adds a branch in a branch."""
+    """Adds a branch within a branch."""
     condition, _ = f.op("any", [x], "tensor<i1>")
     holds, first, second, third, inner, result = (f"%v{f.values + index}" for index in range(6))
     f.values += 6
@@ -421,7 +421,7 @@ class Problem:
 
     @property
     def source(self) -> Source:
-        """The family that it measures."""
+        """The family of modules that the pass runs on."""
         return Source(self.case.level, self.case.kind, self.case.prelude, self.step, self.shape)
 
     def pipeline(self) -> Pipeline:
@@ -441,5 +441,5 @@ class Problem:
 
 
 def problems(name: str) -> list[Problem]:
-    """Returns all families of modules for a pass: those in CASES, else those of `cse`, which suit any pass."""
+    """Returns all families of modules for a pass: the families in CASES, else the families of `cse`, which suit any pass."""
     return [Problem(name, case, step, shape) for case in CASES.get(name, CASES["cse"]) for step in case.steps for shape in SHAPES]

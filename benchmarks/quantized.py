@@ -1,4 +1,4 @@
-"""Compares models in int8 with their floats, and with the int8 programs of ExecuTorch, OpenVINO and ONNX Runtime, in turns.
+"""Compares int8 models with their float models, and with the int8 programs of ExecuTorch, OpenVINO and ONNX Runtime, in turns.
 
     python benchmarks/quantized.py mobilenet_v2
     python benchmarks/quantized.py --json > quantized.json
@@ -41,14 +41,14 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Made:
-    """A callable program, with its bytes."""
+    """A callable program, with its size in bytes."""
 
     call: Callable[[], Any]
     size: int
 
 
 def quantized(module: Any, inputs: tuple[Any, ...]) -> Any:
-    """Returns the export of a module, quantized as users of ExecuTorch do. The inputs themselves calibrate it."""
+    """Returns the export of a module, quantized as users of ExecuTorch do; the inputs are the calibration samples."""
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -139,7 +139,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
 
 def main() -> int:
     """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares models in int8 with their floats, and with what others make of int8.")
+    parser = argparse.ArgumentParser(description="Compares int8 models with float models and with other runtimes.")
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--rounds", type=int, default=60, help="rounds of calls")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")

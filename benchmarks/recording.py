@@ -1,8 +1,8 @@
-"""Measures the cost of recording the events of a method: executions with and without, in turns.
+"""Measures the cost of recording the events of a method: executions with and without recording, in turns.
 
     python benchmarks/recording.py mobilenet_v2 lstm_classifier
 
-The models are those of the end-to-end tests. The figures are medians over pairs of executions, of which each kind starts every second pair.
+The models are those of the end-to-end tests. The figures are medians over pairs of executions; the two kinds take turns in starting a pair.
 """
 
 from __future__ import annotations

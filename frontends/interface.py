@@ -32,13 +32,13 @@ def has_torch() -> bool:
 
 
 def require_torch(what: str) -> None:
-    """Raises SourceError when PyTorch is not installed; `what` needs it."""
+    """Raises SourceError if PyTorch is not installed; `what` is the subject of the message that needs PyTorch."""
     if not has_torch():
         raise SourceError(f"{what} needs PyTorch: {_install('torch')}")
 
 
 def require_torchao(what: str) -> None:
-    """Raises SourceError when PyTorch or its torchao is not installed; `what` needs them."""
+    """Raises SourceError if PyTorch or torchao is not installed; `what` is the subject of the message that needs them."""
     require_torch(what)
     if importlib.util.find_spec("torchao") is None:
         raise SourceError(f"{what} needs torchao: {_install('quantize')}")
@@ -77,8 +77,8 @@ def register_frontend(key: str, function: Frontend) -> None:
     """Makes a front end known.
 
     Args:
-        key: the suffix of the files that it reads (`.onnx`; they exist when it is called), or the scheme of its sources (`hub://`).
-        function: reads a source.
+        key: the suffix of the files that the front end reads (`.onnx`; only existing files are passed), or a scheme (`hub://`).
+        function: imports the module of a source.
 
     Raises:
         RegistrationError: `key` has a front end already, or is neither a suffix nor a scheme.
@@ -104,7 +104,7 @@ def find_frontend(source: str) -> Frontend | None:
         found = _FRONTENDS.find(scheme[0])
         return None if found is None else _checked(found)
     found = _by_suffix(source)
-    # The text before a colon is a module, not a file.
+    # The text before a colon names a Python module, not a file.
     if found is None and Path(source).suffix and ":" not in source and discover():
         found = _by_suffix(source)
     if found is not None and not Path(source).is_file():
@@ -118,11 +118,11 @@ def _checked(function: Frontend) -> Frontend:
     def read(source: str, context: FlambeauContext) -> ModuleOp:
         module = cast(object, function(source, context))
         if not isinstance(module, ModuleOp):
-            raise SourceError(f"{source}: its front end gave {type(module).__name__}, not a module")
+            raise SourceError(f"{source}: its front end returned {type(module).__name__}, not a module")
         try:
             verify_module(module)
         except VerificationError as error:
-            raise SourceError(f"{source}: its front end gave an invalid module: {error}") from error
+            raise SourceError(f"{source}: its front end returned an invalid module: {error}") from error
         return module
 
     return read

@@ -1,8 +1,7 @@
 """Our dialects and passes for xDSL's own tools: `xdsl-opt x.mlir -p decompose-aten,convert-aten-to-core`.
 
-A name that xDSL has as well would be an error there. So its dialects `irdl` and `ml_program` stay: globals may name our weights, which
-passes see as values that they know nothing about. And our pass of such a name is called `flambeau-cse`. Everything is imported when it
-is used.
+xDSL's tools refuse a name that they already have. So xDSL's dialects `irdl` and `ml_program` stay, and its passes treat weights in globals
+as opaque attributes. Flambeau's pass `cse` is called `flambeau-cse`. Everything is imported at its first use.
 """
 
 from __future__ import annotations

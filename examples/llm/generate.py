@@ -1,4 +1,4 @@
-"""Makes a language model with random weights, compiles it, and generates tokens: PyTorch, Python, the C program, stock ExecuTorch.
+"""Compiles a language model with random weights, and generates tokens with PyTorch, Python, the C program and stock ExecuTorch.
 
     python examples/llm/generate.py qwen3
     python examples/llm/generate.py mistral --window 64 --temperature 0.8 --top-k 50

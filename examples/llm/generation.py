@@ -25,15 +25,15 @@ class Sampler:
     """A sampler of the next token from logits, with the choices of `flambeau-run-llm`."""
 
     temperature: float = 0.0
-    """0 takes the most likely token."""
+    """The temperature of the softmax; 0 chooses the most likely token."""
     top_k: int = 0
-    """The number of most likely tokens to choose from; 0: all."""
+    """The number of most likely tokens to choose from; 0 for all tokens."""
     top_p: float = 1.0
-    """The share of the most likely tokens that there are to choose from."""
+    """The total probability of the most likely tokens to choose from; 1 for all tokens."""
     seed: int = 0
 
     def next(self, logits: Any) -> int:
-        """Returns the next token."""
+        """Returns the number of the next token for logits, [vocabulary]."""
         arrays: Any = np
         if not self.temperature > 0:
             return int(arrays.argmax(logits))
@@ -60,7 +60,7 @@ def generate(
 ) -> Iterator[int]:
     """Yields the tokens after a prompt, until one of `ends` or until the cache is full.
 
-    `at_once` is how many tokens `prefill` takes: longer prompts go in parts.
+    `at_once` is the number of tokens that `prefill` takes at once: longer prompts are split.
     """
     import torch
 

@@ -25,13 +25,13 @@ class Sizes:
     intermediate: int = 1408
     vocabulary: int = 8192
     context: int = 512
-    """Tokens that the cache holds."""
+    """The number of tokens that the cache holds."""
     prompt: int = 256
-    """Tokens that `prefill` takes at once."""
+    """The greatest number of tokens that `prefill` takes at once."""
 
 
 def make_model(family: str, sizes: Sizes, window: int | None = None) -> Any:
-    """Returns a model of transformers with random weights; with a window, a token sees that many tokens, in every other layer of Qwen3."""
+    """Returns a model of transformers with random weights; with `window`, tokens see that many tokens (in Qwen3 in every second layer)."""
     windows: dict[str, Any] = {"sliding_window": window}
     if family == "qwen3" and window is not None:
         windows |= {
@@ -51,7 +51,7 @@ def make_model(family: str, sizes: Sizes, window: int | None = None) -> Any:
         intermediate_size=sizes.intermediate,
         vocab_size=sizes.vocabulary,
         max_position_embeddings=sizes.context,
-        initializer_range=0.1,  # so that the most likely token is not always the same one
+        initializer_range=0.1,  # so that the most likely token varies
         **windows,
     )
     return loader.AutoModelForCausalLM.from_config(config).eval().requires_grad_(False)
@@ -69,7 +69,7 @@ class CachedModel(torch.nn.Module):
         self.model = model
         config = model.config
         self._cache: Any = StaticCache(config=config, max_cache_len=context)
-        # For a sliding window, transformers has a layer that moves its entries; in one with all of them, the mask makes the window.
+        # transformers' cache layer for a sliding window moves its entries; in a layer that keeps all entries, the mask makes the window.
         self._cache.layers = [StaticLayer(context) for _ in self._cache.layers]
         self._cache.early_initialization(1, config.num_key_value_heads, config.head_dim, model.dtype, model.device)
         for number, layer in enumerate(self._cache.layers):
@@ -110,7 +110,7 @@ def constant_methods(sizes: Sizes, ends: list[int]) -> dict[str, object]:
 
 
 def greedy_tokens(model: Any, prompt: list[int], count: int) -> list[int]:
-    """Returns the tokens that the model itself generates, with the cache that transformers makes."""
+    """Returns `count` tokens that the model generates in PyTorch, with the cache of transformers."""
     with torch.no_grad():
         result = model.generate(
             torch.tensor([prompt]), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0, eos_token_id=None

@@ -1,4 +1,4 @@
-"""One foundation, several adapters: programs that share a file of weights, and adapters that are exchanged without compiling again.
+"""A foundation with several adapters: programs share a file of weights, and adapters are exchanged without recompilation.
 
     python examples/lora/adapters.py [FOLDER]
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from flambeau import ExecutorchBackendConfig, Runtime, to_edge
 from flambeau.runtime.emit import Constant
 
-torch_functions: Any = torch  # which PyTorch leaves without types
+torch_functions: Any = torch  # PyTorch does not declare the types of these functions
 WIDTH, RANK = 256, 4
 ADAPTERS = ("formal", "casual")
 
@@ -37,7 +37,7 @@ class Foundation(nn.Module):
 
 
 class Adapted(Foundation):
-    """The foundation plus an adapter for each layer. The names of the foundation's weights stay."""
+    """The foundation with an adapter added to each layer; the foundation's weights keep their names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Adapted(Foundation):
 
 
 def compile_to(path: Path, model: nn.Module, x: Tensor, adapter: str = "adapter") -> None:
-    """Compiles a model to a `.pte` and the `.ptd` files of its foundation and of its adapter."""
+    """Compiles a model to a `.pte` and to the `.ptd` files of its foundation and its adapter, beside `path`."""
 
     def file_of(constant: Constant) -> str:
         return adapter if constant.name.startswith("lora_") else "foundation"

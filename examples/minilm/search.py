@@ -28,7 +28,7 @@ DEFAULT_QUERY = "which animal sleeps the most?"
 
 @dataclass(frozen=True)
 class StageRow:
-    """A row of the table: a stage, its number of operations, and the distance of its result from PyTorch's."""
+    """A row of the table: a stage, its number of operations, and the distance between its result and PyTorch's result."""
 
     stage: str
     operations: int
@@ -132,7 +132,7 @@ def c_engine(data: bytes) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 def distance(result: Any, expected: Any) -> float:
-    """Returns the largest difference, in units of the largest expected value."""
+    """Returns the largest absolute difference, divided by the largest absolute expected value."""
     return float(np.abs(np.asarray(result) - expected).max() / np.abs(expected).max())
 
 

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class CaptureError(ValueError):
-    """A module that `torch.export` cannot capture. One line; the cause is PyTorch's own error."""
+    """An error of a module that `torch.export` cannot capture. The message is one line; the cause is PyTorch's error."""
 
 
 def load(path: str | Path) -> ExportedProgram:
@@ -119,7 +119,7 @@ class _Constant(torch.nn.Module):
 
 
 def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]:
-    """Returns programs without inputs that return the given values, by name. Raises CaptureError for a value that no program can return."""
+    """Returns programs that take no inputs and return the given values, by name. Raises CaptureError for an unsupported value."""
     programs: dict[str, ExportedProgram] = {}
     for name, value in values.items():
         large: Any = next(filter(is_large, pytree.tree_leaves(value)), None)

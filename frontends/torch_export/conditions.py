@@ -71,8 +71,8 @@ def assert_condition(condition: str, sizes: Mapping[str, int]) -> Sequence[Opera
     """Returns the operations that assert a condition on sizes; none if the ranges prove it.
 
     Args:
-        condition: in PyTorch's words.
-        sizes: as `dynamic_sizes` gives them.
+        condition: the condition as PyTorch writes it.
+        sizes: the result of `dynamic_sizes`.
 
     Raises:
         ValueError: the condition has no form in the IR; the message says why.
@@ -145,7 +145,7 @@ def _name(call: ast.Call) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A reader of conditions: a condition becomes a size if possible, else arithmetic in the program."""
+    """A reader of conditions: each part becomes an extent if possible, else arithmetic in the program."""
 
     sizes: Mapping[str, int]
     arithmetic: Arithmetic

@@ -1,6 +1,6 @@
 """Imports numbers known only at run time as values `f64`, `i64` and `i1`: `item()`, arithmetic on it and on sizes, truth values.
 
-Operators are given them as tensors without dimensions.
+Operators receive these numbers as tensors without dimensions.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Item:
     """The float or bool in a tensor."""
 
     tensor: SSAValue
-    """Without dimensions."""
+    """The tensor, which has no dimensions."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Number:
     value: SSAValue
     """An `f64`, `i64` or `i1`."""
     is_of_sizes: bool = False
-    """Whether it depends on sizes only. A fact that PyTorch has about any other number may come from a later check."""
+    """Whether the number depends only on sizes. For other numbers, a fact that PyTorch knows may come from a later check."""
 
 
 DataNumber: TypeAlias = Item | Number | Comparison
@@ -252,7 +252,7 @@ def with_tensors(cls: type[SchemaOp], given: dict[str, Any], types: Sequence[Ten
 
 
 def _joining(given: Sequence[Any], types: Sequence[Tensor]) -> Attribute | None:
-    """Returns the type in which a number joins the tensors beside it: theirs if they are floats, else that of float results, or None."""
+    """Returns the element type for a number among tensor operands: that of the tensors if floats, else of float results, or None."""
     kinds = [*(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue)), *types]
     return next((element_of(kind) for kind in kinds if dtype_of(element_of(kind)).category > 1), None)
 

@@ -108,11 +108,11 @@ class Decomposition:
 
     program: FlatProgram
     variables: dict[fx.Node, Variable]
-    """The variable behind each of its nodes."""
+    """The variable behind each node of the decomposition."""
     operands: tuple[fx.Node, ...]
-    """The values of the enclosing program that are passed to its placeholders."""
+    """The values of the enclosing program that are passed to the placeholders of the decomposition."""
     inner: dict[fx.Node, Decomposition]
-    """The decompositions of its calls whose operators have no row either."""
+    """The decompositions of calls within this decomposition whose operators have no row either."""
 
     def __str__(self) -> str:
         counts = Counter(step.name for step in self.program.steps if not step.is_getitem)
@@ -122,8 +122,8 @@ class Decomposition:
 def find_decomposition(step: Step, reasons: list[str], *, refused: bool = False) -> Decomposition | None:
     """Returns PyTorch's decomposition of a call, down to operators with rows, if its operator has no row or its row is `refused`.
 
-    Only this call is traced, on the values that the program says it has; the nodes have its place in the model. None where the operator has
-    a row, and where PyTorch has no such decomposition or it does not apply here: `reasons` receives why.
+    Only this call is traced, on the argument values in the program; the new nodes have its location in the model. The result is None if the
+    operator has a row, or if PyTorch has no decomposition that applies; `reasons` receives why none applies.
     """
     overload = _without_row(step, refused)
     return None if overload is None else _decomposed(step, overload, (), reasons)
@@ -166,7 +166,7 @@ def _decomposed(step: Step, overload: Overload, outer: tuple[Overload, ...], rea
 
 @contextmanager
 def _any_size(mode: Any) -> Generator[None]:
-    """Makes a trace in the block fail if it specialises to a size of the example, as taking the root of a size does."""
+    """Makes a trace in the block fail if it depends on the example's sizes, as when it takes the root of a size."""
     if mode is None or mode.shape_env is None:
         yield
         return
@@ -179,7 +179,7 @@ def _any_size(mode: Any) -> Generator[None]:
 
 
 def _traced(step: Step, overload: Overload, nodes: Sequence[fx.Node], reasons: list[str]) -> Iterator[FlatProgram]:
-    """Yields the traces of an operator on the arguments of a call: each decomposition as it is, and functionalized."""
+    """Yields the traces of an operator on the arguments of a call: each decomposition unchanged, then functionalized."""
     values = [node.meta["val"] for node in nodes]
     for meaning in _meanings(overload):
 

@@ -24,11 +24,11 @@ _TRAINING = {"dropout": 2, "alpha_dropout": 2, "feature_alpha_dropout": 2, "drop
 
 
 class InferenceGraph(torch.nn.Module):
-    """A Dynamo graph as a module: its parameters are registered, and sizes that its tensors determine are no inputs.
+    """A Dynamo graph as a module: its parameters are registered, and sizes that follow from its tensors are not inputs.
 
     Attributes:
         positions: the positions of the remaining inputs among those of the graph.
-        numbers: the positions of numbers that stay dynamic.
+        numbers: the positions of inputs that are dynamic numbers.
         floats: the floats among the inputs, by position, which are constants of the program. Dynamo gives each as a tensor.
         dynamic: the dynamic dimensions: the position of the input, and the dimension.
     """
@@ -75,7 +75,7 @@ class InferenceGraph(torch.nn.Module):
         self._views = _views_of_inputs(graph, placeholders)
 
     def with_views(self, results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """Returns the results, replacing views of inputs by views in the memory of the inputs."""
+        """Returns the results with those that are views of inputs replaced by views of the memory of the inputs in `values`."""
         found = list(results)
         for place, (index, view, base) in self._views.items():
 
@@ -158,7 +158,7 @@ def _refuse_training(graph: fx.GraphModule) -> None:
 def export_graph(graph: InferenceGraph, values: Sequence[Any], context: FlambeauContext) -> ModuleOp:
     """Exports and imports a graph for the values of its inputs. Raises as `export_module` does."""
     example = tuple(values[index] for index in graph.positions)
-    # Dynamo, which waits for the backend or runs what it made, neither captures the export nor takes its guards.
+    # Dynamo, which is running while the backend compiles, must not capture the export or take its guards.
     alone: Any = cast(Any, torch).compiler.disable(export_module)
     with cast(Any, torch)._guards.tracing(None):
         return alone(graph, example, context, dynamic_shapes=graph.dynamic_shapes(values))

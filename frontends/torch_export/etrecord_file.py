@@ -29,17 +29,17 @@ def write_etrecord(
     inputs: Sequence[object],
     outputs: Mapping[str, Sequence[object]] | None,
 ) -> None:
-    """Writes a file.
+    """Writes the file of an ETRecord.
 
     Args:
-        path: the file, or where to write it.
+        path: the path to write to, or an open binary file.
         programs: the programs by method, whose nodes have debug handles.
-        maps: the JSON files by name: for each method, something by the number of the instruction.
+        maps: the JSON files by name: for each method, a value per number of an instruction.
         inputs: the leaves of representative inputs.
         outputs: the expected outputs of the methods, by name, for each test case.
 
     Raises:
-        ModuleNotFoundError: ExecuTorch, whose serialisation it is, is not installed.
+        ModuleNotFoundError: ExecuTorch, which serialises the programs, is not installed.
     """
     try:
         serialize: Any = import_module("executorch.exir.serde.serialize").serialize
@@ -76,5 +76,5 @@ def _without_devices(program: ExportedProgram) -> ExportedProgram:
 
 
 def example_leaves(program: ExportedProgram) -> list[object]:
-    """Returns the leaves of the example inputs that a program brings with it."""
+    """Returns the leaves of the example inputs that a program contains."""
     return _pytree.tree_leaves(program.example_inputs)

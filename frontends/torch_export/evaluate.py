@@ -29,7 +29,7 @@ _ENFORCED = re.compile(r"\[enforce fail at [^]]*\] .*?\. ")
 
 
 class EvaluationError(ValueError):
-    """An error of a module that PyTorch cannot run, or of inputs that do not fit it. One line, with the operation at fault if known."""
+    """An error of a module that PyTorch cannot run, or of unsuitable inputs. The message is one line; `op` is the operation at fault."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -142,7 +142,7 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
     written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
     if not written:
         return results
-    # A result, or the new value of an input, may lie in the memory of an input that is written now.
+    # A result, or the new value of an input, may share memory with an input that is written below.
     values = [value.clone() for value in results]
     last = len(values) - len(written)
     for name, value in zip(written, values[last:], strict=True):
@@ -153,7 +153,7 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
 def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:
     """Returns the result tensors of one operation for its operand tensors. Raises EvaluationError."""
     if op.schema.namespace == "quantized_decomposed":
-        # Importing it registers the operators.
+        # Importing torchvision registers its operators.
         importlib.import_module("torch.ao.quantization.fx._decomposed")
     try:
         overload = functional_overload(type(op))
@@ -163,7 +163,7 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
     kwargs: dict[str, Any] = {}
     for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
         given = _python_value(value, values)
-        # `dtype=long` of the schema is a number in the table.
+        # The table stores the default `dtype=long` of a schema as a number.
         if argument.type.base == "ScalarType" and isinstance(given, int):
             continue
         if argument.type.base == "MemoryFormat" and given is not None:
@@ -175,7 +175,7 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
         else:
             args.append(given)
     if op.schema.base == "as_strided":
-        # Values have no memory that views share: the row reads the elements in row-major order.
+        # Values of the IR have no shared memory: the row reads the elements in row-major order.
         args[0] = args[0].clone(memory_format=torch.contiguous_format)
     return _flat(overload(*args, **kwargs))
 

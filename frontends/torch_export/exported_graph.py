@@ -16,7 +16,7 @@ Overload: TypeAlias = OpOverload[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. Nodes within `args` and `kwargs` are the steps (or placeholders) that made the values."""
+    """A call of an operator. The nodes within `args` and `kwargs` are the steps or placeholders that compute the values."""
 
     node: fx.Node
     args: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Step:
 
     @property
     def is_getitem(self) -> bool:
-        """Takes one of several results."""
+        """Whether the step selects one of several results."""
         return self.node.target is operator.getitem
 
     @property
@@ -47,7 +47,7 @@ class Step:
 
     @property
     def is_number(self) -> bool:
-        """Computes with numbers, or asserts something."""
+        """Whether the step computes with numbers, or is an assertion."""
         value = self.node.meta.get("val")
         # Of a number that a check pins, a `.pt2` file keeps the number alone.
         return isinstance(value, int | float | torch.SymInt | torch.SymFloat | torch.SymBool) or self.overload in ASSERTIONS
@@ -136,7 +136,7 @@ def _flatten(module: fx.GraphModule, known: dict[fx.Node, Any], add: Callable[[S
         if node.target is operator.getitem and not isinstance(args[0], fx.Node):
             known[node] = args[0][args[1]]
         elif isinstance(node.target, type) and issubclass(node.target, tuple):
-            # The class that gathers an operator's results under their names.
+            # A call of the class that holds an operator's results by name.
             known[node] = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
         elif (region := _mode_region(node, args)) is not None:
             body, operands = region

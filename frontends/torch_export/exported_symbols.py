@@ -41,7 +41,7 @@ _NAME = re.compile(r"(?!(?:in|min|max|mod|floordiv|true|false|[su]\d+)$)[A-Za-z_
 
 
 class Symbols:
-    """The symbols of one program, named as their `Dim`s if known, else as by PyTorch."""
+    """The symbols of one program, named after their `Dim` if known, else after PyTorch's symbol."""
 
     def __init__(self, program: ExportedProgram):
         constraints: Mapping[Any, Any] = cast(Any, program).range_constraints
@@ -58,7 +58,7 @@ class Symbols:
         self._own: set[str] = set()
         """The names of symbols that PyTorch does not have."""
         for size in _sizes_of_inputs(program):
-            with suppress(TypeError):  # of which the input's type says more
+            with suppress(TypeError):  # the import of the input's type reports the error
                 self.extent(size)
 
     def extent(self, value: torch.SymInt | int) -> int:
@@ -71,7 +71,7 @@ class Symbols:
 
     @contextmanager
     def inside(self) -> Generator[None]:
-        """Limits symbols defined in the block, which may not run, to the block."""
+        """Restricts symbols that are defined in the block to the block, because it may be part of a region that does not run."""
         before = dict(self._met)
         yield
         self._met = before
@@ -99,7 +99,7 @@ class Symbols:
         own = self._new_symbol(name, -INFINITE, INFINITE)
         if self._has_value(known):
             return own, known
-        # It is known by a number that comes later, beside which the program checks it.
+        # The known size contains a number that is computed later; the program checks the equality there.
         self._met = {symbol: step for symbol, step in self._met.items() if step < self._step}
         return own, own
 
@@ -108,7 +108,7 @@ class Symbols:
         found: list[AssertOp] = []
         for result, sizes in zip(op.results, op.inferred_shapes(), strict=True):
             shape = list(shape_of(result))
-            for dim, (known, size) in enumerate(zip(shape, sizes, strict=False)):  # verification refuses another number of sizes
+            for dim, (known, size) in enumerate(zip(shape, sizes, strict=False)):  # verification refuses a different number of sizes
                 if is_unknown(size) and self._has_value(known):
                     most = [bound for bound in (largest(known), largest(size)) if bound is not None]
                     shape[dim] = self._new_symbol(name, 0, min(most, default=INFINITE))
@@ -246,7 +246,7 @@ def _names_of_dimensions(program: ExportedProgram) -> Mapping[str, str]:
 
 
 def _bound(value: Any) -> Bound:
-    """Converts a bound of PyTorch, which represents infinity by symbols and by large numbers."""
+    """Converts a bound of PyTorch to an integer or to ±INFINITE; PyTorch represents infinity by symbols and by large numbers."""
     if value in (_INT_OO, -_INT_OO) or abs(int(value)) >= _LARGEST:
         return INFINITE if value > 0 else -INFINITE
     return int(value)

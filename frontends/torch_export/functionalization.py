@@ -2,7 +2,7 @@
 
 `torch.export` keeps in-place operators and mutable buffers. PyTorch's own functionalisation retraces the program, which costs more than the
 rest of the import, so the common case is done here: an in-place operator whose operand no other live value aliases is its functional
-sibling, and the operand's name means the result from then on. Writes through views, and writes that live aliases would see, need
+variant, and later uses of the operand refer to the result. Writes through views, and writes that live aliases would see, need
 `run_decompositions({})` first.
 """
 
@@ -122,7 +122,7 @@ class Aliases:
         self._passes: dict[tuple[Any, ...], bool] = {}
         self._roots: dict[fx.Node, set[object]] = {}
         self._families: dict[object, set[fx.Node]] = {}
-        # The values of a program that this process exported share memory as the program's will; a file does not keep that.
+        # In a program that this process exported, node values share memory like the program's values; a file loses this.
         self._values_tell = all(
             set(_memories(step.node)) <= set(_memories(step.args[0]))
             for step in program.steps
@@ -177,7 +177,7 @@ class Aliases:
             return {root for node in step.inputs() for root in self._roots[node]}
         if not (_gives_alias(step.overload) or _is_composite(step.overload)):
             return set()
-        # A composite operator may give a view of its operand (`reshape`, `einsum`): whether this one does shows without data.
+        # A composite operator may return a view of its operand (`reshape`, `einsum`): running this call without data shows whether it does.
         roots: set[object] = set()
         args, kwargs = meta_copy(step.args), {key: meta_copy(item) for key, item in step.kwargs.items()}
         results = _tensors(run_on_meta(step.overload, args, kwargs))
@@ -204,7 +204,7 @@ def has_kernel(overload: Overload, key: DispatchKey) -> bool:
 
 
 def _kind(value: Any) -> Any:
-    """Returns a description of an argument without its extents, equal for layers of one kind."""
+    """Returns a description of an argument without its extents, which is equal for layers of the same kind."""
     if isinstance(value, fx.Node):
         value = value.meta.get("val")
     if isinstance(value, torch.Tensor):
@@ -245,9 +245,9 @@ class Writes:
     variables: dict[fx.Node, Variable]
     """The variable behind each node."""
     hidden: tuple[Step, ...]
-    """The steps whose writes renaming does not show to every alias."""
+    """The steps whose writes would not reach every alias by renaming."""
     lost: tuple[Step, ...]
-    """The hidden writes whose aliases are unknown to PyTorch's functionalisation too."""
+    """The hidden writes whose aliases PyTorch's functionalisation does not know either."""
 
 
 def analyze_writes(program: FlatProgram) -> Writes:

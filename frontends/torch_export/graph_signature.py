@@ -38,8 +38,6 @@ def constant_leaf(name: str, value: Any) -> Leaf:
 def leaf_names(spec: pytree.TreeSpec, stem: str) -> list[str]:
     """Returns the name of each leaf: the keys on its path (`logits`, `states.0`).
 
-    A path of positions alone follows `stem`: `output_0`; a single leaf is `stem`.
-
     A path of positions alone follows `stem`: `output_0`; a lone leaf is `stem`.
     """
     paths = list(_paths(spec, ()))

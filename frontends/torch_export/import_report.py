@@ -15,7 +15,7 @@ class Unsupported:
     """A construct that the front end cannot express."""
 
     construct: str
-    """The operator, or another part of the program (`input 'x'`)."""
+    """The name of the operator, or a description of another part of the program (`input 'x'`)."""
     reason: str
     place: str
     """Module path and source line: `layers.0.attention, model.py:12`."""
@@ -41,7 +41,7 @@ class UnsupportedProgramError(ValueError):
 
 
 class _Poison:
-    """The value of a node that could not be imported; its uses report nothing more."""
+    """The value of a node that could not be imported; uses of this value report no further problems."""
 
 
 POISON = _Poison()

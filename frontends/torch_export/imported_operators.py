@@ -42,7 +42,7 @@ NO_ROW = (
 
 
 class UnsupportedError(Exception):
-    """An error for a construct that cannot be expressed; the text is the reason."""
+    """An error for a construct that cannot be imported; the message is the reason."""
 
 
 @cached_over_rows
@@ -84,7 +84,7 @@ def functional_class(overload: Overload) -> type[SchemaOp] | None:
     name = f"__{base[3:]}" if base.startswith("__i") else base.removesuffix("_")
     siblings = [*overloads(name), *overloads(f"{name}_functional")]
     fitting = [schema for schema in siblings if [argument.type.plain for argument in schema.arguments] == kinds]
-    # Most keep their overload's name; `transpose_` is the sibling of `transpose.int`.
+    # Most siblings have the same overload name; `transpose_` is the sibling of `transpose.int`.
     fitting.sort(key=lambda schema: schema.overload != suffix)
     return find_op(f"aten.{fitting[0].name}") if fitting else None
 
@@ -125,8 +125,7 @@ def scalar_sibling(cls: type[SchemaOp], numbers: frozenset[str]) -> type[SchemaO
 def build(cls: type[SchemaOp], given: Mapping[str, Any], result_types: Sequence[Tensor], insert: Insert) -> SchemaOp:
     """Returns the operation of class `cls` for arguments by schema name: SSA values, numbers, dtypes and so on.
 
-    A number where the schema wants a tensor selects the operator's Scalar overload, or becomes a 0-d `aten.full`, which is given to
-    `insert`.
+    A number for a tensor argument selects the operator's Scalar overload, or becomes a 0-d `aten.full`, which is passed to `insert`.
 
     Raises:
         UnsupportedError: an argument has no form in the IR.
@@ -174,7 +173,7 @@ def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Inse
 
 
 def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:
-    """Returns the type in which a number joins an operator: that of a tensor beside it if it can hold the number, as in type promotion."""
+    """Returns the element type for a number operand: that of a tensor or result of its category, as in type promotion, else its own."""
     natural = scalar_element(value)
     beside = [*result_types, *(tensor_type(cast(SSAValue, item)) for item in given if isinstance(item, SSAValue))]
     wide = [element_of(kind) for kind in beside if dtype_of(element_of(kind)).category >= dtype_of(natural).category]
@@ -191,7 +190,7 @@ def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
 def _attribute(argument: SchemaArgument, value: Any) -> Any:
     """Returns the value of a non-tensor argument in the form that the constructor takes."""
     if argument.type.base == "Device":
-        # Programs have one memory: where PyTorch computed means nothing.
+        # Programs have a single memory, so the devices of PyTorch are ignored.
         return None if argument.may_be_absent else "cpu"
     if value is None or argument.name == "pin_memory":
         return None

@@ -131,7 +131,7 @@ class _Method:
         self.storages = Storages(self.flat, self.variables)
         self._find_states()
 
-    # Everything is looked at before anything is made: whether a global is mutable depends on all methods.
+    # All methods are analysed before any is emitted, because a global is mutable if any method writes it.
 
     @staticmethod
     def _functionalize(program: ExportedProgram) -> ExportedProgram | None:
@@ -364,7 +364,7 @@ class _Method:
             return POISON
 
     def _standing_in(self, value: Any) -> Any:
-        """Resolves a value as `_resolve` does, with a typed placeholder for one that was not imported, so that its users are checked."""
+        """Resolves a value as `_resolve` does; a value that was not imported becomes a typed placeholder, so that its users are checked."""
         if isinstance(value, tuple | list):
             return [self._standing_in(item) for item in cast("Sequence[Any]", value)]
         found = self._resolve(value)

@@ -24,11 +24,11 @@ class GlobalState:
     tensor: torch.Tensor
     type: Tensor
     is_named: bool
-    """Whether the model has a name for it: a parameter or a buffer, and no constant."""
+    """Whether the model has a name for the tensor: True for parameters and buffers, False for constants."""
     is_mutable: bool = False
     is_used: bool = False
     apart: str = ""
-    """Why it is not one with another state of its name."""
+    """Why this state is not merged with another state of the same name; empty if there is none."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ def _frames(stack_trace: str) -> list[tuple[str, int]]:
 
 @cache
 def _user_frame(stack_trace: str) -> tuple[str, int] | None:
-    """Returns the innermost frame outside of PyTorch; else the innermost one, as `torch/nn/modules/linear.py`, wherever PyTorch is."""
+    """Returns the innermost frame outside of PyTorch; else the innermost frame, with its file relative to PyTorch's folder."""
     frames = _frames(stack_trace)
     for frame in reversed(frames):
         if not frame[0].startswith(_TORCH):
@@ -47,7 +47,7 @@ def _user_frame(stack_trace: str) -> tuple[str, int] | None:
 
 
 def _frame_of(node: fx.Node) -> tuple[str, int] | None:
-    """Returns the user's line of a call; for a call that tracing added, such as an assertion, the line of the nearest operand with one."""
+    """Returns the user's line of a call; for a call that tracing added, the line of the nearest operand that has a line."""
     known = [node]
     for item in known:  # which grows
         trace = item.meta.get("stack_trace")

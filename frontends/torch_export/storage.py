@@ -1,4 +1,4 @@
-"""The memory behind views, for `as_strided`, whose numbers count the elements of a storage."""
+"""Finds the memory behind views, for `as_strided`, whose offset and strides count elements of that memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NO_BASE = "it reads memory outside of the tensors of the program, or of one who
 
 @dataclass(frozen=True)
 class Storage:
-    """A tensor that covers all of its memory, and the order of its dimensions there."""
+    """A tensor that covers all of its memory, with the order of its dimensions in memory."""
 
     node: fx.Node
     order: tuple[int, ...]
-    """Outermost dimension first."""
+    """The dimensions in memory order, outermost first."""
     size: int
-    """In elements."""
+    """The size of the memory in elements."""
 
     @property
     def is_row_major(self) -> bool:
@@ -34,7 +34,7 @@ class Storage:
         return list(self.order) == sorted(self.order)
 
     def check_bounds(self, offset: int, size: Sequence[int], stride: Sequence[int]) -> None:
-        """Checks that a view with these numbers stays within the tensor. Raises UnsupportedError."""
+        """Raises UnsupportedError if a view with this offset, size and stride (in elements) exceeds the memory."""
         last = offset + sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
         if 0 not in size and last >= self.size:
             raise UnsupportedError(f"it reads element {last} of the memory of {self.node.name!r}, which has {self.size} elements")
@@ -50,7 +50,7 @@ class Storages:
         self.add(program)
 
     def add(self, program: FlatProgram) -> None:
-        """Adds the tensors of a program that decomposes one of the calls."""
+        """Adds the tensors of the decomposition of a call."""
         self._steps.update((step.node, step) for step in program.steps)
 
     def find(self, step: Step) -> Storage:

@@ -1,7 +1,7 @@
 """Imports computations with sizes: numbers become extents, `item()` defines a symbol, `torch._check` an assertion.
 
-PyTorch knows a condition of `torch._check` on a data-dependent number from the beginning: a range, its value, that it is a size of an
-input. Here it is known from the check on: at once, if the program reads the number.
+PyTorch applies a condition of `torch._check` on a data-dependent number in the whole program: a range, a value, equality with an input
+size. The imported program applies the condition only after the check, which comes directly after the program reads the number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Inexpressible:
 
 
 def refuse_inexpressible(value: Any) -> None:
-    """Raises UnsupportedError for a number without a form in the IR or a data-dependent number, also within a sequence."""
+    """Raises UnsupportedError if a value is, or contains, a number that has no form in the IR or depends on data."""
     match value:
         case Comparison():
             raise UnsupportedError(f"it depends on whether {value.left} {SIGNS[value.relation]} {value.right}, which is not a tensor")
@@ -55,7 +55,7 @@ def refuse_inexpressible(value: Any) -> None:
 
 
 def described(value: Any) -> str:
-    """Returns a description of a value that has no form in the IR."""
+    """Returns a description of a value that has no form in the IR, for messages."""
     if isinstance(value, Inexpressible):
         return f"{value.text}, which is computed from sizes or data in a way that has no form in the IR,"
     return f"{value}, which does not fit in 64 bits," if is_large(value) else f"a {type(value).__name__}"
@@ -64,9 +64,7 @@ def described(value: Any) -> str:
 def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert: Insert) -> Any:
     """Returns the value of a step that computes with numbers: an int, an extent, a data-dependent number, or Inexpressible.
 
-    Operations go to `insert`.
-
-    Operations go to `insert`.
+    Passes the operations that compute the value to `insert`.
 
     Raises:
         UnsupportedError: an assertion, or a number that depends on data, has no form in the IR.
@@ -139,7 +137,7 @@ def _import_assertion(step: Step, operands: Sequence[Any], insert: Insert) -> No
         case True:
             return
         case Comparison():
-            # Kept even if ranges prove it, so that the operation that defines the symbol, and checks its range, is kept too.
+            # The assertion is kept even if ranges prove it: it keeps the operation that defines the symbol and checks its range.
             if not (is_known(given.left - given.right) and HOLDS[given.relation](given.left, given.right)):
                 insert(AssertOp(given.left, given.relation, given.right, message if is_own and message else None))
         case _:

@@ -43,7 +43,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
         layout: write the dim order of a dense permuted tensor (channels last) on the type.
 
     Raises:
-        TypeError: sparse, quantized, or of a shape that has no form here.
+        TypeError: the tensor is sparse or quantized, or its shape has no form in the IR.
     """
     if value.layout is not torch.strided:
         raise TypeError(f"{value.layout} tensors are not supported: use dense ones")
@@ -57,7 +57,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
 def dense_order(value: torch.Tensor) -> tuple[int, ...] | None:
     """Returns the dimensions from the outermost to the innermost in memory; None if elements overlap or leave gaps."""
     if value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last):
-        return CHANNELS_LAST  # strides of dimensions of size 1 may say otherwise, and mean nothing
+        return CHANNELS_LAST  # the strides of dimensions of size 1 may differ, and are irrelevant
     order = sorted(range(value.dim()), key=lambda dim: (-value.stride(dim), dim))
     return tuple(order) if value.permute(order).is_contiguous() else None
 
@@ -100,7 +100,7 @@ class Weights:
 
     @staticmethod
     def identity(value: torch.Tensor) -> tuple[Any, ...]:
-        """Returns a key that is equal for two tensors that are the same view of the same memory."""
+        """Returns a key that is equal for tensors with the same address, dtype, shape and strides, and for all empty tensors of a type."""
         if not value.numel():
             return (value.dtype, tuple(value.shape))
         return (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())

@@ -6,5 +6,5 @@ from flambeau.frontends.interface import require_torchao
 from flambeau.support.logs import logs_silenced
 
 require_torchao("quantization")
-with logs_silenced():  # of libraries for other machines that torchao does not find
+with logs_silenced():  # torchao logs that libraries for other machines are missing
     import_module("torchao.quantization.pt2e.quantize_pt2e")

@@ -48,7 +48,7 @@ def operator_name(node: fx.Node) -> str | None:
 
 
 def keeps_numbers(node: fx.Node) -> bool:
-    """Returns whether each element of a node's result is an element of its only operand, or a bound."""
+    """Returns whether each element of a node's result is an element of its only operand, or the bound of a clamp."""
     name, overload = operator_name(node), overload_of(node)
     if overload is None or name is None or len(node.all_input_nodes) != 1:
         return False
@@ -59,14 +59,14 @@ def keeps_numbers(node: fx.Node) -> bool:
 
 
 def is_function(node: fx.Node) -> bool:
-    """Returns whether each element of a node's result depends on one element of its only operand: a table of 256 results computes it."""
+    """Returns whether the node is an elementwise function of one operand, which a table of 256 results can compute for 8-bit integers."""
     overload = overload_of(node)
     cls = None if overload is None else class_of(overload)
     return cls is not None and cls.elementwise and len(node.all_input_nodes) == 1
 
 
 def weight_of(node: fx.Node) -> fx.Node:
-    """Returns the weight of one of LAYERS."""
+    """Returns the weight operand of a node whose operator is in LAYERS."""
     weight = node.args[0 if operator_name(node) == "embedding" else 1]
     assert isinstance(weight, fx.Node)
     return weight

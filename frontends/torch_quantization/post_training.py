@@ -39,7 +39,7 @@ class QuantizedProgram:
     def report(self, samples: Samples | None = None) -> QuantizationReport:
         """Runs samples through both programs, and compares the results of each operator.
 
-        By default the samples that gave the ranges; other samples are a better test. Raises SamplesError.
+        The default is the samples that determined the ranges; other samples are a better test. Raises SamplesError.
         """
         leaves = self._samples if samples is None else arguments_of(self.program, samples)
         return compare(self._floats, self._integers, leaves, self.choices)
@@ -108,7 +108,7 @@ def _reset(graph: fx.GraphModule, program: ExportedProgram) -> None:
 
 
 def _remove_observers(graph: fx.GraphModule) -> None:
-    """Leaves the graph in floats, with the folding that torchao has done."""
+    """Removes the observers from a graph, which stays in floats and keeps torchao's folding of batch norms."""
     for node in [*graph.graph.nodes]:
         if node.op == "call_module" and isinstance(graph.get_submodule(str(node.target)), ObserverBase):
             node.replace_all_uses_with(node.args[0])
@@ -117,7 +117,7 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program, whose values torchao copies, without operators that write to them."""
+    """Returns the program with in-place operators replaced by functional ones, because torchao copies values that they write."""
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):

@@ -21,19 +21,19 @@ class OperatorReport:
     """One operator of the model."""
 
     path: str
-    """That of its module; empty for the model itself."""
+    """The path of the operator's module; empty for the model itself."""
     operator: str
     scheme: str
     reason: str
-    """Why it stays in floats, if it does."""
+    """Why the operator stays in floats; empty if it is quantized."""
     snr: float
-    """Signal to noise of its result, in decibels; infinite where it is the same."""
+    """The signal-to-noise ratio of the result in decibels; infinite for equal results."""
     low: float
     high: float
-    """The least and the greatest number of its result in floats."""
+    """`low` and `high` are the least and the greatest number of the result in floats."""
     bytes_before: int
     bytes_after: int
-    """The size of its weights, in floats and quantized."""
+    """`bytes_before` and `bytes_after` are the sizes of the operator's weights in floats and quantized."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class QuantizationReport:
 
     operators: Sequence[OperatorReport]
     snr: float
-    """Signal to noise of the outputs, in decibels; infinite where they are the same."""
+    """The signal-to-noise ratio of the outputs in decibels; infinite for equal outputs."""
     bytes_before: int
     bytes_after: int
-    """The size of all weights."""
+    """`bytes_before` and `bytes_after` are the sizes of all weights in floats and quantized."""
 
     def data(self) -> dict[str, Any]:
         """Returns the report for JSON, with null for infinite numbers."""
@@ -122,7 +122,7 @@ def compare(
 
 
 def _as_used(node: fx.Node) -> str:
-    """Returns the name of the node whose result the users of `node` see: if it is quantized, its dequantization."""
+    """Returns the name of the node that the users of `node` read: its dequantization if the result is quantized, else `node`."""
     users = [*node.users]
     if len(users) == 1 and str(users[0].target).startswith("quantized_decomposed.quantize"):
         return next(iter(users[0].users)).name
@@ -130,7 +130,7 @@ def _as_used(node: fx.Node) -> str:
 
 
 def _weights(node: fx.Node) -> Iterator[torch.Tensor]:
-    """Yields the tensors of the model that a node reads, or that an operand is dequantized from."""
+    """Yields the tensors of the model that a node reads, directly or through a dequantization."""
     for item in node.all_input_nodes:
         if item.op == "get_attr":
             if isinstance(tensor := _attribute(item), torch.Tensor):
@@ -147,7 +147,7 @@ def _attribute(node: fx.Node) -> object:
 
 
 def _state(graph: fx.GraphModule) -> Iterator[torch.Tensor]:
-    """Returns each weight once."""
+    """Yields each parameter, buffer and constant of a graph once."""
     found = {
         id(tensor): tensor for node in graph.graph.nodes if node.op == "get_attr" and isinstance(tensor := _attribute(node), torch.Tensor)
     }

@@ -19,7 +19,7 @@ class Recipe:
     """A scheme for a whole program, and overrides for parts of it.
 
     `Recipe("int8", {"head": "float", "layer_norm": "float"})`: a key is the path of a module, including its submodules, or the
-    name of an operator: `softmax`, `add.Tensor`, `aten.add.Tensor`. Where several fit an operator, the last one decides.
+    name of an operator: `softmax`, `add.Tensor`, `aten.add.Tensor`. If several keys fit an operator, the last key decides.
     """
 
     scheme: Scheme = "int8"

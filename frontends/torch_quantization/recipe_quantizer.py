@@ -119,7 +119,7 @@ class RecipeQuantizer(Quantizer):
         return Choice(scheme)
 
     def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpec]) -> Choice:
-        """Annotates a layer, a sum, a product or an average, with the clamp that alone uses it."""
+        """Annotates a layer, a sum, a product or an average, together with a clamp that is its only user."""
         if (reason := why_not_int8(node)) is not None:
             return Choice(FLOAT, reason)
         last = node
@@ -148,7 +148,7 @@ class RecipeQuantizer(Quantizer):
         return Choice("int8")
 
     def _keep(self, node: fx.Node) -> Choice:
-        """Annotates an operator that keeps its numbers, if these are integers."""
+        """Annotates an operator that only moves or clamps numbers, if its operand is quantized."""
         (x,) = node.all_input_nodes
         if not _is_quantized(x):
             return Choice(FLOAT, "its operand is in floats")

@@ -23,7 +23,7 @@ class SamplesError(ValueError):
 
 @dataclass(frozen=True)
 class _Input:
-    """An input of a program: a tensor like `example`, or the value that it was exported with."""
+    """An input of a program: a tensor like the example input, or the constant that the program was exported with."""
 
     name: str
     value: Any
@@ -61,7 +61,7 @@ def arguments_of(program: ExportedProgram, samples: Samples | None) -> list[list
     """Returns the leaves of all arguments for each sample; the example inputs of the program if there are no samples.
 
     Raises:
-        SamplesError: they do not fit the program, or hold a NaN or infinite number.
+        SamplesError: the samples do not fit the program, or contain a NaN or infinite number.
     """
     inputs = _inputs(program)
     if samples is None:

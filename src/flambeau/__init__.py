@@ -1,6 +1,7 @@
 """Flambeau: PyTorch programs to devices, through compiler IR that can be read, run and changed.
 
-The names are ExecuTorch's where it has them; each is imported when it is first used. The decorators of plug-ins are here too.
+The names are the same as in ExecuTorch if it has the feature; each name is imported at its first use. The decorators for plug-ins are here
+too.
 """
 
 import sys
@@ -122,7 +123,7 @@ set_discovery(_load_installed_plugins)
 
 
 class _MissingModules:
-    """The last finder of modules: the error about a module of ExecuTorch that Flambeau does not have names the replacement."""
+    """A finder after all others: for a module of ExecuTorch that Flambeau lacks, it raises an error that names the replacement."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:

@@ -31,7 +31,7 @@ class BisectionError(ValueError):
 
 @dataclass(frozen=True)
 class Replay:
-    """The reproduction of a result: a pipeline on the module before the pass, and the range of attempts to rewrite that it allows."""
+    """The reproduction of a result: the pipeline to run on the module before the pass, and the range of rewrite attempts to allow."""
 
     pipeline: Pipeline
     skip: int = 0
@@ -39,7 +39,7 @@ class Replay:
 
     @property
     def debug_counter(self) -> str | None:
-        """The setting of `--debug-counter`; None where every attempt may happen."""
+        """The value of `--debug-counter`; None if every attempt may happen."""
         if self.count is None:
             return None
         return f"*-skip={self.skip},*-count={self.count}" if self.skip else f"*-count={self.count}"
@@ -58,7 +58,7 @@ class BisectionResult:
     total: int
     """The number of passes in the pipeline."""
     detail: str
-    """The observation of the predicate."""
+    """The observation of the predicate, in words."""
     before: ModuleOp
     """The module before the pass."""
     context: FlambeauContext
@@ -76,7 +76,7 @@ class BisectionResult:
 
     @property
     def function(self) -> str | None:
-        """The function that the pass ran on, where it is nested."""
+        """The name of the function that the pass ran on; None if the pass ran on the module."""
         name = symbol_name(self.step.op)
         return f"@{name}" if name is not None and self.step.op is not self.step.module else None
 
@@ -89,18 +89,18 @@ class _State:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A run whose number of attempts to rewrite in some steps varies."""
+    """The settings of a run in which only some attempts to rewrite are allowed in some steps."""
 
     start: _State
     pipeline: Pipeline
     selects: Callable[[PassStep], bool]
     stop_after: int | None
-    """The step after which nothing runs; None to run to the end."""
+    """The index of the last step to run; None to run to the end."""
     earlier: int = 0
-    """The number of passes of the whole pipeline before those that run."""
+    """The number of passes of the whole pipeline that are before the passes of this run."""
     notes: tuple[str, ...] = ()
     blamed: int = 1
-    """The number of candidate passes: the last ones that run before `stop_after`."""
+    """The number of candidate passes: the last passes that run before `stop_after`."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Bisection:
 
     Args:
         module: the input of the pipeline; it is not changed.
-        context: owns its weights.
+        context: owns the weights of `module`.
         predicate: the property that the pipeline causes.
         parsed: the parsed text of the module, if there is one, for positions of rewrites.
         on_progress: receives short messages on progress.
@@ -123,7 +123,7 @@ class Bisection:
     runs: int = 0
     """The number of runs of the pipeline, or of a part of it."""
     judged: int = 0
-    """The number of times that the predicate was asked."""
+    """The number of times that the predicate was evaluated."""
 
     def run(self) -> BisectionResult:
         """Finds the pass, and the rewrite if the pass announces its rewrites.
@@ -228,7 +228,7 @@ class Bisection:
         return replace(self._at_step(state, good, last - 1), notes=notes)
 
     def _among(self, state: _State, good: int, bad: int) -> _Setting:
-        """Returns the pass among several undecided ones without which the predicate does not hold; several if it is not unique."""
+        """Returns the setting that blames the undecided passes whose removal makes the predicate false, or all if there are none."""
         elements = self.predicate.pipeline.elements
         part = Pipeline(MODULE, elements[good:bad])
         earlier = sum(1 for _ in Pipeline(MODULE, elements[:good]).passes())
@@ -243,12 +243,12 @@ class Bisection:
         first, last = (needed[0], needed[-1]) if needed else (0, len(items) - 1)
         blamed = [items[index] for index in needed or range(len(items))]
         which = ", ".join(item.name for item in blamed)
-        found = f"{which} is the one without which it does not hold" if len(blamed) == 1 else f"the culprit is one of {which}"
+        found = f"the predicate does not hold without {which}" if len(blamed) == 1 else f"the culprit is one of {which}"
         note = f"the results of the passes {names} are undecided; {found}"
         return _Setting(state, part, _runs(items[last]), None, earlier, (note,), last - first + 1)
 
     def _confirm(self, what: str, ask: Callable[[int], Verdict], good: int, bad: int) -> None:
-        """Asks again. Raises BisectionError if an answer differs from the earlier one."""
+        """Asks again about `good` and `bad`. Raises BisectionError if an answer differs from the earlier answer."""
         for _ in range(self.predicate.question.confirmations):
             for count, expected in ((good, False), (bad, True)):
                 if (verdict := ask(count)).can_tell and verdict.holds is not expected and not (expected and self._untold_is_bad):
@@ -280,7 +280,7 @@ class Bisection:
         what = f"without and with {first.name}"
         self._confirm(what, lambda place: self._ask(self._run(start, whole[place].elements)), 0, 1)
         names = ", ".join(item.name for item in others)
-        notes = (f"without any one of these passes it does not hold either: {names}",) if others else ()
+        notes = (f"the predicate does not hold without any one of these passes either: {names}",) if others else ()
         return _Setting(start, pipeline, _runs(first), None, notes=notes)
 
     # Over rewrites
@@ -327,7 +327,7 @@ class Bisection:
             return self._tell(self._trial(setting, limit)[0])
 
         def search(candidates: Sequence[int]) -> tuple[int, int]:
-            """Returns positions in the list, from 1: of the last attempt after which it is good, and the first after which it is bad."""
+            """Returns the positions (from 1) of the last candidate that leaves a good module, and of the first that leaves a bad one."""
 
             def is_bad(count: int) -> bool | None:
                 self.on_progress(f"the first {count} of {len(candidates)} rewrites of {step.name}")
@@ -336,9 +336,9 @@ class Bisection:
             return first_bad(0, len(candidates), is_bad)
 
         if told(0):
-            return None, "it is the same with all rewrites forbidden that the pass announces"
+            return None, "the predicate holds even if all rewrites that the pass announces are forbidden"
         if not told(attempts[-1].number):
-            return None, "it is not so with the rewrites of the pass alone, nor without them"
+            return None, "the predicate does not hold when only the rewrites that the pass announces are allowed"
         good, ordinal = search(numbers) if numbers else (0, 0)
         number = numbers[ordinal - 1] if numbers else attempts[-1].number + 1
         # An attempt that says that it changed nothing may have done so all the same.

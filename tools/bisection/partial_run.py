@@ -40,19 +40,19 @@ class Steps(Instrumentation):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt to rewrite within the steps that are watched."""
+    """An attempt to rewrite within the steps that a `Window` watches."""
 
     number: int
     """Counted from 1."""
     name: str
-    """Of the pattern, or of the pass that rewrites in a sweep of its own."""
+    """The name of the pattern, or of the pass if it rewrites without patterns."""
     is_finished: bool = False
-    """Whether it came to its end; False for one that raised."""
+    """Whether the attempt returned; False if it raised."""
     has_changed: bool = False
 
     @property
     def matters(self) -> bool:
-        """Whether it did anything."""
+        """Whether the attempt changed the IR or raised."""
         return self.has_changed or not self.is_finished
 
 
@@ -60,12 +60,12 @@ class Window(Instrumentation):
     """An instrumentation that allows the first attempts to rewrite in some steps, and all attempts in the other steps.
 
     Args:
-        selects: which steps.
-        limit: how many attempts may happen in them; None for all.
+        selects: whether attempts in a step are counted and limited.
+        limit: how many attempts may happen in the selected steps; None for all.
         stop_after: the index of the step to stop after, if any.
         stop_when_full: whether to stop after the step in which attempt number `limit` happened.
-        keep: whether to keep a copy of the module before the first of the steps.
-        at_last: called before attempt number `limit`, with the module before it.
+        keep: whether to keep a copy of the module before the first selected step.
+        at_last: called with the module before attempt number `limit`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Window(Instrumentation):
         """Those that were let through in them."""
 
     def before_pass(self, step: PassStep) -> None:
-        """Records the step that the next attempts belong to."""
+        """Records the step that contains the next attempts."""
         self._step = step if self._selects(step) else None
         if self._step is not None and self.first is None:
             self.first, self.place = step, place_in(step)

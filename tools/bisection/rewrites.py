@@ -26,45 +26,45 @@ class Rewrite:
     """The guilty rewrite."""
 
     attempt: int
-    """Its number among the attempts to rewrite of its pass, from 1, as debug counters count."""
+    """The number of this attempt among all rewrite attempts of its pass, from 1, as debug counters count."""
     ordinal: int
-    """Its number among those that changed something, from 1."""
+    """The number of this attempt among the attempts that changed something, from 1."""
     total: int
-    """The number of such lines."""
+    """The number of attempts of the pass that changed something."""
     pattern: str
-    """The class of the pattern, or the pass's name for its rewrite."""
+    """The class name of the pattern, or the pass's name for its rewrite."""
     op: str
-    """The operation before, in one line."""
+    """The operation before the rewrite, in one line."""
     place: str
-    """The place in the user's model; may be empty."""
+    """The location of the operation in the user's model, as text; may be empty."""
     position: Position | None
-    """The place, in the file that was read, of the text that the operation comes from, if it is known."""
+    """The position of the operation's text in the input file; None if unknown."""
     diff: tuple[str, ...]
-    """The lines of the module that changed, with some around them; empty when the rewrite raised."""
+    """The changed lines of the module's text, as a diff with context lines; empty if the rewrite raised."""
     before: ModuleOp
-    """The module just before."""
+    """The module directly before the rewrite."""
     after: ModuleOp | None
-    """The module after, when nothing else was rewritten; None when the rewrite raised."""
+    """The module directly after the rewrite; None if the rewrite raised."""
     context: FlambeauContext
-    """Owns the weights of both."""
+    """Owns the weights of both modules."""
 
 
 def describe_op(op: Operation) -> str:
-    """Returns an operation as one line of its module's text; of one with regions, the first line."""
+    """Returns an operation as one line of its module's text; for an operation with regions, its first line."""
     around = op
     while (parent := around.parent_op()) is not None and not isinstance(parent, ModuleOp):
         around = parent
     alone = operation_text(op, _OPTIONS).strip().partition("\n")[0]
     if around is op or not op.results:
         return alone
-    # Alone, values that share a name hint have other numbers.
+    # Printed without its module, an operation gets other numbers for values that share a name hint.
     text = TextWithNames(around, _OPTIONS)
     start = re.compile(rf"\s*%{re.escape(text.names[op.results[0]])}(:\d+)?[ ,=]")
     return next((line.strip() for line in text.text.splitlines() if start.match(line)), alone)
 
 
 def diff_of(before: ModuleOp, after: ModuleOp) -> tuple[str, ...]:
-    """Returns the lines that differ, with some context."""
+    """Returns the lines of a diff between the texts of two modules, with some context lines."""
     old, new = (operation_text(module, _OPTIONS).splitlines() for module in (before, after))
     lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
     return tuple(line for line in lines if not line.startswith(("---", "+++")))
@@ -85,7 +85,7 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def positions_of(parsed: ParsedModule) -> dict[Attribute, Position]:
-    """Returns the position in the text of each location that only one operation has."""
+    """Returns the position in the text of each location that belongs to exactly one operation."""
     found: dict[Attribute, Position | None] = {}
     for op in parsed.module.walk():
         found[op.location] = None if op.location in found else parsed.position(op)

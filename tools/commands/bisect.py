@@ -76,7 +76,7 @@ def bisect_command(
     if isinstance(predicate.question, WrongResult):
         flags += _semantics_flags(options)
     if isinstance(predicate.question, WrongResult | Crash):
-        # As in the search: even invalid IR is no error here.
+        # The search also treats invalid IR as a result, not as an error.
         unverified = ["--verify-each=0"] if isinstance(predicate.question, WrongResult) else []
         pattern = predicate.question.pattern if isinstance(predicate.question, Crash) else "changes the result"
         result = _in_new_process(result, lambda given: _run(_replay(given, files["before pass"], [*flags, *unverified]), given, pattern))
@@ -125,15 +125,15 @@ class _Ended:
     """The outcome of a new process."""
 
     fails: bool
-    """As is looked for: the pass is at fault."""
+    """Whether the predicate holds: then the pass is confirmed."""
     said: str = ""
-    """The error, if it differs."""
+    """The error in the new process, if it differs from the expected error."""
 
 
 def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _Ended]) -> BisectionResult:
-    """Confirms a result in a new process, because passes may keep state between runs. Raises BisectionError if the pass is not confirmed.
+    """Confirms a result in a new process, because passes may keep state between runs.
 
-    Raises BisectionError when not even the pass is to blame there.
+    Returns the result, without the rewrite if only the pass is confirmed. Raises BisectionError if the pass is not confirmed either.
     """
     rewrite, replay = result.rewrite, result.replay
     if rewrite is not None and replay.count is not None:
@@ -144,10 +144,12 @@ def _in_new_process(result: BisectionResult, run: Callable[[BisectionResult], _E
         result = replace(result, rewrite=None, reason=reason, replay=replace(replay, skip=0, count=None))
     ended = run(result)
     if ended.said:
-        raise BisectionError(f"pass {result.number}, {result.pass_text}, seemed to be it, but a new process fails otherwise: {ended.said}")
+        raise BisectionError(
+            f"pass {result.number}, {result.pass_text}, seemed guilty, but fails differently in a new process: {ended.said}"
+        )
     if not ended.fails:
         raise BisectionError(
-            f"this is not reproducible: pass {result.number}, {result.pass_text}, seemed to be it, but does no harm in a new process; "
+            f"this is not reproducible: pass {result.number}, {result.pass_text}, seemed guilty, but does no harm in a new process; "
             "passes that keep something from one run to the next, or depend on chance, cannot be bisected"
         )
     return result

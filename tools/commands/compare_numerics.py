@@ -57,7 +57,7 @@ def numerics_command(
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default MODEL's example inputs, or generated ones")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="makes up other inputs")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="the seed of generated inputs")] = 0,
     tolerance: Annotated[
         float | None,
         typer.Option(metavar="NUMBER", min=0, help="relative to a value's largest number, for float32; other dtypes in proportion"),
@@ -67,16 +67,16 @@ def numerics_command(
         list[str] | None, typer.Option("--backend", metavar="NAME", help="delegate to this backend; may be repeated")
     ] = None,
     etdump: Annotated[
-        Path | None, typer.Option(metavar="FILE.etdp", help="judge the values that this ETDump logs, of a run on the same inputs")
+        Path | None, typer.Option(metavar="FILE.etdp", help="check the values in this ETDump, which a run on the same inputs logged")
     ] = None,
-    debug_buffer: Annotated[Path | None, typer.Option(metavar="FILE", help="the values of --etdump")] = None,
+    debug_buffer: Annotated[Path | None, typer.Option(metavar="FILE", help="the debug buffer, with the values of --etdump")] = None,
     most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="show the N values with the greatest relative errors")] = 20,
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
     """Compare every value that a stage of MODEL computes, and name the first operator that is wrong."""
     if (etdump is None) != (debug_buffer is None):
-        raise StageError("--etdump and --debug-buffer go together: the file of events, and that of the values")
+        raise StageError("--etdump and --debug-buffer go together: the file of events and the file of their values")
     log = None if etdump is None or debug_buffer is None else (read_etdump(etdump.read_bytes()), debug_buffer.read_bytes())
     stage = stage if log is None else DEVICE
     options = SemanticsOptions(tolerance, None if inputs is None else load_inputs(inputs), seed)

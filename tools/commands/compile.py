@@ -133,7 +133,7 @@ class CompileOptions:
     inputs: Annotated[
         Path | None, typer.Option("--inputs", metavar="FILE.npz", help="of --check-semantics: an .npz file of inputs by name, instead")
     ] = None
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="of --check-semantics: makes up other inputs")] = None
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="of --check-semantics: the seed of generated inputs")] = None
     dump_dir: Annotated[Path | None, typer.Option("--dump-dir", metavar="DIR", help="write the IR of each stage into this folder")] = None
     dump_passes: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""Engines that run programs: the C runtime, the interpreter, torch."""
+"""The engines that run programs: the C runtime, the numpy interpreter, PyTorch."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 
 def about_backends(module: ModuleOp, message: str) -> str:
-    """Returns advice on a failure of the C runtime because a backend is absent or rejects the program."""
+    """Returns advice for an error message of the C runtime about an absent or refusing backend; empty for other messages."""
     from flambeau.passes.delegation.interface import ABSENT_ADVICE, find_identifier
 
     for op in module.body.block.ops:

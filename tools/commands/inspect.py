@@ -40,7 +40,7 @@ def inspect_command(
 
 
 def _measure(module: ModuleOp, context: FlambeauContext, program: bytes) -> str | None:
-    """Records the memory of kernels and delegates, measured by the C runtime for a `.pte`. Returns the reason if some is unknown."""
+    """Records on a module the memory that kernels and delegates of its `.pte` need. Returns why some of it is unknown, or None."""
     try:
         return measure_scratch(module, context, program)
     except EmitError as error:

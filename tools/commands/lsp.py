@@ -18,9 +18,9 @@ class LanguageServerError(ValueError):
 
 def lsp_command(
     allow_unregistered_dialect: AllowUnregistered = False,
-    stdio: Annotated[bool, typer.Option("--stdio", help="talk on stdin and stdout, as always; some editors say so")] = True,
+    stdio: Annotated[bool, typer.Option("--stdio", help="use stdin and stdout, as by default; some editors pass it")] = True,
     load_plugin: Annotated[
-        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="as elsewhere, but failures are shown in the editor")
+        list[Path] | None, typer.Option("--load-plugin", metavar="FILE", help="load a plug-in; the editor shows failures")
     ] = None,
 ) -> None:
     """Serve an editor: diagnostics, hover, definitions, references, completion for .mlir files."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load_source(source: str, context: FlambeauContext) -> ModuleOp:
-    """Returns the module in `source`, at whatever stage it is.
+    """Returns the module in `source`, at its own stage.
 
     Args:
         source: a `.pt2` or `.mlir` file, a source of a plug-in's front end, or `package.module:name` or `file.py:name`. The name is that of
@@ -35,7 +35,7 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
         context: receives the weights.
 
     Raises:
-        SourceError: there is no such file, module or name, or it is something else.
+        SourceError: there is no such file, module or name, or its content is not a program.
         IRError, UnsupportedProgramError: the program is invalid, or uses constructs that cannot be imported.
     """
     with redirect_stdout(sys.stderr):  # the output of models is not part of the command's output
@@ -49,7 +49,7 @@ def load_source(source: str, context: FlambeauContext) -> ModuleOp:
 
 
 def stem_of(model: str) -> str:
-    """Returns the name of a file without folder and suffix, or of the Python module that holds a program."""
+    """Returns a name for files about a source: the file name without suffix, or the name of its Python module."""
     before, colon, _ = model.rpartition(":")
     return Path(before if before.endswith(".py") else before.rpartition(".")[2] if colon else model).stem
 
@@ -63,7 +63,7 @@ def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path]
         data_path: the `.ptd` files of a `.pte`, whose weights the bytes hold then.
 
     Raises:
-        ValueError, OSError: there are no such files, or they are something else.
+        ValueError, OSError: a file is missing or is not a program.
     """
     if not path.is_file():
         raise absent(path)
@@ -144,7 +144,7 @@ def _kind(value: Any) -> str:
 
 
 def _is_function(value: Any) -> bool:
-    """Returns whether a value is a function to call; an ExportedProgram is none, although it has `__call__`."""
+    """Returns whether a value is a function to call; False for an ExportedProgram, although it has `__call__`."""
     return callable(value) and not hasattr(value, "graph_signature") and not hasattr(value, "named_parameters")
 
 
@@ -190,7 +190,7 @@ def _at(error: Exception) -> str:
 
 
 def absent(path: Path) -> SourceError:
-    """Returns the error for a program that is no file; for a model, with the command that compiles it."""
+    """Returns the error for a program path that does not exist; for a model source, it names the command that compiles the model."""
     if ":" not in path.name:
         return SourceError(f"no such file: {path}")
     return SourceError(f"{path} is a model, and this command takes a program: flambeau compile {path} -o model.pte writes one")

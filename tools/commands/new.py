@@ -39,7 +39,7 @@ class SkeletonError(ValueError):
 
 def new_command(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="pass, dialect or backend")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="its name, such as fuse-mul-add or my_npu")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the name of the new part, such as fuse-mul-add or my_npu")],
     folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="the folder to write into")] = Path("."),
 ) -> None:
     """Write the beginning of a pass, a dialect or a backend, which works and has its test."""

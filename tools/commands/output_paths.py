@@ -20,7 +20,7 @@ class OutputError(ValueError):
 
 
 def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
-    """Returns the form to write, one of FORMS: that of `--emit`; IR if a stage is asked for; or that of the output's name.
+    """Returns the form to write, one of FORMS: from `--emit`; IR if `--to` names a stage; else from the suffix of the output.
 
     Raises OutputError when they contradict each other.
     """
@@ -44,11 +44,11 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         path: the file to write. IR has its weights beside it, as `.safetensors`.
         form: one of FORMS, or pt2.
         source: the input.
-        named: whether the user chose the name. If not, existing IR is not overwritten, because it may be the user's own.
+        named: whether the user chose the name. If not, existing IR is not overwritten, because the user may have written it.
 
     Raises:
         OutputError: `path` cannot be written, is the source, or exists with another kind of content.
-        BlobError: the weights would replace a file that is not of Flambeau.
+        BlobError: the weights would replace a file that Flambeau did not write.
     """
     if path.is_dir():
         raise OutputError(f"{path} is a folder, not a file to write")
@@ -74,7 +74,7 @@ def _is_pte(path: Path) -> bool:
 
 
 def external_files(options: Sequence[str]) -> ExternalConstants | None:
-    """Returns a collector of the constants of each `NAME[=PATTERN]`; None without any. Raises OutputError."""
+    """Returns a collector of external constants for the options `NAME[=PATTERN]`; None without options. Raises OutputError."""
     choices: list[tuple[str, str]] = []
     for option in options:
         name, equal, pattern = option.partition("=")

@@ -45,7 +45,7 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
 
 
 def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
-    """Returns the delegates of a module by name, for JSON; for a payload that cannot be disassembled, the reason."""
+    """Returns the delegates of a module by name, for JSON; `unread` is the reason why a payload cannot be disassembled."""
     named_data = named_data_of(module, context)
     weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
     found: dict[str, Any] = {}
@@ -95,9 +95,8 @@ def _describe_leaf(leaf: Leaf, kinds: Iterator[Attribute]) -> dict[str, Any]:
 def _describe_type(given: Attribute) -> dict[str, Any]:
     """Returns the type of a method's input or output, for JSON.
 
-    The extent of a dynamic dimension is None; `sizes` has its name, `least` and `bounds` its smallest and greatest value.
+    The extent of a dynamic dimension is None. `sizes` has its name; `least` and `bounds` have its smallest and greatest value.
 
-    The extent of a dynamic dimension is None; `sizes` names it, and `least` and `bounds` have its smallest and greatest value.
     """
     if not isinstance(given, TensorType):
         return {"type": str(given).removeprefix("!exec.")}
@@ -116,7 +115,7 @@ def _describe_type(given: Attribute) -> dict[str, Any]:
 
 
 def _describe_method(method: MethodOp, report: MemoryReport | None) -> dict[str, Any]:
-    """Returns a method and its memory, for JSON."""
+    """Returns the description of a method and of its memory, for JSON."""
     instructions = method.steps
     operators = Counter(op.operator.data for op in instructions if isinstance(op, CallOp))
     delegates = Counter(op.delegate.string_value() for op in instructions if isinstance(op, DelegateCallOp))

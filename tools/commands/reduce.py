@@ -34,9 +34,9 @@ def reduce_command(
         Path | None, typer.Option("-o", "--output", metavar="FILE.mlir", help="the .mlir to write; weights go beside it")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="seconds after which the best so far is the result")
+        float | None, typer.Option(metavar="SECONDS", min=0, help="seconds after which the smallest module so far is the result")
     ] = None,
-    max_tests: Annotated[int | None, typer.Option(metavar="N", min=1, help="how often the predicate may be asked")] = None,
+    max_tests: Annotated[int | None, typer.Option(metavar="N", min=1, help="how often the predicate may be evaluated")] = None,
     keep_locations: Annotated[bool, typer.Option("--keep-locations", help="leave locations as they are")] = False,
     keep_names: Annotated[bool, typer.Option("--keep-names", help="leave the names of values as they are")] = False,
     allow_unregistered_dialect: AllowUnregistered = False,
@@ -99,4 +99,4 @@ def _report(console: Console, file: Path, path: Path, result: ReductionResult, v
     effort = f"{result.tests} tests and {result.seconds:.1f} s"
     text = f"{path}: {result.operations} operations, from {result.operations_before}, in {effort}{reason}"
     console.print(text)
-    console.print(f"it still shows: {verdict.detail}")
+    console.print(f"the result still shows: {verdict.detail}")

@@ -43,7 +43,7 @@ def parse_input(text: str) -> Any:
         raise EngineError(f"{text} is not a .npy file of numbers") from error
     if not isinstance(loaded, np.ndarray):
         raise EngineError(f"{text} is not a .npy file: give each input a file of its own, written with numpy.save")
-    # numpy writes bfloat16, a type that it does not know, as two bytes.
+    # numpy does not know bfloat16 and writes it as a type of two bytes.
     array = cast("np.ndarray[Any, Any]", loaded)
     return array.view(ml_dtypes.bfloat16) if array.dtype == np.dtype("V2") else array
 
@@ -68,7 +68,7 @@ def run_command(
     output: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="an .npz file for the outputs")] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="the method to run: forward, unless it is said; with --bundled all that have test cases"),
+        typer.Option(metavar="NAME", help="the method to run, by default forward; with --bundled by default all methods with test cases"),
     ] = None,
     engine: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="c, numpy or torch (only for aten); by default chosen for the program")
@@ -85,7 +85,7 @@ def run_command(
         bool, typer.Option("--bundled", help="run the test cases that PROGRAM, a .bpte, holds, and compare their outputs")
     ] = False,
     rtol: Annotated[float, typer.Option(metavar="R", min=0, help="with --bundled: the relative tolerance of outputs")] = 1e-2,
-    atol: Annotated[float, typer.Option(metavar="A", min=0, help="with --bundled: and by A besides")] = 1e-2,
+    atol: Annotated[float, typer.Option(metavar="A", min=0, help="with --bundled: the absolute tolerance of outputs")] = 1e-2,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="run this often and report the times")] = 1,
     data_path: DataPaths = None,
     load_plugin: LoadPlugins = None,

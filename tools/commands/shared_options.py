@@ -29,7 +29,7 @@ PredicateFile = Annotated[
 
 LoadPlugins = Annotated[
     list[Path] | None,
-    # Eager: other options may name things of a plug-in.
+    # Eager, because other options may name passes or backends of a plug-in.
     typer.Option(
         "--load-plugin",
         metavar="FILE",

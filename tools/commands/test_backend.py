@@ -22,9 +22,9 @@ from flambeau.tools.conformance.conformance_report import Report
 def test_backend_command(
     backend: Annotated[str, typer.Argument(metavar="NAME", help="a backend, perhaps with options: npu{level=2}")],
     graphs: Annotated[int, typer.Option(metavar="N", min=1, help="the number of graphs")] = GRAPHS,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="that of the first graph; each other one has the next")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="the seed of the first graph; each later graph has the next number")] = 0,
     size: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="the most operators of a graph; by default, of several sizes")
+        int | None, typer.Option(metavar="N", min=1, help="the most operators in a graph; by default, graphs have several sizes")
     ] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="write graphs that fail into this folder, as .mlir files")] = None,
     engine: Annotated[
@@ -77,7 +77,7 @@ def _print(report: Report, options: Sequence[str]) -> None:
     for note in report.notes:
         print(f"note: {note}")
     for engine, why in report.absent.items():
-        print(f"{engine}: not here: {why}")
+        print(f"{engine}: not available: {why}")
 
 
 def _print_table(report: Report) -> None:

@@ -23,7 +23,7 @@ class _Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            # Releases of typer differ in whose exceptions these are.
+            # The exceptions are click's or typer's own, depending on the release of typer.
             option, message = getattr(error, "option_name", None), getattr(error, "message", None)
             if isinstance(option, str) and isinstance(message, str) and not getattr(error, "possibilities", None):
                 vars(error)["message"] = message + self.hint(_as_written(option, given))

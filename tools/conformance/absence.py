@@ -30,7 +30,7 @@ class _Request:
 
 
 def check_modules(text: str, backend: Backend, payloads: Sequence[Payload], seed: int) -> None:
-    """Runs a backend, on a graph and its payloads, in a process without the modules that it requires. Raises Disagreement."""
+    """Runs a backend in a process without its required modules. Raises Disagreement if more than encoding fails, or fails unclearly."""
     plugins = [str(plugin.path) for plugin in loaded_plugins() if plugin.path is not None]
     request = pickle.dumps(_Request(text, backend.requires, plugins, seed, payloads))
     code = "from flambeau.tools.conformance.absence import main; main()"

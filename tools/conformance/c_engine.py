@@ -11,7 +11,7 @@ from flambeau.support.lazy import Array
 
 
 def load(program: bytes, options: Mapping[str, str] | None = None) -> Callable[[Sequence[Array]], Sequence[object]]:
-    """Loads the method `forward` of a program. Raises NotImplementedError if something that it needs is missing here, FlambeauError."""
+    """Loads `forward` of a `.pte`. Raises NotImplementedError if this runtime lacks a kernel or backend, FlambeauError otherwise."""
     delegates = [delegate.id for plan in read_program(program).execution_plan for delegate in plan.delegates] if options else []
     try:
         loaded = Runtime.get().load_program(program, backend_options={name: options or {} for name in delegates})

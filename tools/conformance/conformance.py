@@ -28,18 +28,18 @@ class ConformanceOptions:
     """The options of the suite."""
 
     seed: int = 0
-    """That of the first graph; each other one has the next."""
+    """The seed of the first graph; each later graph has the next number."""
     graphs: int = GRAPHS
     size: int | None = None
-    """The most operators of a graph; None: of several sizes."""
+    """The largest number of operators in a graph; None for graphs of several sizes."""
     keep: Path | None = None
-    """The folder for graphs that fail."""
+    """The folder to write failing graphs to; None to write none."""
     engines: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The other engines: for each name, the place of a function that loads a program."""
+    """Further engines by name: `package.module:name` or `file.py:name` of a function that loads a program."""
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
-    """Judges a backend, named as on the command line. Raises BackendError for an unknown backend. `tell` receives the results so far."""
+    """Judges a backend, named as on the command line. `tell` receives the report after each graph. Raises BackendError if unknown."""
     given, choice = _from_one_operator_on(backend), find_choice(_from_one_operator_on(backend))
     report = Report(backend, options.seed)
     operators, untried = operators_of(choice.table)

@@ -19,12 +19,12 @@ class OperatorResult:
     """The result for one operator of the table."""
 
     ok: int = 0
-    """The graphs with it in which everything agreed."""
+    """The number of graphs with this operator in which all checks passed."""
     failed: int = 0
     refused: Counter[str] = field(default_factory=Counter[str])
-    """The reasons of the table, with the number of times that it was drawn and refused."""
+    """The number of times that the table refused the drawn operator, by reason."""
     untried: str | None = None
-    """Why no sample of it was tried."""
+    """Why no sample of the operator was tried; None if some was."""
 
 
 @dataclass
@@ -34,13 +34,13 @@ class Report:
     backend: str
     seed: int
     graphs: int = 0
-    """The graphs that were tried."""
+    """The number of graphs that were tried."""
     passed: Counter[str] = field(default_factory=Counter[str])
     """The number of graphs that passed a check, by check."""
     checks: list[str] = field(default_factory=list[str])
-    """The checks that are made once, and that it passed."""
+    """The passed checks among those that are made once per backend."""
     absent: dict[str, str] = field(default_factory=dict[str, str])
-    """The engines that are not here, and why."""
+    """The reason why each unavailable engine is absent, by engine."""
     partitions: int = 0
     operators: dict[str, OperatorResult] = field(default_factory=dict[str, OperatorResult])
     failures: list[Failure] = field(default_factory=list[Failure])

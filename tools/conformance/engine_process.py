@@ -36,7 +36,7 @@ class EngineProcess:
         self._end()
 
     def ask(self, request: Request) -> Reply:
-        """Returns the engine's reply, or how its process ended."""
+        """Sends a request and returns the reply; after a crash, a reply that says how the process ended."""
         process = self._process or self._start()
         timer = Timer(SECONDS, process.kill)
         timer.start()

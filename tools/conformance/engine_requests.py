@@ -23,7 +23,7 @@ class Start:
     backends: Mapping[str, Path]
     kernels: Mapping[str, Path]
     memory: int | None = None
-    """The most bytes that the process may have."""
+    """The memory limit of the process in bytes; None for no limit."""
 
     def register(self) -> None:
         """Makes the libraries of plug-ins known to our runtime in this process."""
@@ -42,9 +42,9 @@ class Request:
     instances: int = 1
     """How often the program is loaded."""
     threads: bool = False
-    """Whether each instance runs in a thread of its own; otherwise they take turns."""
+    """Whether each instance runs in a thread of its own; otherwise the instances take turns."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the backends of its delegates, for our runtime."""
+    """The options of the delegates' backends, for Flambeau's runtime."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the fields for pickling, with the layout of arrays, which pickle would make row-major."""
@@ -69,6 +69,6 @@ class Reply:
     results: Sequence[Sequence[Sequence[Array]]] = ()
     error: str | None = None
     absent: str | None = None
-    """The missing requirement of the engine for such programs."""
+    """What the engine lacks to run such programs; None if it can run them."""
     crash: str | None = None
-    """How the process ended instead of an answer."""
+    """How the process ended, if it ended without an answer; else None."""

@@ -65,15 +65,15 @@ class Graph:
 
     seed: int
     kind: str
-    """Its element type, layout and sizes, in words."""
+    """The element type, layout and sizes of the graph, in words."""
     module: ModuleOp
     context: FlambeauContext
     calls: list[list[Array]]
     expected: list[list[Array]]
     operators: Counter[str]
-    """How often it has an operator of the table that the backend takes."""
+    """The number of operations of each operator that the backend takes."""
     refused: Counter[tuple[str, str]]
-    """The operators that were drawn and that the table refuses, with the reason."""
+    """How often an operator was drawn and refused by the table, by (operator, reason)."""
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _Drawing:
             self.refused[operator.name, reason] += 1
         read = (value.owner for value in op.operands)
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
-        # Operators on constants are folded before backends choose.
+        # `fold-constants` evaluates operators on constants before backends choose operators.
         folds = bool(op.operands) and all(map(is_constant, op.operands))
         if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not may_stay(self.table, op))):
             self.forget(op, new)
@@ -262,7 +262,7 @@ class _Drawing:
         for place, result in enumerate(op.results):
             array = runs[0][place]
             noisy = [self.moved(run[place], op) for run in runs[1:]]
-            # Of nothing, something: sums and products without terms, which some kernels leave unwritten.
+            # Results that are not empty, of empty operands: some kernels do not write sums and products without terms.
             is_made_of_nothing = array.size and any(not value.array.size for value in operands)
             if array.size > MOST_ELEMENTS or is_made_of_nothing or not is_steady(array, noisy):
                 return None
@@ -316,7 +316,7 @@ class _Drawing:
                 self.add_and_read(operator, self.chosen.choice(operator.samples), ((1, False), (0.7, False), (0.5, True)))
 
     def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
-        """Adds an operator in one of several ways. Returns whether the backend takes it."""
+        """Adds an operator and reads its result, trying several ways in order. Returns whether the backend takes the operator."""
         if not any(self.add(operator, sample, existing, is_static) for existing, is_static in ways):
             return False
         _, op = self.taken[-1]
@@ -377,7 +377,7 @@ class _Drawing:
                 for given in moved
             ]
         except InterpreterError:
-            return  # such as an index that is out of range in fewer rows
+            return  # for example, an index is out of range with fewer rows
         if all(is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):
             graph.calls.append(inputs)
             graph.expected.append(found)

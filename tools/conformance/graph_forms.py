@@ -27,14 +27,14 @@ _WHOLE = Pipeline.parse("decompose-aten,convert-aten-to-core,canonicalize,core-t
 
 @dataclass
 class Payload:
-    """The bytes of a partition's payload, with the data that it finds by name in the program."""
+    """The bytes of a partition's payload, with the named data of the program that the payload reads."""
 
     identifier: str
     data: bytes
     named_data: Mapping[str, bytes]
 
     def decoded(self, backend: Backend, data: bytes | None = None) -> ModuleOp:
-        """Decodes the payload, or other bytes in its place, with the backend's `decode`, which must exist. Raises as that does."""
+        """Decodes the payload, or `data` instead, with the backend's `decode`, which must exist. Raises the errors of `decode`."""
         assert backend.decode is not None
         named = {key: memoryview(value) for key, value in self.named_data.items()}
         return backend.decode(memoryview(self.data if data is None else data), named, BlobStore())
@@ -73,7 +73,7 @@ class Forms:
 def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
     """Returns the program of a module that runs only on the CPU."""
     whole = module.clone()
-    _WHOLE.run(whole, context, verify_each=False)  # it is not under test
+    _WHOLE.run(whole, context, verify_each=False)  # verification is not under test
     return b"".join(emit_pte(whole, context))
 
 

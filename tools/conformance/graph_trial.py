@@ -37,7 +37,7 @@ class Failure:
     seed: int | None = None
     kind: str = ""
     operators: tuple[str, ...] = ()
-    """Those that fail alone; all of the graph where none does."""
+    """The operators that fail alone; all operators of the graph if none fails alone."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Outcome:
     payloads: Sequence[Payload] = ()
     failure: Failure | None = None
     passed: list[str] = field(default_factory=list[str])
-    """The checks that it passed."""
+    """The checks that the graph passed."""
 
 
 class _Attempt:

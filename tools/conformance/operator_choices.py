@@ -19,7 +19,7 @@ class Operator:
     """An operator of a table."""
 
     name: str
-    """As the table calls it."""
+    """The operator's name in the table."""
     kind: type[SchemaOp]
     rule: Rule
     samples: Sequence[tuple[Any, ...]]

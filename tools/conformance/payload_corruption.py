@@ -1,4 +1,4 @@
-"""Corrupt payloads: truncated, or with changed bytes. They are refused in one line, or compute something."""
+"""Checks with corrupt payloads, truncated or with changed bytes: each is refused in one line, or computes something."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def changed(data: bytes, chosen: random.Random) -> bytes:
 
 
 def bad_payloads(data: bytes, chosen: random.Random) -> list[tuple[bytes, bool]]:
-    """Returns corrupted payloads, and whether each must be refused; one without its second half computes nothing."""
+    """Returns corrupt payloads, each with whether it must be refused: True for a payload cut to less than half."""
     cuts = [data[: chosen.randint(0, max(0, len(data) // 2 - 1))]]
     return [*((cut, True) for cut in cuts), *((changed(data, chosen), False) for _ in range(_CHANGES))]
 
 
 def check_decode(backend: Backend, payloads: Sequence[Payload], chosen: random.Random) -> None:
-    """Decodes bad payloads. Raises Disagreement for one that is not refused as required."""
+    """Decodes bad payloads. Raises Disagreement if a payload is not refused as required."""
     for payload in payloads:
         for data, is_refused in bad_payloads(payload.data, chosen):
             try:
@@ -65,7 +65,7 @@ def check_decode(backend: Backend, payloads: Sequence[Payload], chosen: random.R
 
 
 def check_engine(engine: EngineProcess, program: bytes, calls: Sequence[Sequence[Array]], chosen: random.Random) -> None:
-    """Runs programs with bad payloads. Raises Disagreement for one that is not refused as required."""
+    """Runs programs with bad payloads. Raises Disagreement if a program is not refused as required."""
     read = read_program(program)
     (plan,) = read.execution_plan
     for index, delegate in enumerate(plan.delegates):

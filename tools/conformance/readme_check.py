@@ -22,7 +22,7 @@ SECTIONS = {
 
 
 def folder_of(backend: str) -> Path | None:
-    """Returns the folder of a backend: built in, or a plug-in. None for a plug-in of one file."""
+    """Returns the folder of a built-in backend or of a plug-in; None for a plug-in that is a single file."""
     spec = importlib.util.find_spec(f"flambeau.backends.{backend}")
     if spec is not None and spec.origin is not None:
         return Path(spec.origin).parent
@@ -38,7 +38,7 @@ DEPENDENCY_COLUMNS = ("why", "licence", "to upgrade", "to mind")
 
 
 def sections_of(readme: Path) -> dict[str, str]:
-    """Returns the text under each title."""
+    """Returns the text of each section of a README, by title."""
     found = re.findall(r"^## (.*)\n((?:(?!## ).*(?:\n|$))*)", readme.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {title.strip(): text.strip() for title, text in found}
 
@@ -54,7 +54,7 @@ def readme_complaints(folder: Path) -> list[str]:
 
 
 def _dependency_complaints(text: str) -> list[str]:
-    """Returns the defects of the section on dependencies: it must say none, or have a table with a row for each."""
+    """Returns the defects of the section on dependencies, which must say "none" or have a table with a row per dependency."""
     if not text or text.startswith("None."):
         return []
     head, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")] or [[]]

@@ -25,7 +25,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions, differe
 
 
 def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
-    """Returns the operators that compile and compute correctly, by the table's reason to refuse them; tries one sample of each."""
+    """Returns the refused operators whose sample compiles and computes correctly, by the table's reason; tries one sample per operator."""
     element, samples = element_names(choice.table)[0], all_samples()
     found: dict[str, list[str]] = {}
     for kind in level_ops("edge"):
@@ -53,7 +53,7 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
 
 
 def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
-    """Returns whether a backend compiles an operation, whatever its table says, to a payload with the same results."""
+    """Returns whether a backend, ignoring its table, compiles an operation to a payload that computes the expected results."""
     backend, context, module = choice.backend, FlambeauContext(), ModuleOp([])
     block.add_ops([op, ReturnOp(op.results)])
     kind = FunctionType.from_lists(block.arg_types, op.result_types)
@@ -67,5 +67,5 @@ def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], e
         named = {key: memoryview(value).cast("B") for key, value in encoded.named_data.items()}
         found: list[Any] = [np.asarray(value) for value in run_payload(backend.identifier, memoryview(encoded.data), named, inputs)]
     except Exception:
-        return False  # the table is right: the backend does not compute it, in whatever words
+        return False  # the table is right: the backend does not compute the operation
     return len(found) == len(expected) and not any(difference_of(a, b, SemanticsOptions()) for a, b in zip(expected, found, strict=True))

@@ -14,14 +14,14 @@ LIBRARY = "no_such_library.so"
 
 
 def check_unknown_option(engine: EngineProcess, request: Request) -> None:
-    """Passes an unknown option. Raises Disagreement if it is not refused."""
+    """Runs a request with an option unknown to the backend. Raises Disagreement if the runtime does not refuse it in one line."""
     said = _refusal(engine, request, UNKNOWN, "1")
     if not said or "\n" in said:
         raise Disagreement(f"an option that it does not have is not refused in one line: {said!r}")
 
 
 def check_absent_library(engine: EngineProcess, request: Request) -> bool:
-    """Passes the name of a library that does not exist. Raises Disagreement. Returns False if the backend has no option `library`."""
+    """Runs a request with a missing `library`; returns whether the refusal names it. Raises Disagreement if not in one line."""
     said = _refusal(engine, request, "library", LIBRARY)
     if said is None or LIBRARY not in said:
         return False

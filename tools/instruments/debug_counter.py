@@ -22,11 +22,11 @@ class DebugCounterError(ValueError):
 
 @dataclass(frozen=True)
 class CounterRange:
-    """The attempts that may happen: `count` of them after the first `skip`."""
+    """The attempts that may happen: the first `skip` are forbidden, the next `count` are allowed, the rest is forbidden."""
 
     skip: int = 0
     count: int | None = None
-    """All that follow when None."""
+    """None allows all attempts after the first `skip`."""
 
     def __contains__(self, number: int) -> bool:
         return number >= self.skip and (self.count is None or number < self.skip + self.count)
@@ -62,7 +62,7 @@ class DebugCounter(Instrumentation):
         self._pass = ""
 
     def before_pass(self, step: PassStep) -> None:
-        """Records the pass that the next attempts belong to."""
+        """Records the pass that makes the next attempts."""
         self._pass = step.name
 
     def before_action(self, action: Action) -> bool:

@@ -33,7 +33,7 @@ class StepView:
     title: str
     operations: int
     added: int
-    """The difference in operations to the step before."""
+    """The number of operations after the step, minus the number after the previous step."""
     file: str
     diff: Sequence[str] | None
     """The lines of a diff; None when nothing changed."""
@@ -41,7 +41,7 @@ class StepView:
 
 
 def page(title: str, steps: Sequence[StepView]) -> str:
-    """Returns the page. It needs no other file and no network."""
+    """Returns the page as HTML that needs no other file and no network."""
     body = "\n".join(_step(step) for step in steps)
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     return f"<!doctype html>\n<html lang=en>{head}\n<h1>{escape(title)}</h1>\n{body}\n</html>\n"

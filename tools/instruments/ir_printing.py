@@ -38,7 +38,7 @@ def print_changes(stream: IO[str], mode: str, **others: Any) -> ChangePrinting:
 
 
 def header(what: str, step: PassStep, note: str = "") -> str:
-    """Returns the line above a dump: `// -----// IR Dump After CsePass (cse) //----- //`; a nested pass names its operation too."""
+    """Returns the line above a dump, `// -----// IR Dump After CsePass (cse) //----- //`; for a nested pass also with its operation."""
     place = ""
     if step.op is not step.module:
         symbol = symbol_name(step.op)
@@ -56,8 +56,8 @@ class IRPrinting(Instrumentation):
 
     Attributes:
         stream: the output.
-        before: the passes before which to print.
-        after: the passes after which to print.
+        before: selects the passes before which to print.
+        after: selects the passes after which to print.
         only_changed: print after a pass only if it changed something.
         after_failure: print the IR that a failed pass left.
         module_scope: print the whole module also for a pass that runs on one function.

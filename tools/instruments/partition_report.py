@@ -23,7 +23,7 @@ class PartitionReport(Instrumentation):
             self.rows += step.pass_.report(step.module)
 
     def table(self) -> Table:
-        """Returns the rows, and sums by place."""
+        """Returns the rows, with their sums by place."""
         table = Table("operator", "backend", "count", "MFLOP", "kB", "reason", box=None, header_style="bold")
         for row in self.rows:
             table.add_row(row.operator, row.backend or "-", str(row.count), *_work(row.flops, row.bytes), row.reason)

@@ -23,7 +23,7 @@ class PassRecord:
 
     pass_: ModulePass
     path: tuple[str, ...]
-    """The anchors of the pipelines around it."""
+    """The anchors of the pipelines that contain the pass, outermost first."""
     runs: int = 0
     failures: int = 0
     counters: Counter[str] = field(default_factory=Counter[str])
@@ -32,7 +32,7 @@ class PassRecord:
     applied: Counter[str] = field(default_factory=Counter[str])
     """The number of rewrites of each pattern; rewrites outside of patterns are under the name of the pass."""
     before: Counter[str] = field(default_factory=Counter[str])
-    """The operations inside of the one that it ran on, by name."""
+    """The number of operations before the pass inside of the operation that it ran on, by name."""
     after: Counter[str] = field(default_factory=Counter[str])
 
     def changes(self) -> dict[str, int]:
@@ -45,7 +45,7 @@ class PassStatistics(Instrumentation):
     """An instrumentation that gathers a record for each pass, in the order of their first runs."""
 
     def __init__(self) -> None:
-        # By the pass's own identity: a pass may be in a pipeline twice.
+        # Keyed by the identity of the pass, because equal passes may be in a pipeline twice.
         self._records: dict[tuple[tuple[int, ...], int], PassRecord] = {}
         self._current: PassRecord | None = None
 

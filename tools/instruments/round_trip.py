@@ -14,11 +14,11 @@ from flambeau.support.tracebacks import in_one_line
 
 
 class RoundTripError(OperationError):
-    """An error for a module whose text does not parse back to it; the operation is the first that is lost or different."""
+    """An error for a module whose text parses back to other IR; it names the first operation that is lost or different."""
 
 
 class RoundTrip(Instrumentation):
-    """An instrumentation that checks a module before the first pass, and after the last one if there is any. Raises RoundTripError."""
+    """An instrumentation that checks a module before the first and after the last pass. Its hooks raise RoundTripError."""
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
         """Checks the input."""

@@ -30,9 +30,9 @@ class Span:
     kind: SpanKind
     name: str
     op: Operation | None
-    """The operation that it is about; None for the phases of a tool."""
+    """The operation that was worked on; None for the phases of a tool."""
     start: int
-    """In nanoseconds, on the clock of `perf_counter_ns`."""
+    """The time at which the span began, in nanoseconds of `perf_counter_ns`."""
     place: object = None
     """The position in the pipeline, which distinguishes passes and nested pipelines with the same name."""
 
@@ -47,13 +47,13 @@ class SpanInstrumentation(Instrumentation):
         self._open: list[Span] = []
 
     def began(self, span: Span) -> None:
-        """Called when a span begins, after those around it."""
+        """Called when a span begins, after the spans that contain it."""
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:
-        """Called when a span ends, after those inside of it."""
+        """Called when a span ends, after the spans inside of it."""
 
     def rewrote(self, action: Action) -> None:
-        """Called for a rewrite of a pass's own sweep, whose duration is unknown."""
+        """Called for a rewrite that a pass makes without a pattern, whose duration is unknown."""
 
     @contextmanager
     def phase(self, name: str) -> Generator[None, None, None]:

@@ -41,7 +41,7 @@ def chunk_folder(folder: Path, number: int) -> Path:
 
 
 def is_stage(path: Path, folder: Path) -> bool:
-    """Returns whether a file is a stage of a run in `folder`, so that other stages may overwrite it."""
+    """Returns whether `path` has the name and place of a stage of a run in `folder`, which new stages may overwrite."""
     place, around = path.resolve(), folder.resolve()
     in_chunk = _CHUNK.fullmatch(place.parent.name) is not None and place.parent.parent == around
     return _STAGE.fullmatch(place.name) is not None and (place.parent == around or in_chunk)
@@ -108,19 +108,19 @@ class StageDump(Instrumentation):
     _written: set[BlobAttr] = field(default_factory=set[BlobAttr])
     _runs: list[Pipeline] = field(default_factory=list[Pipeline])
     _places: list[tuple[int, tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...]]])
-    """For each record: after which element of which run it was written."""
+    """The run and the position in its pipeline after which each record was written."""
     _diffs: list[list[str] | None] = field(default_factory=list[list[str] | None])
-    """The changes of each record."""
+    """The diff of each record to the previous one; None without changes."""
     _changes: ModuleChanges = field(default_factory=ModuleChanges)
     _module: ModuleOp | None = None
     _last: Snapshot | None = None
-    """The file that the next pass starts from: the whole module."""
+    """The snapshot of the module in the newest file, or of the function that the current pass runs on."""
     _around: int = -1
-    """The operations of the module outside of the pass's own operation, without the module itself."""
+    """The number of operations outside of the operation that the current pass runs on, not counting the module."""
     _size: int = 0
     _file: str = ""
     _before: int = 0
-    """The passes of earlier runs."""
+    """The number of passes in earlier runs."""
 
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
         """Writes the input; a further pipeline on the same module goes on where the one before it ended."""
@@ -184,7 +184,7 @@ class StageDump(Instrumentation):
             file.write((",\n" if len(self._records) > 1 else "[\n").encode() + line.encode() + _END)
 
     def _rest(self, run: int, position: tuple[int, ...]) -> str | None:
-        """Returns the passes after a place, in its own run and in later runs; None inside a nested pipeline."""
+        """Returns the pipeline of the passes after a position of a run, including later runs; None inside a nested pipeline."""
         if len(position) != 1:
             return None
         own, *others = self._runs[run:]
@@ -194,7 +194,7 @@ class StageDump(Instrumentation):
     def _write(self, stem: str, module: ModuleOp, context: Context) -> str:
         (self.folder / f"{stem}.mlir").write_text(operation_text(module, PrintingOptions(locations=True)), encoding="utf-8")
         if isinstance(context, FlambeauContext):
-            # Weights that the input did not bring are absent for the stages too.
+            # Weights that the input lacks are also missing beside the stages.
             held = weights_in(module, context.blobs, held_only=True)
             new = [entry for entry in held if entry[0] not in self._written]
             if new:

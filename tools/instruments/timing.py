@@ -29,16 +29,16 @@ class TimingNode:
     matched: int = 0
     """The number of attempts of a pattern that rewrote something."""
     wall: int = 0
-    """Nanoseconds."""
+    """The wall time in nanoseconds."""
     cpu: int = 0
-    """Nanoseconds, of all threads of the process."""
+    """The processor time of all threads, in nanoseconds."""
     peak_growth: int = 0
-    """By how many bytes the peak of the process's resident memory grew meanwhile; not known for patterns."""
+    """The growth of the process's peak resident memory in bytes; not measured for patterns."""
     children: dict[tuple[SpanKind, str, object], TimingNode] = field(default_factory=dict[tuple[SpanKind, str, object], "TimingNode"])
 
     @property
     def own(self) -> int:
-        """Nanoseconds that no child accounts for."""
+        """The wall time in nanoseconds outside of all children."""
         return self.wall - sum(child.wall for child in self.children.values())
 
     def child(self, kind: SpanKind, name: str, place: object = None) -> TimingNode:
@@ -71,7 +71,7 @@ def peak_memory() -> int:
 
 
 class Timer(SpanInstrumentation):
-    """A timer. The root of its tree lasts from its creation to `stop`."""
+    """A timer of nested spans; the root of its tree lasts from its creation to `stop`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Timer(SpanInstrumentation):
         self._starts.append((time.process_time_ns(), 0 if span.kind == "pattern" else peak_memory()))
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:
-        """Adds the differences."""
+        """Adds the elapsed times and the memory growth of the span to its node."""
         node = self._nodes.pop()
         cpu, peak = self._starts.pop()
         if outcome == "skipped":

@@ -27,20 +27,20 @@ class _Places:
         location = op.location
         found = self._known.get(id(location))
         if found is None:
-            # The attribute is kept, so that no other one gets its identity.
+            # The attribute is kept alive, so that no other attribute gets the same `id`.
             found = self._known[id(location)] = (location, describe_location(location))
         return found[1]
 
 
 class TraceWriter(SpanInstrumentation):
-    """A writer of the trace-event format, event by event, so that a run of any length needs no memory for it.
+    """A writer of the trace-event format that writes each event at once, so that long runs need no more memory.
 
     Spans are complete events (`X`) that nest; a rewrite of a pass's own sweep is an instant (`i`), and the peak of the resident memory is
     a counter (`C`) after each pass. Times are in microseconds. The file is valid JSON once `close` was called, whatever failed before.
     """
 
     def __init__(self, file: str | os.PathLike[str] | TextIO):
-        """Opens the stream to write to: a new file, or one that stays open. Raises OSError."""
+        """Opens a new file for a path; a stream is used as it is and stays open. Raises OSError."""
         super().__init__()
         self._file = open_text(file) if isinstance(file, str | os.PathLike) else file
         self._closes = self._file is not file
@@ -59,7 +59,7 @@ class TraceWriter(SpanInstrumentation):
         self.close()
 
     def ended(self, span: Span, end: int, outcome: Outcome) -> None:
-        """Writes the event, unless it is an attempt that did nothing."""
+        """Writes the span as an event, except for an attempt that changed nothing."""
         if outcome == "skipped":
             return
         arguments: dict[str, Any] = {} if span.op is None else self._about(span.op)
@@ -75,7 +75,7 @@ class TraceWriter(SpanInstrumentation):
             self._write(self._event("C", "peak memory", "memory", end - self._start, memory))
 
     def rewrote(self, action: Action) -> None:
-        """Writes the instant."""
+        """Writes the rewrite as an instant event."""
         event = self._event("i", action.name, "rewrite", perf_counter_ns() - self._start, self._about(action.op))
         event["s"] = "t"
         self._write(event)

@@ -27,7 +27,7 @@ class Question:
 
     pattern: str
     file: str = ""
-    """Empty if every operation is asked about."""
+    """The file of the operation; empty to ask about every operation."""
     line: int = 0
 
     @staticmethod
@@ -40,7 +40,7 @@ class Question:
         return Question(pattern, file, int(line or 0))
 
     def is_about(self, file: str, line: int) -> bool:
-        """Returns whether the question names this line. The end of a path is enough."""
+        """Returns whether the question names this line; its file may be the last parts of a path."""
         wanted, given = PurePath(self.file).parts, PurePath(file).parts
         return line == self.line and given[-len(wanted) :] == wanted
 
@@ -86,7 +86,7 @@ class WhyNot(Instrumentation):
         self._failed.clear()
 
     def after_pass_failed(self, step: PassStep, error: Exception) -> None:
-        """Reports the same for a pass that failed."""
+        """Reports the reasons for a pass that failed."""
         self.after_pass(step)
 
     def after_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:

@@ -34,7 +34,7 @@ class Settings:
 
     allow_unregistered: bool = False
     encoding: str = "utf-16"
-    """The unit in which the editor counts characters."""
+    """The encoding whose units the editor counts: `utf-8`, `utf-16` or `utf-32`."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Run:
     verifies_diagnostics: bool = False
     only_expected: bool = False
     runs_passes: bool = False
-    """Then diagnostics may be expected that only passes give."""
+    """Whether a RUN line runs passes, so that comments may expect diagnostics of passes."""
 
     @staticmethod
     def of(text: str) -> Run:
@@ -73,12 +73,12 @@ class Chunk:
 
     source: Source
     start: int
-    """The offset of its begin in the file."""
+    """The offset in the file where the chunk begins."""
     faults: tuple[Fault, ...] = ()
     parsed: ParsedModule | None = None
-    """The module, if this very text can be read."""
+    """The module, if the current text can be read; else None."""
     good: ParsedModule | None = None
-    """The module of this or an earlier text, with the places of its names."""
+    """The module of the current text, or of the last earlier text that could be read, with the places of its names."""
     ends_early: bool = False
     """Whether `good` is only the text before the first error, because no complete form could be read yet."""
 
@@ -96,7 +96,7 @@ class Chunk:
         return self._edit.to_old(offset - self.start)
 
     def before(self, offset: int) -> int:
-        """Returns the place as `to_good` does; for new text, the nearest place before the edit."""
+        """Returns the place in the text of `good` for an offset of the file; for inserted text, the nearest place before the edit."""
         found = self.to_good(offset)
         return self._edit.start if found is None else found
 
@@ -112,13 +112,13 @@ class Chunk:
 
     @property
     def new_from(self) -> int:
-        """Returns where, in the file, the first line begins from which the text differs from that of `good`, or was not read."""
+        """Returns the offset in the file of the first line that differs from the text of `good`, or that was not read."""
         if self.ends_early:
             return self.start
         return self.start + self.source.text.rfind("\n", 0, self._edit.start) + 1
 
     def mention_at(self, offset: int) -> Mention | None:
-        """Returns the name at an offset of the file, if it is also in `good`."""
+        """Returns the mention of a name at an offset of the file; None if the name is not in `good`."""
         place = self.to_good(offset)
         mention = None if place is None else self.map.mention_at(place)
         return mention if mention is not None and self.span(mention.start, mention.end) is not None else None
@@ -156,12 +156,12 @@ class Analysis:
         return self.settings.allow_unregistered or self.run.allow_unregistered
 
     def chunk_at(self, offset: int) -> Chunk:
-        """Returns the module that an offset is in."""
+        """Returns the chunk that contains an offset of the file."""
         return next(chunk for chunk in reversed(self.chunks) if chunk.start <= offset)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the names of all modules are known, as far as they can be read."""
+        """Whether the places of names are known in every module that can be read."""
         return all(chunk.good is not None if chunk.parsed is None else chunk.good is chunk.parsed for chunk in self.chunks)
 
 
@@ -257,7 +257,7 @@ def _parse(source: Source, context: FlambeauContext, *, with_names: bool) -> Par
 
 def _indexed(parsed: ParsedModule) -> ParsedModule:
     if parsed.map is not None:
-        # Its indices are made when they are first used: that is now, not while an editor waits.
+        # The first use builds the indices of the map: here, so that no request of the editor waits for them.
         parsed.map.operation_at(0)
         parsed.map.definition_of("")
         parsed.map.mention_at(0)
@@ -289,7 +289,7 @@ def _after(error: IRError, chunk: Chunk) -> Chunk:
 
 
 def _judged(source: Source, found: tuple[Diagnostic, ...], run: Run) -> tuple[Fault, ...]:
-    """Returns the diagnostics, compared with those that a test expects."""
+    """Returns the diagnostics, each with whether a comment of a test expects it."""
     if not run.verifies_diagnostics:
         return tuple(map(Fault, found))
     expectations = Expectations(source, only_expected=run.only_expected)

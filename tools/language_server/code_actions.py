@@ -1,4 +1,4 @@
-"""Changes that the server offers: the suggestion of a diagnostic, an expectation of it, formatted text."""
+"""Edits that the server offers: apply a diagnostic's suggestion, expect a diagnostic in a comment, format the text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def code_actions(
         analysis: the file.
         uri: its address.
         named: the diagnostics that the editor asks about.
-        place: if it names none, all on these lines are meant.
+        place: the lines whose diagnostics are meant if `named` is empty.
     """
     if not named and place is not None:
         first, last = place.start.line, place.end.line
@@ -75,7 +75,7 @@ def _suggested(analysis: Analysis, diagnostic: types.Diagnostic) -> types.TextEd
 def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str) -> types.TextEdit:
     line = diagnostic.range.start.line
     text = analysis.lines.line(line)
-    # Those above may count lines: they stay next to theirs, and `@below` passes over them.
+    # Expectations above may count lines: they stay next to their operation, and `@below` passes over them.
     while line > 0 and "// expected-" in analysis.lines.line(line - 1):
         line -= 1
     indent = text[: len(text) - len(text.lstrip())]
@@ -85,9 +85,9 @@ def _expectation(analysis: Analysis, diagnostic: types.Diagnostic, severity: str
 
 
 def formatting(analysis: Analysis) -> list[types.TextEdit]:
-    """Returns the text as it would be printed, module by module. A module with comments, or that would not parse back the same, stays.
+    """Returns edits that replace each module by its printed text, except modules with comments or whose text would parse differently.
 
-    Empty lines between operations at the top level stay, and where there is no `builtin.module` around them, none is added.
+    Empty lines between operations at the top level stay. Text without a `builtin.module` around it gets none.
     """
     edits: list[types.TextEdit] = []
     for chunk in analysis.chunks:

@@ -92,7 +92,7 @@ def _around(chunk: Chunk, place: int) -> Iterator[Block]:
 
 
 def _dominators(block: Block) -> Iterator[Block]:
-    """Yields the other blocks of a block's region that dominate it, the last one first."""
+    """Yields the other blocks of the same region that dominate a block, the nearest dominator first."""
     region = block.parent
     if region is None or region.first_block is block or not has_ssa_dominance(region):
         return
@@ -129,7 +129,7 @@ def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[
     start = analysis.lines.start(analysis.lines.line_at(offset))
     top = max(chunk.new_from, analysis.text.rfind("func.func", chunk.start, start))
     typed = [name for name in definitions(analysis.text[top:start]) if name not in known]
-    # The nearest are the likeliest.
+    # The nearest values are the likeliest.
     found = (*known.items(), *((name, None) for name in reversed(typed)))
     return [
         _item(name, types.CompletionItemKind.Variable, "" if value is None else str(value.type), rank=rank)
@@ -138,7 +138,7 @@ def _values(analysis: Analysis, chunk: Chunk, offset: int, prefix: str) -> list[
 
 
 def _name(chunk: Chunk, value: SSAValue) -> str | None:
-    """Returns the name of a value, with its number if others share the name."""
+    """Returns the name of a value, `%a` or `%a#1` for one of several results; None if the value is not in the text."""
     mention = chunk.map.definition_of(value)
     if mention is None or chunk.good is None:
         return None

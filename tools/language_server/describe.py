@@ -22,7 +22,7 @@ LONGEST = 300
 
 
 def summary(kind: type[Operation]) -> str:
-    """Returns the first paragraph of a class's own docstring on one line; an inherited one is about other operations."""
+    """Returns the first paragraph of a class's own docstring on one line; empty if the docstring is inherited."""
     return " ".join(inspect.cleandoc(vars(kind).get("__doc__") or "").partition("\n\n")[0].split())
 
 
@@ -59,7 +59,7 @@ def find_operation(name: str, context: FlambeauContext) -> type[Operation] | Non
 
 
 def operations_of(dialect: str, context: FlambeauContext) -> tuple[type[Operation], ...]:
-    """Returns the operations of a dialect by name; of those made from schemas, the ones with a row."""
+    """Returns the operations of a dialect, sorted by name; of operations made from schemas, only those with a row."""
     has_rows = dialect in load_rows() or dialect == "core"
     found: dict[str, type[Operation]] = {kind.name: kind for kind in level_ops(dialect)} if has_rows else {}
     try:

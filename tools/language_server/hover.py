@@ -14,7 +14,7 @@ from flambeau.tools.language_server.text_around import in_comment, open_brace, s
 
 
 def hover(analysis: Analysis, position: types.Position) -> types.Hover | None:
-    """Returns a description of the thing at a position."""
+    """Returns a description of the name or operation at a position; None if there is none."""
     offset = analysis.lines.offset(position)
     word = word_at(analysis.text, offset)
     if word is None or in_comment(analysis.text, word.start):

@@ -99,7 +99,7 @@ def rename(analysis: Analysis, position: types.Position, name: str) -> list[type
     """Returns the edits that rename the value, block or symbol at a position; None if renaming is unsafe.
 
     Raises:
-        ValueError: the name is none, or is taken.
+        ValueError: `name` is not a valid name, or is in use here.
     """
     offset = analysis.lines.offset(position)
     chunk = analysis.chunk_at(offset)

@@ -38,7 +38,7 @@ VERSION = "1"
 class _OpenFile:
     analysis: Analysis
     changes: int = 0
-    """Counts changes, so that work on an earlier text is known to be late."""
+    """The number of changes of the text, which shows whether work on an earlier text is out of date."""
     is_read: bool = False
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -57,7 +57,7 @@ class FlambeauLanguageServer(LanguageServer):
         self._watcher: asyncio.Task[None] | None = None
         self._files: dict[str, _OpenFile] = {}
         logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_no_answer)
-        # One reader: dialects are loaded as they occur, which two at a time must not do.
+        # One thread reads: dialects are loaded at their first use, which is not safe in two threads.
         self._reader = ThreadPoolExecutor(1, "reader")
 
     # Files
@@ -74,7 +74,7 @@ class FlambeauLanguageServer(LanguageServer):
         return found
 
     def _text(self, uri: str) -> str:
-        """Returns the text of an open file; empty for another."""
+        """Returns the text of an open file; empty if the file is not open."""
         return self.workspace.get_text_document(uri).source if uri in self.workspace.text_documents else ""
 
     async def changed(self, uri: str, pause: float) -> None:
@@ -112,7 +112,7 @@ class FlambeauLanguageServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
 
     def known(self, uri: str) -> Analysis:
-        """Returns a file's current text, with the results of its last reading."""
+        """Returns the analysis of a file's current text, with results of the last reading; it may not have been read yet."""
         file = self._file(uri)
         text = self._text(uri)
         return file.analysis if file.analysis.text == text else moved(text, file.analysis)
@@ -189,7 +189,7 @@ class FlambeauLanguageServer(LanguageServer):
         for uri, file in list(self._files.items()):
             file.is_read = False
             settings = Settings(self._settings.allow_unregistered, file.analysis.settings.encoding)
-            # Only names are kept: requests may need them until the text is read again.
+            # Requests may need the old names until the text is read again.
             file.analysis = replace(moved(self._text(uri), file.analysis), settings=settings)
             await self.changed(uri, 0)
 
@@ -203,7 +203,7 @@ def _discover() -> None:
 
 
 def _is_no_answer(record: logging.LogRecord) -> bool:
-    """Returns whether a failure is more than a message to the editor, such as that a new name is taken."""
+    """Returns whether a log record is to be shown: False for the refusal of a request, such as a name that is in use."""
     return record.exc_info is None or not isinstance(record.exc_info[1], JsonRpcInvalidParams)
 
 

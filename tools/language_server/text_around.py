@@ -23,7 +23,7 @@ class Word:
 
     @property
     def end(self) -> int:
-        """The offset of its end."""
+        """The offset after the last character."""
         return self.start + len(self.text)
 
 
@@ -40,8 +40,8 @@ def word_at(text: str, offset: int) -> Word | None:
 def statement_before(text: str, offset: int) -> tuple[str | None, str]:
     """Returns the name of the operation around an offset, and its text up to the offset.
 
-    An operation that begins on a line above counts only if one of its brackets is still open. Without one, the name is None and the text
-    that of the line.
+    An operation that begins on a line above counts only if one of its brackets is still open. If there is no operation, the name is None,
+    and the text is that of the line.
     """
     line = start = text.rfind("\n", 0, offset) + 1
     for _ in range(MOST_LINES):

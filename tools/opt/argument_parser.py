@@ -26,10 +26,7 @@ def help_width() -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that accepts passes as options; options whose value is optional take it after `=` only, because the input may follow.
-
-    The input may follow such an option.
-    """
+    """A parser that accepts passes as options. An option with an optional value takes it only after `=`, because the input may follow."""
 
     def parse_args(  # pyright: ignore[reportIncompatibleMethodOverride]  argparse has overloads for other classes of namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -49,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
         return known
 
     def add_spellings(self) -> None:
-        """Declares aliases of each option: with one dash, and the names of mlir-opt and xdsl-opt. Help and errors use Flambeau's name."""
+        """Adds aliases to each option: with one dash, and from mlir-opt and xdsl-opt. Help and errors show only Flambeau's name."""
         options = self._option_string_actions
         names = {option[2:]: action for option, action in options.items() if option.startswith("--")}
         names |= {f"mlir-{name}": action for name, action in names.items()} | {name: options[f"--{ours}"] for name, ours in ALIASES.items()}

@@ -63,7 +63,7 @@ def _main(argv: Sequence[str] | None) -> int:
     parser = make_parser()
     try:
         load_from_environment()
-        with naming("<stdout>"):  # some options print
+        with naming("<stdout>"):  # some options print to stdout
             arguments = parser.parse_args(argv)
         for group in GROUPS:
             group.check(parser, arguments)
@@ -90,7 +90,7 @@ def _refuse(error: Exception) -> int:
 
 
 class _CurrentPass(Instrumentation):
-    """An instrumentation that knows the pass that emits a warning or remark."""
+    """An instrumentation that records the running pass, to attribute warnings and remarks to it."""
 
     def __init__(self) -> None:
         self.name: str | None = None

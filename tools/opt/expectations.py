@@ -5,8 +5,8 @@
     // expected-note @above {{…}} expected-remark @below {{…}}
     // expected-warning @unknown {{…}}
 
-A comment refers to its own line, to a line at a distance above or below, of the nearest line above or below without such a comment, or of
-diagnostics without a place in the text. Each diagnostic and each of its notes meets one comment, and each comment one diagnostic.
+A comment refers to its own line, to a line at a distance above or below, to the nearest line above or below without such a comment, or to
+diagnostics without a place in the text. Each diagnostic and each of its notes matches one comment, and each comment one diagnostic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Expectation:
     pattern: re.Pattern[str]
     position: Position
     line: int | None
-    """None for diagnostics without a place."""
+    """The line of the expected diagnostic, from 1; None for diagnostics without a place."""
     met: bool = False
 
 
@@ -115,7 +115,7 @@ class Expectations:
                 waiting.clear()
 
     def _read(self, start: re.Match[str], line: str, number: int) -> _Expectation | None:
-        """Returns an expectation from a line cut off at the next one; None if the words are prose or malformed."""
+        """Returns the expectation at `start`; `line` ends before the next expectation. None if the words are prose or malformed."""
         severity, place = start["severity"], start["place"]
         position = Position(self._file, number, start.start() + 1, length=len(line) - start.start())
         known = severity in SEVERITIES

@@ -37,7 +37,7 @@ _PIPELINE = re.compile(r"// flambeau-opt -p '?([^']*)'?")
 
 @dataclass(frozen=True)
 class Example:
-    """An example of a pass: a small module, and the result."""
+    """An example of a pass: the text of a small module before and after the pass."""
 
     pipeline: str
     before: str
@@ -146,7 +146,7 @@ def example_of(kind: type[ModulePass]) -> Example | None:
 
 
 def module_body(module: ModuleOp) -> str:
-    """Returns the text of a module without the `builtin.module` around it, unless that carries information."""
+    """Returns the text of a module without the `builtin.module` around it, unless the module has a name or attributes."""
     text = strict_text(module, PrintingOptions())
     first, _, rest = text.partition("\n")
     inner, closing, after = rest.rpartition("}\n")
@@ -241,7 +241,7 @@ def _first_sentence(thing: Any) -> str:
 
 
 def _own_passes() -> dict[str, str]:
-    """Returns Flambeau's passes with a line about each."""
+    """Returns the summary line of each of Flambeau's passes, by name."""
     return {name: _file_summary(name) for name in own_pass_names()}
 
 

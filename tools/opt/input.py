@@ -23,7 +23,7 @@ def read_input(path: str, blobs: BlobStore) -> Source:
     Raises ValueError if it holds no module, OSError.
     """
     if is_program(path):
-        # Most runs of the tool read no program, and do not import its reader.
+        # Imported here, because most runs of the tool read no program.
         from flambeau.frontends.interface import find_frontend
 
         read = find_frontend(path)
@@ -31,7 +31,7 @@ def read_input(path: str, blobs: BlobStore) -> Source:
         return Source(print_module(read(path, FlambeauContext(blobs=blobs)), locations=True), path)
     if path != "-":
         return Source(read_text(path), path)
-    # Whatever the locale says: the text of a module is UTF-8.
+    # The text of a module is UTF-8 in every locale.
     return Source(decode(sys.stdin.buffer.read(), "<stdin>"), "<stdin>")
 
 

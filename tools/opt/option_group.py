@@ -22,7 +22,7 @@ class Chunk:
     context: FlambeauContext
     pipeline: Pipeline
     number: int
-    """Counted from 0 over the input."""
+    """The number of the chunk in the input, from 0."""
     arguments: argparse.Namespace
 
 

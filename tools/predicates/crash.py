@@ -22,7 +22,7 @@ class Crash(Question):
     pattern: str | None = None
     """A regular expression that the message must match."""
     kind: tuple[str, ...] | None = field(default=None, repr=False)
-    """As of `kind_of`; of the first error, once one was seen."""
+    """The result of `kind_of` for the first error; None before the first error."""
     is_about_errors = True
 
     @property
@@ -43,7 +43,7 @@ class Crash(Question):
         return Verdict(False, f"the pipeline fails in another way: {message}")
 
     def matches(self, error: Exception) -> bool:
-        """Returns whether this is the wanted error."""
+        """Returns whether an error has the wanted message and kind."""
         if self.pattern is not None:
             return re.search(self.pattern, str(error)) is not None
         kind = kind_of(error)
@@ -58,8 +58,8 @@ _VARYING = re.compile(r"""[-+]?\d[\w.+-]*|(?:tensor|vector|memref)<[^>]*>+|'[^']
 def kind_of(error: Exception) -> tuple[str, ...]:
     """Returns the identity of an error, independent of the module: the pass, the class of the exception, and its origin or message.
 
-    An error about an operation is identified by its message and the operation's name; another by the innermost line outside of Flambeau and
-    xDSL that it came through, or within them where there is none.
+    An error about an operation is identified by its message and the operation's name. Any other error is identified by the innermost line
+    of its traceback outside of Flambeau and xDSL, or within them if there is no such line.
     """
     name = error.step.name if isinstance(error, PassError) else ""
     chain: list[BaseException] = [error]
@@ -72,6 +72,6 @@ def kind_of(error: Exception) -> tuple[str, ...]:
         return name, type(inner).__name__, about.op.name, _VARYING.sub("_", str(about))
     frames = [(frame.f_globals.get("__name__", ""), str(line)) for frame, line in traceback.walk_tb(root.__traceback__)]
     others = [frame for frame in frames if frame[0].partition(".")[0] not in ("flambeau", "xdsl")]
-    # The depth of a recursion differs.
+    # The depth of a recursion differs between runs.
     place = (others or frames)[:1] if isinstance(root, RecursionError) else (others or frames)[-1:]
     return (name, type(root).__name__, *(part for frame in place for part in frame))

@@ -44,7 +44,7 @@ class _TextQuestion(Question):
 
 @dataclass(frozen=True)
 class FileCheck(_TextQuestion):
-    """The predicate that the pipeline's output passes the checks of a file; or fails them, if negated."""
+    """The predicate that the pipeline's output passes the FileCheck checks of a file; if negated, that it fails them."""
 
     file: Path
     negated: bool = False
@@ -98,7 +98,7 @@ CANNOT_TELL = 125
 class Script(_TextQuestion):
     """The predicate that a command on the path of the pipeline's output, with weights beside it, ends with status 0; or not, if negated.
 
-    One that runs longer than `timeout` seconds, or ends with status 125, has said nothing: the predicate does not hold, negated or not.
+    If the command runs longer than `timeout` seconds, or ends with status 125, the predicate does not hold, negated or not.
     """
 
     command: str

@@ -18,7 +18,7 @@ from flambeau.passes.manager import Instrumentation, Pipeline
 
 
 class PredicateError(ValueError):
-    """An error of a meaningless predicate, or of one that cannot be evaluated on this module because of `op`, if given."""
+    """An error of a predicate that is meaningless, or that cannot be evaluated on this module; `op` is the operation at fault."""
 
     def __init__(self, message: str, op: Operation | None = None):
         super().__init__(message)
@@ -30,11 +30,11 @@ class Outcome:
     """The outcome of a pipeline on a module."""
 
     module: ModuleOp
-    """The module as the pipeline left it: in the middle of its work if that failed."""
+    """The module after the pipeline; if the pipeline failed, in the state at the failure."""
     context: FlambeauContext
     """Owns the module's weights."""
     error: Exception | None = None
-    """The exception of the pipeline."""
+    """The exception of the pipeline; None if it succeeded."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Verdict:
     holds: bool
     detail: str
     can_tell: bool = True
-    """False where nothing can be said of this form of a module, which then does not hold."""
+    """Whether the predicate could be decided for this form of the module; if not, `holds` is False."""
     kind: str = ""
-    """The kind of observation, where there are several."""
+    """The kind of observation, if the predicate distinguishes several kinds."""
 
     def __bool__(self) -> bool:
         return self.holds
@@ -62,14 +62,14 @@ class Question(ABC):
     description: str
     """The property in words: `the pipeline changes the result`."""
     wants_final: bool = False
-    """Whether it is about the output of the whole pipeline; otherwise about any intermediate form, even after half a pass."""
+    """Whether only the output of the whole pipeline can be judged; otherwise also intermediate forms, even after half a pass."""
     is_about_errors: bool = False
     """Whether a failing pipeline can satisfy the predicate."""
     wants_tellable: bool = False
-    """Whether a pipeline that makes something of which nothing can be said is to blame for that."""
+    """Whether a pipeline is at fault if its output cannot be judged."""
 
     confirmations: int = 1
-    """The number of times that a decisive question is asked again."""
+    """The number of times that a decisive answer is checked by asking again."""
 
     @abstractmethod
     def about(self, module: ModuleOp, context: FlambeauContext) -> Judge:
@@ -125,7 +125,7 @@ class Predicate:
             return Verdict(False, str(error))
 
     def like(self, first: Verdict) -> Callable[[ModuleOp, FlambeauContext], Verdict]:
-        """Returns the check for modules that must show the same kind of result as an earlier one: no NaN instead of a wrong number."""
+        """Returns a function that checks other modules for a result of the same kind as `first`: not NaN instead of a wrong number."""
 
         def check(module: ModuleOp, context: FlambeauContext) -> Verdict:
             verdict = self.check(module, context)

@@ -73,7 +73,7 @@ def _completed(options: PredicateOptions, found: Reproducer, file: Path) -> Pred
         return options
     try:
         tolerance = float(found.check_semantics)
-    except ValueError:  # as by default
+    except ValueError:  # not a number: the default tolerance
         tolerance = None
     inputs = found.find(found.inputs, file.parent) if found.inputs else None
     return replace(options, wrong_result=True, tolerance=tolerance, inputs=inputs, seed=options.seed or found.seed)

@@ -26,7 +26,7 @@ class PredicateOptions:
     """The predicate of a command line. By default, it is a crash if the pipeline fails, else a wrong result."""
 
     pipeline: Annotated[
-        str, typer.Option("-p", "--passes", "--pass-pipeline", metavar="PIPELINE", help="the passes that the predicate is about")
+        str, typer.Option("-p", "--passes", "--pass-pipeline", metavar="PIPELINE", help="the passes whose output the predicate judges")
     ] = ""
     wrong_result: Annotated[bool, typer.Option("--wrong-result", help="predicate: the pipeline changes the result")] = False
     tolerance: Annotated[
@@ -40,7 +40,7 @@ class PredicateOptions:
     inputs: Annotated[
         Path | None, typer.Option("--inputs", metavar="FILE.npz", help="an .npz file of inputs by name; made up by default")
     ] = None
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="of the made-up inputs")] = 0
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="the seed of the made-up inputs")] = 0
     crash: Annotated[bool, typer.Option("--crash", help="predicate: the pipeline fails")] = False
     error: Annotated[
         str | None,

@@ -39,7 +39,7 @@ def _judge(reference: Reference, outcome: Outcome) -> Verdict:
     if difference is None:
         return Verdict(False, "the results are the same")
     if difference.is_failure and (invalid := _what_is_invalid(outcome.module)):
-        # In the middle of a pass's work; of the whole pipeline, that is found by verification.
+        # Half a pass may leave invalid IR; verification finds invalid IR after the whole pipeline.
         return Verdict(False, f"the module is not valid: {invalid}", can_tell=False)
     return Verdict(True, str(difference), kind=difference.kind)
 

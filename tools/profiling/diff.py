@@ -46,7 +46,7 @@ class _Given:
 
 def diff_command(
     first: Annotated[Path, typer.Argument(metavar="A", help="a .pte, or a .mlir of any stage")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="the one to compare it with")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="the program to compare with A")],
     latency: Annotated[int, typer.Option(metavar="N", min=0, help="run both N times in turns in the C runtime, on made-up inputs")] = 0,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method that --latency runs")] = "forward",
     ir: Annotated[bool, typer.Option("--ir", help="print the changes of the IR too, line by line")] = False,
@@ -85,7 +85,7 @@ def _facts(program: _Given) -> Iterator[tuple[str, int | float | str]]:
         try:
             measure_scratch(program.module, program.context, program.pte)
         except EmitError:
-            pass  # then memory is not compared
+            pass  # memory is not compared then
     report = describe_program(program.module, program.context)
     yield "stage", report["stage"]
     yield "bytes of the file", program.path.stat().st_size

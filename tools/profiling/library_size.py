@@ -42,7 +42,7 @@ class LibrarySize:
     Attributes:
         core: the code that loads and executes programs, without a kernel.
         kernels: the kernels of the program, and the code that they share.
-        alone: each operator, as if it were the only one.
+        alone: the bytes that each operator needs if it is the only operator.
         absent: the operators of which the library has no kernel.
     """
 

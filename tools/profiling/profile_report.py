@@ -31,7 +31,7 @@ def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> T
 
 
 def headline(profile: Profile) -> str:
-    """Returns one line about the whole runs."""
+    """Returns one line about all runs together: their number, times and work."""
     whole, count = profile.times, len(profile.runs)
     work = "" if whole.flops is None else f", {whole.flops / count / 1e6:.3f} MFLOP, {whole.flops / max(whole.total, 1):.2f} GFLOP/s"
     instructions = sum(len(run) - 1 for run in profile.runs) // count

@@ -30,7 +30,7 @@ class ReductionError(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a reduction."""
+    """The progress of a reduction, for display."""
 
     reducer: str
     operations: int
@@ -51,11 +51,11 @@ class ReductionResult:
     operations_before: int
     operations: int
     tests: int = 0
-    """The number of times that the predicate was asked."""
+    """The number of times that the predicate was evaluated."""
     invalid: int = 0
-    """Candidates that did not verify."""
+    """The number of candidates that did not verify."""
     repeated: int = 0
-    """Candidates that had been tested before."""
+    """The number of candidates that had been tested before."""
     seconds: float = 0.0
     stopped: Stop | None = None
     """The reason why the search ended early; the predicate holds for the result all the same."""
@@ -97,9 +97,9 @@ def reduce_module(
         module: valid IR for which the predicate holds; it is not changed.
         context: owns the module's weights, and receives those of candidates.
         predicate: judges a module.
-        reducers: the ways to make it smaller, in the order to try them; all of them by default.
-        timeout: seconds after which no more is tried.
-        max_tests: how often the predicate may be asked.
+        reducers: the ways to make the module smaller, in the order to try them; all reducers by default.
+        timeout: the seconds after which the search ends.
+        max_tests: how often the predicate may be evaluated.
         on_progress: called after each test.
 
     Returns:
@@ -113,7 +113,7 @@ def reduce_module(
 
 
 class Reduction:
-    """A reduction, as `reduce_module` runs it; `result` is the best so far at any time, also after an error of the predicate."""
+    """A run of `reduce_module`; `result` is always the smallest module so far, also after an error of the predicate."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Reduction:
         # The predicate may have changed the module that it saw.
         module = self._read(text)
         count = count_operations(module)
-        # An interrupt between these would tear them apart, so nothing else is done here.
+        # The fields of the result must change together, so nothing that an interrupt could split is done between.
         self.result.module, self.result.text, self.result.operations = module, text, count
 
     def _holds(self, module: ModuleOp, reducer: str) -> bool:

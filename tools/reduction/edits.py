@@ -14,7 +14,7 @@ def is_terminator(op: Operation) -> bool:
 
 
 def erase_all(ops: Iterable[Operation]) -> None:
-    """Erases operations that only each other use."""
+    """Erases operations whose results are used only by each other."""
     doomed = [op for op in ops if op.parent is not None]
     for op in doomed:
         op.detach()

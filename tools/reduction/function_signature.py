@@ -1,4 +1,4 @@
-"""Changes of function signatures, and of all that repeats them: types, attributes of arguments, lists of leaves."""
+"""Changes of function signatures, and of everything that repeats them: types, attributes of arguments, lists of leaves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def returns_of(function: FuncOp) -> list[ReturnOp]:
 
 @dataclass
 class Signature:
-    """The signature of a function while it changes. `write` makes the function agree with it."""
+    """The signature of a function while it changes; `write` applies it to the function."""
 
     function: FuncOp
     inputs: list[Leaf]
@@ -116,7 +116,7 @@ def update_type(function: FuncOp) -> None:
 def _agrees(function: FuncOp, known: Callable[[FuncOp], Sequence[Leaf]], leaves: Sequence[Leaf]) -> bool:
     try:
         return list(known(function)) == list(leaves)
-    except ValueError:  # it lists the old values
+    except ValueError:  # the attribute still lists the old values
         return False
 
 

@@ -1,4 +1,4 @@
-"""Operands that are in a list, or optional, by an operation's definition."""
+"""Finds and removes operands that an operation's definition puts in a list or makes optional."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sizes_of(op: Operation) -> str:
 
 
 def _segments(op: Operation) -> list[tuple[bool, range]] | None:
-    """Returns, for each group, whether its operands may be fewer, and the operands; None if the definition does not say it."""
+    """Returns for each operand group whether operands can be removed, and their indices; None if the groups are unknown."""
     if isinstance(op, UnregisteredOp):
         return [(_SIZES not in op.attributes, range(len(op.operands)))]
     if not isinstance(op, IRDLOperation):

@@ -1,4 +1,4 @@
-"""The interface of reducers, which make a module smaller at one of a list of places."""
+"""The interface of reducers: they list places in a module and make it smaller at some of these places."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class NotApplicableError(ValueError):
 class Reducer(ABC, Generic[TargetT]):
     """A way to make a module smaller.
 
-    `targets` lists the places where it can be tried, and `apply` changes some of them at once. Equal modules have equal lists, so that a
+    `targets` lists the places where the reducer can be tried, and `apply` changes some of them. Equal modules have equal lists, so that a
     place is known by its position in a clone too. The result of `apply` need not verify: the search discards a module that does not.
     Every change makes something smaller, so that a reduction comes to an end.
     """
 
     name: ClassVar[str]
-    """For progress and reports."""
+    """The reducer's name, for progress and reports."""
 
     @abstractmethod
     def targets(self, module: ModuleOp) -> Sequence[TargetT]:

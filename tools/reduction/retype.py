@@ -1,4 +1,4 @@
-"""Changes types of values, and their consequences: inferred result types, sizes in attributes, stored weights."""
+"""Changes the types of values, and whatever depends on them: inferred result types, sizes in attributes, stored weights."""
 
 from __future__ import annotations
 

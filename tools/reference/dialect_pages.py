@@ -99,7 +99,7 @@ def _core_operators() -> list[str]:
 
 
 def _signature(schema: Schema) -> str:
-    """Returns the schema without the name."""
+    """Returns the text of a schema without the operator's name."""
     arguments: list[str] = []
     for argument in schema.arguments:
         if argument.keyword_only and "*" not in arguments:

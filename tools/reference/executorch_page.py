@@ -14,7 +14,7 @@ The others have the same meaning in `flambeau` and `flambeau.runtime`: [Coming f
 
 
 def executorch_page() -> str:
-    """Returns the page."""
+    """Returns the page as Markdown."""
     names = [name for name in INSTEAD if not set(".(") & set(name)]
     members = [name for name in INSTEAD if "." in name and "(" not in name]
     arguments = [name for name in INSTEAD if "(" in name]

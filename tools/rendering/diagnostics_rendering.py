@@ -44,7 +44,7 @@ def position_of(op: Operation, parsed: ParsedModule) -> Position | None:
     """Returns the position in the text of an operation, or of the operation that it was made from."""
     position = parsed.position(op)
     if position is None:
-        # One that a pass made: rewrites hand the location on.
+        # A pass made the operation: rewrites keep the location of the replaced operation.
         found = next((loc for loc in file_positions(op.location) if loc.filename.data == parsed.file), None)
         position = None if found is None else Position(parsed.file, found.line.data, found.column.data)
     return position
@@ -97,14 +97,14 @@ class Renderer:
 
     colour: bool = False
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
-    """The texts that were read, by file name; others are read from their files."""
+    """The texts that were read, by file name; the text of any other file is read from the disk."""
     show_changes: bool = False
     """Whether to print an operation that differs from the text."""
 
     def render(self, *diagnostics: Diagnostic) -> str:
         """Returns the text of the diagnostics, each followed by its notes, ending with a line break.
 
-        Many diagnostics are cut off and counted.
+        After a limit, further diagnostics are only counted.
         """
         shown = diagnostics[:MOST_ERRORS]
         lines = [f"{line}\n" for diagnostic in shown for line in self._lines(diagnostic)]
@@ -217,7 +217,7 @@ def one_line(op: Operation) -> str:
         except _Printed:
             pass
         except Exception:
-            # It is the operation of an error, so anything may be wrong with it and around it.
+            # An error is about this operation, so the IR may be arbitrarily broken.
             continue
         if printer.start is not None:
             return stream.getvalue()[printer.start :].strip().partition("\n")[0]

@@ -37,7 +37,7 @@ class LegalityWatcher(Instrumentation):
 def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> str:
     """Returns a row for each kind of operation that stayed illegal: count, place, reason, and the reason that each pattern declined.
 
-    Empty for other errors, and where one row would say nothing that the message does not.
+    The result is empty for other errors, and if its only row would repeat the message.
     """
     report = report_of(error)
     if report is None or (len(report.rows) == 1 and not report.rows[0].attempts):

@@ -21,9 +21,9 @@ class Rectangle:
     Attributes:
         name: the slot that owns the bytes.
         kind: `input`, `output`, `state` or `value`.
-        arena: its number, from 1.
-        offset, size: in bytes.
-        start, end: the half-open span of moments in which it is in use; 0 is the call, the first instruction or label is 1.
+        arena: the number of the arena that holds the buffer, from 1.
+        offset, size: the position in the arena and the size, in bytes.
+        start, end: the half-open span of moments in which the buffer is in use; 0 is the call, the first instruction or label is 1.
         node: the node that writes it first; None if the caller writes it.
     """
 
@@ -42,7 +42,7 @@ class MemoryChart:
     """The arenas of a method.
 
     Attributes:
-        arenas: the bytes of each one.
+        arenas: the size of each arena in bytes.
         lower_bound: the most bytes that are live at once, which no plan can go below; None if the plan does not say it.
         moments: the node that runs at each moment; None at the call, at labels, and at the return.
         live: the live bytes of arena 1 at each moment.

@@ -29,7 +29,7 @@ class Node:
         names: the names of the values that it computes in the text, without `%`.
         hints: those names without the numbers of equal names, which differ between stages.
         modules: the paths of the modules of the model that it comes from.
-        places: those modules with the lines of the model, as text.
+        places: the same modules with the lines of the model's source, as text.
         line: the first of these lines, as file and number.
         first, last: its lines in the text of the module, from 0; None for an input.
         inputs: the node and the number of the output of each value that it reads.
@@ -56,8 +56,8 @@ class ProgramGraph:
 
     Attributes:
         text: the module, where large constants are left out.
-        nodes: those of the method; their numbers are their positions.
-        operations: the node of each operation that has one.
+        nodes: the nodes of the method; a node's number is its position in this list.
+        operations: the number of the node of each operation that has a node.
         names: the names of values in the text.
     """
 

@@ -44,7 +44,7 @@ def report_command(
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default MODEL's example inputs, or generated ones")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="makes up other inputs")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="the seed of generated inputs")] = 0,
     iterations: Annotated[int, typer.Option(metavar="N", min=1, help="the number of runs that are timed")] = 10,
     model_explorer: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="write the graphs for Google's Model Explorer too")

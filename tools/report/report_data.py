@@ -57,7 +57,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A program on its way.
+    """A compiled program, with a record of the compilation.
 
     Attributes:
         planned: the module at the last stage.
@@ -100,7 +100,7 @@ def lower(subject: Subject) -> Lowered:
 
 
 def gather(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], options: SemanticsOptions, iterations: int) -> dict[str, Part]:
-    """Returns the parts of a report by name. A part that cannot be made says why."""
+    """Returns the parts of a report by name. A part that cannot be made has the reason under `missing`."""
     return {
         "stages": lowered.stages,
         "memory": _part(lambda: _memory(subject, lowered)),

@@ -22,7 +22,7 @@ _PAGE = """<!doctype html>
 
 
 def report_page(title: str, parts: Mapping[str, object]) -> str:
-    """Returns the page. It needs no other file and no network.
+    """Returns the page as HTML that needs no other file and no network.
 
     The data is compressed, for the browser's `DecompressionStream`: most of it is text of IR, of which the stages share much.
     """

@@ -22,7 +22,7 @@ class Excerpt:
     """Some lines of a file.
 
     Attributes:
-        file: its path, or its name within the C runtime.
+        file: the path of the file, or its name within the C runtime.
         first: the number of the first line, from 1.
         lines: the lines.
         marked: the number of the line that matters; None where all of them do.

@@ -28,8 +28,8 @@ from flambeau.tools.reproducers.reproducer_file import (
 class AbortReproducer(Instrumentation):
     """An instrumentation that writes a reproducer before each pass and removes it at the end, so that an abort or a hang leaves one.
 
-    That costs a print of the module before each pass; passes nested in one place of the pipeline share one. It is not tried out: when a
-    pass fails so that it can be, a `CrashReproducer` behind this one writes another into its place.
+    The cost is a print of the module before each pass; passes nested in one place of the pipeline share a print. The reproducer is not
+    tried out. If a pass fails with an exception, a later `CrashReproducer` replaces this reproducer by a tested reproducer.
     """
 
     def __init__(self, path: Path, settings: Reproducer):

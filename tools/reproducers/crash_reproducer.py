@@ -32,7 +32,7 @@ def reproducer_of(error: BaseException) -> Path | None:
 class CrashReproducer(Instrumentation):
     """An instrumentation that writes a reproducer when a pass fails, and notes its path on the error (`reproducer_of`).
 
-    It costs nothing until then: the IR before the pass is recomputed by running the earlier passes again, on the original. A
+    Without a failure it costs nothing: after one, the IR before the pass is recomputed by running the earlier passes on the original. A
     reproducer begins as late in the pipeline as the same error still comes from its text; that is tried out before it is written.
     """
 

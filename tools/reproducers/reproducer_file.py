@@ -73,7 +73,7 @@ class Reproducer:
     """The content of the header. The settings of a run are a header without a pipeline."""
 
     pipeline: str = ""
-    """Canonical, from the failing pass on."""
+    """The pipeline to run, in canonical form, from the failing pass on."""
     error: str = ""
     """The failure to reproduce; empty in a reproducer that was asked for without a failure."""
     note: str = ""
@@ -83,9 +83,9 @@ class Reproducer:
     debug_counters: str = ""
     verify_roundtrip: bool = False
     check_semantics: str = ""
-    """Whether results are compared, and how: as the option takes it."""
+    """The value of `--check-semantics`; empty if results are not compared."""
     inputs: str = ""
-    """The file with the inputs that these are the results for."""
+    """The file with the inputs for `--check-semantics`."""
     seed: int = 0
     """The seed of made-up inputs."""
     plugins: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -93,13 +93,13 @@ class Reproducer:
     weights: tuple[str, ...] = ()
     """Weight files; relative to the folder of the reproducer."""
     relative: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the files that have absolute names: how they are reached from the folder of the reproducer, should both have moved."""
+    """The relative path of each file with an absolute name, from the folder of the reproducer, in case both were moved."""
     versions: Mapping[str, str] = field(default_factory=versions)
     seeds: Mapping[str, str] = field(default_factory=seeds)
     last_action: str = ""
     """The last attempt to rewrite before the failure."""
     traceback: tuple[str, ...] = ()
-    """Its lines."""
+    """The lines of the Python traceback of the failure."""
 
     def header(self) -> str:
         """Returns the header's text."""
@@ -228,7 +228,7 @@ class Case:
     pipeline: Pipeline
     last_action: str = ""
     weights: tuple[str, ...] = ()
-    """The files that hold its weights, where it needs them."""
+    """The files that hold the weights which the case needs."""
 
 
 def write_reproducer(
@@ -242,7 +242,7 @@ def write_reproducer(
 
     Raises:
         OSError: the file cannot be written.
-        BlobError: the weights cannot.
+        BlobError: the weights cannot be written.
     """
     case = Case(print_module(module, locations=True), pipeline)
     notes: list[str] = []

@@ -95,7 +95,7 @@ def reduction(
 ) -> Samples:
     """Returns samples of a rank-3 tensor of each dtype with each tail, then of 0-d, empty and NaN tensors with the first tail.
 
-    Of the types in `large` also numbers whose squares are among the largest of float32.
+    For the types in `large`, there are also samples of numbers whose squares are among the largest of float32.
     """
 
     def generate(rng: np.random.Generator) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions
 
 
 class CheckSemantics(Instrumentation):
-    """An instrumentation that runs the module before the pipeline and after each pass. The first changed result is a PassError."""
+    """An instrumentation that runs the module before the pipeline and after each pass, and raises PassError at the first changed result."""
 
     def __init__(self, tolerance: float | None = None, inputs: Mapping[str, Array] | None = None, seed: int = 0):
         self.options = SemanticsOptions(tolerance, inputs, seed)

@@ -28,7 +28,7 @@ class Computed:
     """The operation that computed it."""
     array: Array
     time: int
-    """The number of times that a loop computed it before."""
+    """The number of earlier times that a loop computed the value in the same call."""
 
 
 class ValueRecorder:
@@ -44,7 +44,7 @@ class ValueRecorder:
         """Records the results of an operation, and returns the values that the run continues with."""
         values = results_of(op)
         arrays = arrays if self._rounding is None else self._rounding.observe(op, arrays)
-        # Weights are there anyway.
+        # Weights are in memory anyway, so their loads do not count.
         self._left -= sum(array.nbytes for array in arrays) if op.operands else 0
         if len(values) != len(arrays) or len(self.values) >= RECORDED or self._left < 0:
             return arrays
@@ -69,9 +69,9 @@ def results_of(op: Operation) -> Sequence[SSAValue]:
 def counterparts(old: Sequence[Computed], new: Sequence[Computed]) -> dict[Computed, Sequence[Computed]]:
     """Returns the possible earlier counterparts of each value of the new form, the likeliest last.
 
-    Values of the two forms are taken for the same when they are of one type and share a name that nothing else has; or that nothing else
-    has in one of the forms, where a loop may have been unrolled, and as many times; or when the new one is the last of all with its
-    location, and of the type of the earlier ones: what comes before it is a part of what an operator was decomposed into.
+    Two values of one type correspond in three cases. First, they share a name that no other value has. Second, they share a name that is
+    unique in one of the forms, and both forms compute it equally often: a loop may have been unrolled. Third, the new value is the last of
+    its location, and the earlier value has that location: the new values before it are parts of a decomposed operator.
     """
     found: dict[Computed, Sequence[Computed]] = {}
     taken: set[Computed] = set()

@@ -32,7 +32,7 @@ class Divergence:
     before: Computed
     after: Computed
     detail: str
-    """The difference, in words."""
+    """The difference of the two values, in words."""
 
     def __str__(self) -> str:
         earlier, now = operator_name(self.before.op), operator_name(self.after.op)
@@ -50,7 +50,7 @@ def first_divergence(
 ) -> Divergence | None:
     """Returns the first value, in order of execution, that leads to the differing result and differs from before.
 
-    A value that has several counterparts, those of one location, differs if none of these had its content.
+    A value with several counterparts, which have the same location, differs if it equals none of them.
 
     Raises:
         SemanticsError: one of the forms cannot run.

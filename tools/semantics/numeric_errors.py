@@ -42,14 +42,14 @@ class OperatorError:
 
     Attributes:
         operator: the operator that computed it.
-        value: its name, if it has one.
+        value: the name of the value, or an empty text.
         before: the operator that computed it in the reference.
         place: the module of the model and the line, as text; empty if they are not known.
         module: the path of the module.
         line: `model.py:12`.
-        difference: the greatest absolute difference of an element; infinite where only one side is finite.
+        difference: the greatest absolute difference of an element; infinite if only one of two elements is finite.
         scale: the greatest finite expected number.
-        detail: why it is wrong, in words; None for a value that is as exact as its dtype and rounding let it be.
+        detail: why the value is wrong, in words; None for a value within the tolerance of its dtype and rounding.
         op: the operation that computed it.
     """
 
@@ -89,7 +89,7 @@ class Numerics:
 
     @property
     def first_bad(self) -> OperatorError | None:
-        """The first wrong value: later ones may be wrong only because of it."""
+        """The first wrong value; later values may be wrong only because of it."""
         return next((error for error in self.errors if error.detail is not None), None)
 
 
@@ -204,9 +204,9 @@ def compare_values(
 
     Args:
         reference: the values of the reference.
-        stage: those of the stage.
-        options: how far they may lie apart.
-        noise_for: how far rounding moves each element of a value of the reference; asked only where something differs.
+        stage: the values of the stage.
+        options: the tolerance.
+        noise_for: returns how far rounding moves each element of a reference value; called only for values that differ.
     """
     same = _pairs(reference, stage)
     errors: list[OperatorError] = []
@@ -229,7 +229,7 @@ def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Com
         # A fused operation has the location of one of its parts, and the name of the last.
         named = [before for before in candidates if None in (before.value.name_hint, item.value.name_hint) or _name(before) == _name(item)]
         if named:
-            # Of values with one location, the nearest is the one.
+            # Among values with the same location, the nearest is the counterpart.
             pairs[item] = min(named, key=lambda before: _distance(before.array, item.array)[0])
     # Layers repeat names, in the order of execution.
     taken = set(pairs.values())

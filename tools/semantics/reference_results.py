@@ -54,21 +54,21 @@ class Difference:
 
     method: str
     call: int
-    """Counted from 0, within the session."""
+    """The number of the call within the session, from 0."""
     output: int | None
-    """The number of the method's output, or None."""
+    """The number of the method's output, from 0; None if the method fails or state differs."""
     detail: str
     """The difference, `max |Δ| 3.1e-02 of the scale 4.2, tolerance 1e-04`; or the failure."""
     op: Operation | None = None
     """The operation that fails."""
     state: str | None = None
-    """The mutable global that differs after the call, where the outputs do not."""
+    """The name of the mutable global that differs after the call; None if an output differs."""
     session: str = ""
-    """The calls that began with the same state: the name of the method, or IN_SEQUENCE."""
+    """The series of calls that share state: the name of the method, or IN_SEQUENCE."""
 
     @property
     def is_failure(self) -> bool:
-        """Whether the method fails, and so has no results."""
+        """Whether the method fails, so that there are no results."""
         return self.output is None and self.state is None
 
     @property
@@ -176,7 +176,7 @@ class Reference:
 
         Args:
             module: the module, or a later form of it.
-            context: owns the weights, where they are not those of the reference.
+            context: owns the weights; by default the context of the reference.
             observers: by session and call, an observer of the result of each operation.
         """
         return self._run(module, context or self._context, observers or {})
@@ -249,7 +249,7 @@ class Reference:
         detail = difference_of(expected, found, self.options, finite_only=finite_only)
         if detail is None:
             return None
-        # Only now, for it takes some runs more.
+        # Computed only for a difference, because it needs further runs.
         noise = noise_of(expected, [run[session][call][index] for run in self._noisy_runs(session)])
         return difference_of(expected, found, self.options, noise=noise, finite_only=finite_only)
 

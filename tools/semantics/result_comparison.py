@@ -34,7 +34,7 @@ class SemanticsOptions:
     """The options for running a module and comparing its results."""
 
     tolerance: float | None = None
-    """For float32, relative to the largest number of a result; other dtypes are scaled alike. None: TOLERANCES."""
+    """The tolerance for float32, relative to the largest number of a result; other dtypes in proportion. None: TOLERANCES."""
     inputs: Mapping[str, Array] | None = None
     """By the names of inputs (`x`, or `forward.x` where methods differ, or `arr_0`). None: the program's own example inputs if it has them,
     and others generated from `seed`."""

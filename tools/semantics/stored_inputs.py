@@ -1,4 +1,4 @@
-"""Inputs that are stored in an `.npz` file."""
+"""Reads inputs that are stored in an `.npz` file."""
 
 from __future__ import annotations
 

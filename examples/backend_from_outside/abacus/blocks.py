@@ -1,4 +1,4 @@
-"""Block fixed-point numbers, which the device computes with: a tensor is whole numbers of 24 bits, times one power of two.
+"""Block fixed-point numbers, the numbers of the device: a tensor is an array of 24-bit integers times one common power of two.
 
 The power is as small as the largest number of the tensor allows, so a tensor of float32 numbers has one form as a block, and each block
 has numbers that float32 holds exactly: rows take and give float32. `abacus.c` computes the same, number for number.
@@ -20,7 +20,7 @@ GUARD = 30
 
 
 def rounded(numbers: Whole, shift: int) -> Whole:
-    """Rounds numbers over 2^shift, or times 2^-shift; halves are rounded away from zero."""
+    """Returns the integers divided by 2^shift and rounded, with halves away from zero; a negative shift multiplies."""
     if shift <= 0:
         return numbers << -shift
     if shift > 62:
@@ -29,7 +29,7 @@ def rounded(numbers: Whole, shift: int) -> Whole:
 
 
 def block(numbers: Floats) -> tuple[Whole, int]:
-    """Returns the block of a tensor. Raises ValueError if the device has no numbers for it."""
+    """Returns the integers and the power of two of a tensor. Raises ValueError if the tensor contains NaN or infinity."""
     if not np.isfinite(numbers).all():
         raise ValueError("the device has no infinities and no NaN")
     largest = np.abs(numbers).max(initial=0)

@@ -17,7 +17,7 @@ MOST_TERMS = 1 << 14
 
 
 class ElementsOp(SchemaOp):
-    """A function of each number, `computed` of whole ones; tensors are broadcast to one shape."""
+    """An elementwise function, which `computed` computes on integers; tensors are broadcast to one shape."""
 
     takes = frozenset((f32,))
     computed: ClassVar[Callable[..., Any]]
@@ -48,7 +48,7 @@ class AbsoluteOp(ElementsOp):
 
 @row("abacus", "abacus", "relu(Tensor x) -> Tensor")
 class ReluOp(ElementsOp):
-    """The larger one of x and 0."""
+    """The larger of x and 0."""
 
     computed = partial(np.maximum, 0)
 
@@ -69,21 +69,21 @@ class SubtractOp(ElementsOp):
 
 @row("abacus", "abacus", "maximum(Tensor x, Tensor y) -> Tensor")
 class MaximumOp(ElementsOp):
-    """The larger one of x and y."""
+    """The larger of x and y."""
 
     computed = np.maximum
 
 
 @row("abacus", "abacus", "minimum(Tensor x, Tensor y) -> Tensor")
 class MinimumOp(ElementsOp):
-    """The smaller one of x and y."""
+    """The smaller of x and y."""
 
     computed = np.minimum
 
 
 @row("abacus", "abacus", "multiply(Tensor x, Tensor y) -> Tensor")
 class MultiplyOp(ElementsOp):
-    """x y, number by number."""
+    """x · y, element by element."""
 
     @classmethod
     def numpy(cls, *operands: Floats) -> Floats:
@@ -93,7 +93,7 @@ class MultiplyOp(ElementsOp):
 
 @row("abacus", "abacus", "multiply_matrices(Tensor x, Tensor y) -> Tensor")
 class MultiplyMatricesOp(SchemaOp):
-    """x y of matrices: sums of products, each rounded once."""
+    """The matrix product of x and y: each sum of products is rounded once."""
 
     takes = frozenset((f32,))
 

@@ -10,13 +10,13 @@ from .payload import MOST_DIMENSIONS, MOST_NUMBERS
 
 
 def _fits_the_memory(op: SchemaOp) -> str | None:
-    """Tensors of up to 2^24 numbers."""
+    """Accepts tensors of up to 2^24 elements; otherwise returns the reason."""
     most = max(numel(value) for value in (*op.operands, *op.results))
     return f"a tensor has {most} numbers, and the memory of the device holds {MOST_NUMBERS} of each" if most > MOST_NUMBERS else None
 
 
 def _sums_fit(op: SchemaOp) -> str | None:
-    """Sums of up to 2^14 products."""
+    """Accepts sums of up to 2^14 products; otherwise returns the reason."""
     terms = shape_of(op.operands[0])[-1]
     return f"each result is a sum of {terms} products, and the device adds up to {MOST_TERMS}" if terms > MOST_TERMS else None
 
@@ -31,7 +31,7 @@ TABLE = OperatorTable(
         "mm": Rule(checks=(_sums_fit,)),
         "linear": Rule(MATRICES, constants=("weight",), checks=(_sums_fit,)),
     },
-    # the limits of every tensor
+    # the limits of all operands
     tensors=Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True),
     checks=(_fits_the_memory,),
 )

@@ -1,4 +1,4 @@
-"""Lowers operators of the edge level to those of the device."""
+"""Converts operators of the edge level to operators of the device."""
 
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.converters import Converters
@@ -13,7 +13,7 @@ CONVERTERS = Converters("abacus")
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
-    """Rewrites a partition in the dialect `abacus`."""
+    """Converts the operators of a partition to the dialect `abacus`, in place."""
     CONVERTERS.apply(partition, constants)
 
 
@@ -33,7 +33,7 @@ for _name, _kind in {
 
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Returns the product with the transposed weight, which is laid out here, plus the bias if there is one."""
+    """Returns the product with the transposed weight, plus the bias if there is one. The weight is transposed at compile time."""
     x, weight = op.operands[:2]
     array = constants.array(weight)
     assert array is not None

@@ -1,10 +1,10 @@
 """The payload, which abacus.c reads too. All numbers are little-endian, of 32 bits each.
 
 the magic "ABAC", the version; the numbers of inputs, of constants, of steps and of outputs
-for each value, which are the inputs, the constants and the results of the steps: its rank, and four sizes, ones before its own
-for each step: its code, and the values that it reads (of one only, the second is 0)
-for each output: its value
-for each constant: the power of two, and the whole numbers of its block
+for each value, in the order inputs, constants, results of steps: the rank and four sizes, padded with leading ones
+for each step: the code, and the numbers of two values that the step reads (the second is 0 if it reads one)
+for each output: the number of the value
+for each constant: the power of two, and the integers of the block
 """
 
 import math
@@ -33,7 +33,7 @@ VALUE, STEP, OUTPUT = struct.Struct("<5I"), struct.Struct("<3I"), struct.Struct(
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-    """Returns the payload of a converted partition. Raises BackendError for constants that the device has no numbers for."""
+    """Returns the payload of a converted partition. Raises BackendError for constants that the device cannot represent."""
     body = partition.body.block
     loads = [item for item in body.ops if isinstance(item, GlobalLoadConstantOp)]
     steps = [item for item in body.ops if isinstance(item, SchemaOp)]
@@ -67,7 +67,7 @@ class _Reader:
         self.data, self.place = data, 0
 
     def bytes(self, size: int) -> memoryview:
-        """Returns the next bytes. Raises BackendError if the payload ends before."""
+        """Returns the next `size` bytes. Raises BackendError if the payload is too short."""
         if size > len(self.data) - self.place:
             raise _refused(f"it ends before {self.place + size} bytes")
         self.place += size

@@ -61,7 +61,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def floats(shape: Sequence[int], seed: int, power: float = 0.0, spread: float = 0.0) -> Floats:
-    """Returns numbers about 2^power; with a spread, numbers of very different sizes among them."""
+    """Returns random float32 numbers of about 2^power, whose exponents differ by up to `spread` from `power`."""
     random = np.random.default_rng(seed)
     return np.asarray(random.standard_normal(shape) * 2.0 ** (power + spread * random.uniform(-1, 1, shape)), np.float32)
 

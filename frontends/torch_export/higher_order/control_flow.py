@@ -41,7 +41,7 @@ class Builder(Protocol):
     """A protocol for emitting the calls of a graph."""
 
     symbols: Symbols
-    """Those of the program."""
+    """The symbols of the program."""
 
     block: Block
     """The current block."""
@@ -153,7 +153,7 @@ class _Importer:
         return import_value(value, known, self.builder.symbols, self.insert)
 
     def given(self) -> list[Any]:
-        """Returns the results of the last operator, as its users take them."""
+        """Returns the results of the last operator as values for its users: extents for `index` results, else SSA values."""
         last = self.builder.block.last_op
         assert last is not None
         return list(map(self._held, last.results, self.results))
@@ -183,7 +183,7 @@ class _Importer:
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
     def _common(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """Returns the type of a branch's result; a size that is equal in all branches becomes its size."""
+        """Returns the result type `kind`, with each size that is equal in the values of all branches instead of its declared symbol."""
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
@@ -213,7 +213,7 @@ class _Importer:
         index, *held = block.args
         with self.builder.emitting_to(block):
             outputs = self.enter(body, held, [*(self._row(item, index) for item in rows), *extra])
-        # The body determines some sizes.
+        # Some sizes are known only after the body was imported.
         kinds = [self._type(item) for item in self.results[len(start) :]]
         self.types[len(start) :] = kinds
         stacked = [self._empty(kind) for kind in kinds]

@@ -1,7 +1,7 @@
 """Rewrites subgraphs that write to their operands to return the new values instead; the calling graph writes them.
 
-`torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers where no gradient is recorded, and gives them
-operands that are views of one memory. PyTorch's own functionalisation rejects such programs and accepts the rewritten ones.
+Without gradients, `torch.export` lets the branches of `cond` and the bodies of `while_loop` write to buffers, and passes them operands that
+share memory. PyTorch's own functionalisation rejects such programs and accepts the rewritten programs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def have_subgraph_writes(module: fx.GraphModule) -> bool:
 
 
 def without_subgraph_writes(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program with writes to subgraphs' operands moved after the calls, where that is equivalent, and no shared operands."""
+    """Returns the program with writes to subgraphs' operands moved after the calls if equivalent, and without shared operands."""
     if not any(isinstance(node.target, HigherOrderOperator) for node in program.graph.nodes):
         return program
     return cast(Any, program)._update(_rewritten(program.graph_module), program.graph_signature)

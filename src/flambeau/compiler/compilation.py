@@ -28,7 +28,7 @@ from flambeau.support.files import same_file
 
 @dataclass(frozen=True)
 class StageRecord:
-    """The time of one stage, and the number of operations after it."""
+    """The duration of one stage in seconds, and the number of operations after the stage."""
 
     stage: str
     operations: int
@@ -37,7 +37,7 @@ class StageRecord:
 
 @dataclass
 class Compilation:
-    """A module on its way, with a record of each stage."""
+    """A module during its compilation, which changes in place, with a record of each stage."""
 
     module: ModuleOp
     context: FlambeauContext
@@ -45,17 +45,17 @@ class Compilation:
     dump_dir: Path | None = None
     instrumentations: Sequence[Instrumentation] = ()
     extra: Mapping[str, Pipeline] = field(default_factory=dict[str, Pipeline])
-    """Passes to run when a stage is reached, by stage."""
+    """Additional passes by stage, which run when the module reaches the stage."""
     records: list[StageRecord] = field(default_factory=list[StageRecord])
     verifier: ModuleVerifier = field(default_factory=ModuleVerifier)
     source: str | Path | None = None
-    """The file that the module was read from, which stays."""
+    """The file that the module was read from, which must not be overwritten; None if unknown."""
     external: ExternalConstants | None = None
-    """The collector of constants that go beside the .pte; None leaves all of them in it."""
+    """The collector of constants that are written beside the .pte; None keeps all constants in the .pte."""
     strip_debug: bool = False
-    """Whether the .pte leaves out where in the model each instruction comes from."""
+    """Whether the .pte omits the location in the model of each instruction."""
     unmeasured: str | None = None
-    """Why our runtime could not say how much memory some method needs; None when it could, or was not asked yet."""
+    """Why Flambeau's runtime could not measure the memory of some method; None if it could, or before the measurement."""
 
     def __post_init__(self) -> None:
         stage = stage_of(self.module)
@@ -66,11 +66,11 @@ class Compilation:
 
     @property
     def stage(self) -> str:
-        """The stage that the module is at."""
+        """The current stage of the module."""
         return self.records[-1].stage
 
     def to(self, stage: str) -> None:
-        """Runs the passes up to `stage`. Raises StageError, and PassError when a pass cannot do its work."""
+        """Runs the passes up to `stage`. Raises StageError for an unknown or earlier stage, PassError if a pass fails."""
         if stage not in STAGES:
             raise StageError(f"there is no stage {stage!r}; there are {', '.join(STAGES)}")
         here, there = STAGES.index(self.stage), STAGES.index(stage)
@@ -99,7 +99,7 @@ class Compilation:
     def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
         start = time.perf_counter()
         elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
-        # The plan of a program that is given with one, or that other passes may have changed, is not ours yet.
+        # A plan that came with the input, or that other passes may have changed, has not been verified yet.
         others_plan = stage == STAGES[-1] and (not passes or stage in self.extra)
         if elements or others_plan:
             pipeline = Pipeline(MODULE, (*elements, *(Pipeline.parse("verify-plan").elements if others_plan else ())))

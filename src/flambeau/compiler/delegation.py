@@ -26,7 +26,7 @@ from flambeau.support.executorch_names import ExplainsMembers
 
 @dataclass(frozen=True)
 class DelegationBreakdown:
-    """The numbers of delegated and of other operations of one operator."""
+    """The numbers of delegated and non-delegated operations of one operator."""
 
     op_type: str
     delegated: int = 0
@@ -35,7 +35,7 @@ class DelegationBreakdown:
 
 @dataclass(frozen=True)
 class DelegationInfo(ExplainsMembers):
-    """The numbers of delegated and of other operations of a program; printable."""
+    """The numbers of delegated and non-delegated operations of a program; `str` gives a table."""
 
     num_delegated_subgraphs: int
     num_delegated_nodes: int
@@ -57,7 +57,7 @@ class DelegationInfo(ExplainsMembers):
 
 @dataclass(frozen=True)
 class Handed:
-    """The content of a partition when it was handed over: the number of operations of each operator, and each operation's debug handles."""
+    """The content of a partition before its backend compiled it: the operations per operator, and the debug handles of each operation."""
 
     operators: Counter[str]
     handles: tuple[tuple[int, ...], ...]
@@ -98,8 +98,8 @@ def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[s
 
     Args:
         module: the module.
-        context: owns its payloads.
-        known: the content of payloads, by name. For other payloads, the nodes in them are counted, if they can be read.
+        context: owns the payloads.
+        known: the content of payloads, by name. For any other payload, the operations are counted if the payload can be decoded.
     """
     inside: Counter[str] = Counter()
     outside: Counter[str] = Counter()

@@ -47,7 +47,7 @@ class EdgeCompileConfig:
     Attributes:
         target: the operators that the program may use. `executorch`, the default, has those of stock ExecuTorch.
         preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
-        bounds: the greatest values of dynamic sizes that the export left without one, by the names of their `Dim`s: `{"seq": 512}`.
+        bounds: the greatest values of dynamic sizes that the export left unbounded, by the names of their `Dim`s: `{"seq": 512}`.
     """
 
     target: str = "executorch"
@@ -71,8 +71,8 @@ class MemoryPlanningPass:
 
     Attributes:
         memory_planning_algo: the planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
-        alloc_graph_input: whether inputs lie in an arena. Without, they are read where the caller has them.
-        alloc_graph_output: whether outputs lie in an arena. Without, they are written where the caller wants them.
+        alloc_graph_input: whether inputs lie in an arena. If False, they are read from the caller's memory.
+        alloc_graph_output: whether outputs lie in an arena. If False, they are written to the caller's memory.
     """
 
     memory_planning_algo: str = PipelineOptions.planner
@@ -87,9 +87,9 @@ class ExecutorchBackendConfig:
 
     Attributes:
         memory_planning_pass: a `MemoryPlanningPass`, or the name of its planner.
-        emit_stacktrace: whether the program says where in the model each instruction comes from, which errors at run time name.
-        external_constants: whether parameters and buffers that do not change lie in a `.ptd` file beside the program; or a function of a
-            constant, with its `name` in the model and `nbytes`, that names its file, or gives None for one that is in the program.
+        emit_stacktrace: whether the program contains the location in the model of each instruction, for errors at run time.
+        external_constants: whether parameters and buffers that do not change lie in a `.ptd` file beside the program; or a function from a
+            constant, which has a `name` in the model and `nbytes`, to the name of its file, or to None to keep it in the program.
     """
 
     memory_planning_pass: str | MemoryPlanningPass = PipelineOptions.planner
@@ -99,12 +99,12 @@ class ExecutorchBackendConfig:
 
 @dataclass(frozen=True, repr=False)
 class ExecutorchProgramManager(ExplainsMembers):
-    """A finished program: the bytes of a `.pte`, and the planned IR that they are.
+    """A finished program: the bytes of a `.pte`, and the planned IR that was emitted.
 
     Attributes:
         parts: the parts of the `.pte`, without copies of weights.
-        tensor_data: the bytes of the `.ptd` files with its external constants, by their names without `.ptd`.
-        edge: the program at the edge level that it was made of.
+        tensor_data: the bytes of the `.ptd` files of external constants, by file name without `.ptd`.
+        edge: the program at the edge level, from which this program was compiled.
     """
 
     parts: Sequence[bytes | memoryview]
@@ -138,7 +138,7 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, list[int]]]:
-        """The debug handles of each instruction, by method and number; empty without `generate_etrecord=True`."""
+        """The debug handles of each instruction, by method and number of the instruction; empty without `generate_etrecord=True`."""
         return self._maps.debug_handle_map
 
     @property
@@ -148,11 +148,11 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     @property
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
-        """The number of tensors that each instruction gives, by method and number."""
+        """The number of tensors that each instruction returns, by method and number of the instruction."""
         return self._maps.instruction_id_to_num_outs_map
 
     def get_etrecord(self) -> ETRecord:
-        """Returns the record of the compilation. Raises ValueError if `to_edge` was not asked for one."""
+        """Returns the record of the compilation. Raises ValueError without `to_edge(..., generate_etrecord=True)`."""
         if self.edge is None or self.edge.recorded is None:
             raise ValueError("there is no ETRecord: say to_edge(..., generate_etrecord=True)")
         return ETRecord(self.edge.recorded, self._maps)
@@ -178,7 +178,7 @@ class ExecutorchProgramManager(ExplainsMembers):
         return f"<program of {', '.join(self.methods)}: {sum(map(len, self.parts))} bytes>"
 
     def _repr_html_(self) -> str:
-        """Returns the methods, their memory and the IR, which a notebook shows."""
+        """Returns HTML with the methods, their memory and the IR, for notebooks."""
         return program_html(self.module, self.memory, sum(map(len, self.parts)))
 
 
@@ -186,9 +186,9 @@ _NONE_YET: Mapping[str, Handed] = {}
 
 
 class EdgeProgramManager(ExplainsMembers):
-    """A program at the edge level, as IR that prints and that passes may change.
+    """A program at the edge level: IR that can be printed and transformed by passes.
 
-    Unlike in ExecuTorch, `to_executorch` does not change it and may be called again.
+    Unlike in ExecuTorch, `to_executorch` does not change this program and may be called again.
     """
 
     def __init__(
@@ -230,12 +230,12 @@ class EdgeProgramManager(ExplainsMembers):
         no_delegate: str | Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
-        """Returns a manager of the program in which the operators that a backend takes are delegated to it.
+        """Returns a manager of the program in which all operators that a backend supports are delegated to the backend.
 
         Args:
-            partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or one with its compile specs.
-            no_delegate: operators that stay, one or several: paths of modules, such as `layers.0.attention`, and names of operators.
-            unless: whether an operator stays undelegated.
+            partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or a `Partitioner` with compile specs.
+            no_delegate: the operators to keep undelegated: paths of modules, such as `layers.0.attention`, or names of operators.
+            unless: returns whether to keep an operator undelegated.
 
         Raises:
             BackendError: there is no such backend.
@@ -244,7 +244,7 @@ class EdgeProgramManager(ExplainsMembers):
         return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
 
     def survey(self, backend: str) -> Survey:
-        """Returns the operators that `backend` would take, and the reasons for the others; printable.
+        """Returns the operators that `backend` would take, and why it refuses each other operator; `str` gives a table.
 
         Raises BackendError for an unknown backend.
         """
@@ -274,7 +274,7 @@ class EdgeProgramManager(ExplainsMembers):
         return f"<edge program of {', '.join(self.methods)}>"
 
     def _repr_html_(self) -> str:
-        """Returns the methods and the IR, which a notebook shows."""
+        """Returns HTML with the methods and the IR, for notebooks."""
         return program_html(self.module, {})
 
 
@@ -285,12 +285,12 @@ def to_edge(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Brings exported programs to the edge level.
+    """Compiles exported programs to the edge level.
 
     Args:
         programs: a program, or several by method name.
-        constant_methods: further methods, which take nothing and return these values: numbers, strings, tensors, lists of them.
-        compile_config: the target, and the operators to keep whole.
+        constant_methods: further methods by name, which take no inputs and return these values: numbers, strings, tensors or lists of them.
+        compile_config: the target, the operators to keep whole, and the bounds of sizes.
         generate_etrecord: whether `to_executorch().get_etrecord()` gives a record for the Inspector.
 
     Raises:
@@ -308,7 +308,7 @@ def _to_edge(
     backends: tuple[str, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
-    """Returns a program at the edge level in which the operators that backends want whole are kept whole."""
+    """Returns a program at the edge level in which operators that `backends` take whole are not decomposed."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -351,7 +351,7 @@ def to_edge_transform_and_lower(
     Args:
         programs: as for `to_edge`.
         transform_passes: the text of a pipeline, or passes.
-        partitioner: the name of a backend, or one with its options, or several of these, the first choice first.
+        partitioner: the name of a backend, or a `Partitioner`, or a sequence of these in order of preference.
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
         generate_etrecord: as for `to_edge`.
@@ -380,7 +380,7 @@ def _delegated(
 
 
 def _partitioner(given: object) -> Partitioner:
-    """Returns the backend that a user names. Raises TypeError, and BackendError for an unknown name."""
+    """Returns the partitioner for a backend's name; a `Partitioner` unchanged. Raises TypeError, and BackendError for an unknown name."""
     found = Partitioner(given) if isinstance(given, str) else given
     if not isinstance(found, Partitioner):
         listed = f"there are {', '.join(backend_names())}"
@@ -407,12 +407,12 @@ def generate_etrecord(
     """Writes the ETRecord of a program: `executorch_program.get_etrecord().save(et_record)`.
 
     Args:
-        et_record: the file, or where to write it.
+        et_record: the path to write to, or an open binary file.
         edge_dialect_program: the program at the edge level, of `to_edge(..., generate_etrecord=True)`.
-        executorch_program: the result of its `to_executorch`.
+        executorch_program: the result of `edge_dialect_program.to_executorch()`.
 
     Raises:
-        ValueError: the programs do not belong together, or `to_edge` was not asked for a record.
+        ValueError: the programs do not belong together, or `to_edge` was called without `generate_etrecord=True`.
     """
     if executorch_program.edge is not edge_dialect_program:
         raise ValueError("generate_etrecord: the finished program is not one that to_executorch of this edge program gave")
@@ -421,7 +421,7 @@ def generate_etrecord(
 
 @explains_arguments
 def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
-    """Returns the numbers of operators that were and were not delegated to backends; printable."""
+    """Returns the numbers of operators that were and were not delegated to backends; `str` gives a table."""
     if not isinstance(cast(object, program), EdgeProgramManager):
         raise TypeError(f"get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, not {_full_name(program)}")
     return count_delegated(program.module, program.context, program.delegated)
@@ -472,7 +472,7 @@ def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | Non
 
 
 def _operator_name(operator: Any) -> str:
-    """Returns the name `hardswish` or `add.Tensor`, also of `torch.ops.aten.add.Tensor`. Raises ValueError for an unknown operator."""
+    """Returns the operator's name, such as `add.Tensor`, for a name or a `torch.ops.aten` overload. Raises ValueError if unknown."""
     text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
     name = text.removeprefix("aten::").removeprefix("aten.")
     check_operator(name)

@@ -33,10 +33,10 @@ class InstructionMaps:
     """Facts about the instructions of a program, by method and instruction number.
 
     Attributes:
-        debug_handle_map: the debug handles of the calls of the exported program that an instruction computes, the result's last.
+        debug_handle_map: the debug handles of the calls in the exported program that an instruction computes; that of the result is last.
         delegate_map: for calls of delegates, the `name` of the backend, and a `delegate_map` from the operators inside, by their numbers,
             to debug handles.
-        instruction_id_to_num_outs_map: the number of tensors that it gives; 1 for kernels.
+        instruction_id_to_num_outs_map: the number of tensors that an instruction returns; 1 for kernels.
     """
 
     debug_handle_map: dict[str, dict[int, list[int]]] = field(default_factory=dict[str, dict[int, list[int]]])
@@ -45,7 +45,7 @@ class InstructionMaps:
 
 
 def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> InstructionMaps:
-    """Returns the maps of a planned module. `handed` has the content of its delegates."""
+    """Returns the maps of a planned module. `handed` has the content of the module's delegates, by name."""
     found = InstructionMaps()
     backends = {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)}
     for name, method in methods_of(module).items():
@@ -68,10 +68,10 @@ def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tupl
 
 
 def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
-    """Returns the handles of each instruction: of the calls that it computes, with that of its result last.
+    """Returns the handles of each instruction: the handles of the calls that it computes, with the handle of its result last.
 
-    The last instruction of a call may compute a value that no call has, such as a result in another layout. Then it also has
-    its reader's handles.
+    The last instruction of a call may compute a value that no call of the exported program has, such as a result in another layout. Then
+    it also gets the handles of the instruction that reads the value.
     """
     views: dict[SSAValue, list[SSAValue]] = {}
     for slot in method.slots:
@@ -113,7 +113,7 @@ class ETRecord(ExplainsMembers):
     """A record of how a program was compiled. `to_edge(…, generate_etrecord=True)` and `get_etrecord()` give one.
 
     Attributes:
-        edge_dialect_program: the exported programs as they were imported, by method. Their nodes have debug handles.
+        edge_dialect_program: the exported programs at their import, by method. Their nodes have debug handles.
         maps: the facts about the compiled program's instructions.
     """
 

@@ -28,7 +28,7 @@ class InstructionCost:
 
     Attributes:
         flops: its floating-point operations; None if unknown.
-        untouched: the bytes of its arguments that it does not read.
+        untouched: the bytes of the instruction's arguments that it does not read.
     """
 
     flops: int | None = None

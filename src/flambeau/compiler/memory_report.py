@@ -33,11 +33,11 @@ class MemoryReport:
 
     @property
     def total(self) -> int:
-        """All bytes that the runtime needs beside the program, without unmeasured ones."""
+        """The bytes that the runtime needs in addition to the program; unmeasured memory is not counted."""
         return sum(self.arenas) + self.method + (self.scratch or 0) + (self.delegates or 0)
 
     def describe(self) -> str:
-        """Returns one line for the user."""
+        """Returns the report in one line, for the user."""
         arena = sum(self.arenas)
         share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
         scratch = "an unknown amount" if self.scratch is None else str(self.scratch)

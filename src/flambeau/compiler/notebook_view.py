@@ -22,7 +22,7 @@ ELIDED_ABOVE = 16
 
 
 def program_html(module: ModuleOp, memory: Mapping[str, MemoryReport], size: int | None = None) -> str:
-    """Returns a table of the methods, with the IR below it to unfold. `size` is that of the file in bytes, if there is one."""
+    """Returns a table of the methods, with the IR in a part that unfolds. `size` is the size of the `.pte` in bytes, if known."""
     rows = [
         (op.sym_name.data, _operations(op), memory[op.sym_name.data].describe() if op.sym_name.data in memory else "")
         for op in module.body.block.ops

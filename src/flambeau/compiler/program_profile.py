@@ -1,4 +1,4 @@
-"""Measured times of a program's instructions, with the places in the model that these come from."""
+"""Measured times of a program's instructions, with the location of each instruction in the model."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class ProfileRow:
     """The times and costs of the instructions of one group, in each run.
 
     Attributes:
-        name: the common key.
-        calls: how often they ran in all runs.
-        times: the nanoseconds that they took, by run.
-        flops: their floating-point operations in all runs, at the greatest sizes; None if one of them is not counted.
-        bytes: of the tensors that they read and wrote, in all runs.
-        operators: their operators, or backends of delegates.
-        frames: the places that the first one comes from.
-        instruction: the number of the instruction, if it is one, and that of its chain.
+        name: the common key of the instructions, which names the row.
+        calls: the number of executions of the instructions in all runs together.
+        times: the total nanoseconds of the instructions in each run.
+        flops: the floating-point operations in all runs, at the greatest sizes; None if unknown for some instruction.
+        bytes: the bytes of the tensors that the instructions read and wrote in all runs.
+        operators: the operators of the instructions, or the backends of delegates.
+        frames: the locations in the model of the first instruction.
+        instruction: the numbers of the chain and the instruction, if the row is a single instruction; else None.
     """
 
     name: str
@@ -51,17 +51,17 @@ class ProfileRow:
 
     @property
     def p50(self) -> float:
-        """The median of the times."""
+        """The median of the times in nanoseconds."""
         return median(self.times)
 
     @property
     def p90(self) -> float:
-        """The time that nine of ten runs keep to."""
+        """The time in nanoseconds that nine of ten runs do not exceed."""
         return quantiles(self.times, n=10, method="inclusive")[8] if len(self.times) > 1 else self.times[0]
 
     @property
     def total(self) -> int:
-        """The nanoseconds of all runs."""
+        """The sum of the times in nanoseconds."""
         return sum(self.times)
 
 
@@ -70,10 +70,10 @@ class Profile:
     """The recorded runs of a method.
 
     Attributes:
-        method: its name.
+        method: the name of the method.
         runs: the events of each run: the execution, then its instructions.
-        frames: the places in the model that an instruction comes from, by its chain and number.
-        costs: the cost of an instruction.
+        frames: the locations in the model of each instruction, by chain and number.
+        costs: the cost of each instruction, by chain and number.
     """
 
     method: str
@@ -83,7 +83,7 @@ class Profile:
 
     @property
     def times(self) -> ProfileRow:
-        """The executions as a whole."""
+        """The row of the whole executions."""
         whole = ProfileRow(self.method, [run[0].nanoseconds for run in self.runs], calls=len(self.runs))
         rows = self.rows("operator")
         whole.bytes = sum(row.bytes for row in rows)
@@ -92,7 +92,7 @@ class Profile:
         return whole
 
     def _repr_html_(self) -> str:
-        """Returns the instructions with their times and places, which a notebook shows."""
+        """Returns HTML with the instructions, their times and locations, for notebooks."""
         whole = self.times
         rows = [
             (row.name, f"{row.p50 / 1e3:.1f}", f"{100 * row.total / max(whole.total, 1):.1f} %", module_of(row.frames), line_of(row.frames))
@@ -102,7 +102,7 @@ class Profile:
         return head + html_table(("operator", "p50 µs", "share", "module", "line"), rows)
 
     def flops_of(self, event: Event) -> int | None:
-        """Returns the floating-point operations of an instruction that ran; None if they are not counted."""
+        """Returns the floating-point operations of an executed instruction; None if unknown."""
         return self.costs.get(place_of(event), InstructionCost()).flops
 
     def bytes_of(self, event: Event) -> int:
@@ -143,7 +143,7 @@ def profile_program(
 
     Args:
         data: the bytes of the program.
-        inputs: gives the inputs of each run, which may write to them.
+        inputs: returns the inputs of each run, which may write to them.
         method: the method to run.
         iterations: the number of runs that are recorded.
         backend_options: the options of backends, by backend.
@@ -156,7 +156,7 @@ def profile_program(
     loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
     with loaded.record_events(capacity=1) as first:
         loaded.execute(inputs())
-    # Data may decide how many instructions a run has; twice as many as in the first one are enough for most.
+    # The number of instructions may depend on data; room for twice as many as in the first run is usually enough.
     with loaded.record_events(capacity=2 * iterations * first.total) as recording:
         for _ in range(iterations):
             loaded.execute(inputs())

@@ -28,9 +28,9 @@ class SizeRow:
     Attributes:
         name: a part of the file, a module, or an operator or backend.
         weights: the bytes of constants and of the first values of state.
-        delegates: the bytes of payloads, and of named data that they read.
+        delegates: the bytes of payloads, and of the named data that payloads read.
         other: all other bytes.
-        items: the number of constants, states, payloads and the like.
+        items: the number of constants, states, payloads and other parts that the row counts.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class _Owner:
-    """The instruction that data is attributed to: the first that reads it."""
+    """The instruction that a piece of data is attributed to: the first instruction that reads the data."""
 
     module: str
     operator: str
@@ -63,7 +63,7 @@ def program_sizes(data: bytes, by: SizeBy = "part") -> list[SizeRow]:
 
 
 def _parts(program: pte.Program) -> list[SizeRow]:
-    """Returns the parts of a file except its tables."""
+    """Returns the rows of a file's parts, except the row of its tables."""
     states = [state for states in program.mutable_data for state in states if state]
     constants = [constant for constant in program.constants if constant]
     payloads = list(_distinct(delegate.processed for plan in program.execution_plan for delegate in plan.delegates))
@@ -143,12 +143,12 @@ def _arguments(plan: pte.ExecutionPlan, step: pte.Instruction) -> Iterator[int]:
 
 
 def _is_external(tensor: pte.Tensor) -> bool:
-    """Returns whether the bytes lie in another file."""
+    """Returns whether the bytes of a tensor are in another file."""
     return tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location is pte.TensorDataLocation.EXTERNAL
 
 
 def _named_data_of_payloads(program: pte.Program) -> Mapping[bytes, Sequence[str]]:
-    """Returns the keys that each payload reads, as far as backends tell them."""
+    """Returns the keys of named data that each payload reads, by the payload's bytes; backends name the keys."""
     context = FlambeauContext()
     try:
         module = from_program(program, context)
@@ -178,6 +178,6 @@ def _stripped(program: pte.Program) -> pte.Program:
 
 
 def _tables(program: pte.Program) -> int:
-    """Returns the size of a program without its data."""
+    """Returns the size in bytes of a program's tables, which are everything except its data."""
     parts = pte.write_program(program)
     return len(parts[0]) + (len(parts[1]) if len(parts) > 1 else 0)

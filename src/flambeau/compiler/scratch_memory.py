@@ -16,14 +16,14 @@ from flambeau.runtime.emit.pte_writer import EmitError, to_program
 
 
 def measure_scratch(module: ModuleOp, context: FlambeauContext, file: bytes | mmap.mmap | None = None) -> str | None:
-    """Records on each method the memory that its kernels and delegates need; returns the reason if some method has no such figure.
+    """Records on each method the memory that its kernels and delegates need; returns why some method has no such number, or None.
 
-    A method has none if our runtime lacks a kernel or a backend that it needs, or a backend refuses its part.
+    A method has no number if Flambeau's runtime lacks a kernel or a backend that the method needs, or if a backend refuses its payload.
 
     Args:
         module: the planned program.
         context: owns its weights.
-        file: the bytes of the program, if they are at hand.
+        file: the bytes of the program; by default, the program is emitted without weights.
 
     Raises:
         EmitError: the runtime refuses the program for another reason, or cannot be loaded.

@@ -15,11 +15,11 @@ STAGES = tuple(stage.name for stage in ROAD)
 
 
 class StageError(ValueError):
-    """An error for a stage that does not exist, or that a module has passed already."""
+    """An error for a stage that does not exist, or that the module is already past."""
 
 
 def stage_of(module: ModuleOp) -> str:
-    """Returns the stage of a module, judged by its operations. Raises StageError for a mixture."""
+    """Returns the stage of a module, one of STAGES, from its operations. Raises StageError for a mixture of stages."""
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if methods and functions:

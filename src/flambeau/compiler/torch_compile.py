@@ -23,7 +23,7 @@ def flambeau_backend(
 
     Args:
         graph: the graph that `torch.compile` captured. Its parameters become constants of the program.
-        inputs: its inputs, parameters among them.
+        inputs: the inputs of the graph, including parameters.
         mode: the `mode` of `torch.compile`, which must be `default`.
         options: the `options` of `torch.compile`: `target`, by default `flambeau`.
 
@@ -32,7 +32,7 @@ def flambeau_backend(
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: the target lacks kernels.
 
-    `torch.compile` shows each of them as BackendCompilerFailed.
+    `torch.compile` wraps each of these errors in BackendCompilerFailed.
     """
     from flambeau.frontends.torch_export.dynamo_graphs import backend_failure
 
@@ -68,7 +68,7 @@ class _Compiled:
         self.compile([item if hasattr(item, "shape") else item.node.hint for item in inputs], inputs)
 
     def compile(self, values: Sequence[Any], inputs: Sequence[Any]) -> None:
-        """Compiles a program for values, with room for larger sizes that have no known limit."""
+        """Compiles a program for `values`; a dynamic size without a known bound gets a limit above its value."""
         from flambeau.frontends.torch_export.dynamo_graphs import InferenceGraph
 
         self.inputs = [*inputs]
@@ -77,7 +77,7 @@ class _Compiled:
         try:
             self._compile(values)
         except PassError:
-            # A size that is a number has no limit.
+            # A dynamic size that is a number input cannot get a limit.
             if not module.numbers:
                 raise
             self.fixed |= {index: values[index] for index in module.numbers}
@@ -101,7 +101,7 @@ class _Compiled:
         return are_known and fit and all(_same(values[index], number) for index, number in self.fixed.items())
 
     def __call__(self, *values: Any) -> list[Any]:
-        """Runs the program."""
+        """Runs the program on the inputs of the graph, recompiling it if needed, and returns the results as tensors."""
         from flambeau.frontends.torch_export.dynamo_graphs import as_tensor
 
         if not self._takes(values):

@@ -66,16 +66,16 @@ class Plugin:
     """A loaded plug-in."""
 
     name: str
-    """The path for messages; for an installed one, `entry point (distribution version)`."""
+    """The path, for messages; for an installed plug-in, `entry point (distribution version)`."""
     path: Path | None
     """The argument of `--load-plugin`: an absolute path. None for an installed plug-in, which needs no option."""
     digest: str
-    """The first 16 hexadecimal digits of the SHA-256 of its source, with that of the files beside it that it imports."""
+    """The first 16 hexadecimal digits of a SHA-256 over the plug-in's source and the neighbouring files that it imports."""
     declares: tuple[str, ...]
-    """The things that it added: `pass 'fuse-mul-add'`."""
+    """The registrations of the plug-in: `pass 'fuse-mul-add'`."""
     undos: tuple[Undo, ...] = field(repr=False)
     modules: tuple[str, ...] = field(repr=False)
-    """The names in `sys.modules` that came with it, its own first."""
+    """The names of its modules in `sys.modules`, the plug-in's own first."""
 
 
 _LOADED: dict[Path, Plugin] = {}
@@ -90,7 +90,7 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 def load_plugin(path: str | os.PathLike[str]) -> Plugin:
     """Loads a plug-in: a `.py` file, a folder with an `__init__.py`, or a `.mlir` file with dialects in IRDL.
 
-    Loading one again is harmless; one that has changed is replaced.
+    Loading a plug-in again is harmless; if its source has changed, the new version replaces the loaded one.
 
     Raises:
         PluginError: there is no such file, it fails, or something in it cannot be registered. None of its objects stays registered.
@@ -181,7 +181,7 @@ def unload_plugin(plugin: Plugin) -> None:
 
 @contextmanager
 def plugin_scope() -> Generator[None, None, None]:
-    """Unloads, at the end of the block, the plug-ins that `load_plugin` loaded within it, so that a run of a tool leaves none loaded."""
+    """Unloads at the end of the block all plug-ins that `load_plugin` loaded within it, so that a run of a tool leaves none loaded."""
     before = set(_LOADED)
     try:
         yield
@@ -230,7 +230,7 @@ def load_installed() -> str:
 
 
 def _execute(name: str, file: Path) -> ModuleType:
-    """Runs a file as the module `name`, without a compiled copy, which would hide changes within a second."""
+    """Runs a file as the module `name`, ignoring cached bytecode, which would hide changes within the same second."""
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
@@ -241,7 +241,7 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _package(folder: Path) -> str:
-    """Returns the package that represents a folder: its files can import each other, and equal names of other folders stay separate."""
+    """Returns the name of a package for a folder, in which its files can import each other; files of other folders are separate."""
     import hashlib
 
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
@@ -314,7 +314,7 @@ def _registration(item: Any, package: str) -> Callable[[Any], None] | None:
         return _register_pass if name is not None or (_is_of(item, package) and not inspect.isabstract(item)) else None
     if isinstance(item, Dialect):
         return register_dialect
-    # A plug-in that makes a target or a backend has imported its class.
+    # Every plug-in with a target or a backend has imported the class, so an unloaded class means that there is none.
     targets, backends = sys.modules.get("flambeau.passes.targets.interface"), sys.modules.get("flambeau.passes.delegation.interface")
     if targets is not None and isinstance(item, targets.Target):
         return targets.register_target

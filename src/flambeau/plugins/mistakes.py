@@ -26,7 +26,7 @@ _METHODS: dict[str, tuple[type[ModulePass], str, str]] = {
 
 
 def check_pass(kind: type[ModulePass]) -> None:
-    """Raises RegistrationError for a class that is registered as a pass and that no pipeline could run."""
+    """Raises RegistrationError for a pass class that no pipeline could run: without name, method or dataclass decorator."""
     name: object = getattr(kind, "name", None)
     if name is None:
         raise RegistrationError(f'{kind.__name__} has no name: write `name = "my-pass"` in it, or let its own name begin with _')
@@ -64,14 +64,14 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def what_was_meant(items: Iterable[tuple[str, Any]], is_own: Callable[[Any], bool]) -> tuple[str, str] | None:
-    """Returns a hint on a name in a plug-in that declares nothing: it looks like a declaration, and why it is none.
+    """Returns a name in a plug-in that declares nothing, and why this object is not a declaration although it looks like one.
 
     Args:
         items: names and the objects that they name.
-        is_own: whether a class or a function is the plug-in's own, and not one that it imported.
+        is_own: returns whether a class or a function is defined in the plug-in, not imported.
     """
     items = list(items)
-    # Most plug-ins define a pass, and passes have patterns.
+    # Most plug-ins define a pass, so a forgotten pass with patterns is the likeliest mistake.
     for looks_like in (_as_pass, _as_pattern, _as_operation):
         for name, item in items:
             if not isinstance(item, type) or is_own(item):
@@ -116,7 +116,7 @@ def advice(error: BaseException, package: str, beside: Callable[[str], bool]) ->
     Args:
         error: the exception.
         package: the package that represents the folder of the plug-in.
-        beside: whether there is a file of this name beside the plug-in.
+        beside: returns whether the plug-in's folder has a file of this name.
     """
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name is not None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Generator[None, None, None]:
-    """Pauses the collector of cycles within the block or function: all operations of a module are alive, so there is nothing to free."""
+    """Pauses the collector of cycles within a block or function: all operations of a module are alive, so the collector frees nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -162,7 +162,7 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 def missing_name(module: str, name: str) -> AttributeError | ImportError:
-    """Returns the error for `__getattr__` of a package to raise; an import statement shows the message only of an ImportError."""
+    """Returns the error that a package's `__getattr__` raises for a name; in an import statement, only an ImportError is shown in full."""
     if name in INSTEAD:
         hint = f", which ExecuTorch has: {INSTEAD[name]}"
     elif name in sys.modules["flambeau"].__all__:
@@ -177,7 +177,7 @@ def missing_name(module: str, name: str) -> AttributeError | ImportError:
 
 
 class ExplainsMembers:
-    """A class whose instances name the replacement for a member of ExecuTorch in the error."""
+    """A base class that makes the AttributeError for a member of ExecuTorch name the replacement."""
 
     if not TYPE_CHECKING:  # type checkers would accept any member
 

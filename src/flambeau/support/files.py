@@ -21,9 +21,9 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     A link stays a link: its target is replaced. Permissions stay. A path that is not a regular file, such as a pipe, is written directly.
 
     Raises:
-        OSError: the file cannot be written; names `path`.
+        OSError: the file cannot be written; the error names `path`.
     """
-    if os.path.exists(path) and not os.path.isfile(path):  # a link to a pipe, such as /dev/stdout, has no real path
+    if os.path.exists(path) and not os.path.isfile(path):  # a link to a pipe, such as /dev/stdout, has no path to replace
         with naming(path), open(path, "wb") as file:
             yield file
         return
@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Makes an OSError within the block name `path` if it names no file, such as that of a full disk."""
+    """Makes an OSError within the block name `path` if the error names no file, such as the error of a full disk."""
     try:
         yield
     except OSError as error:
@@ -62,7 +62,7 @@ def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bo
 
 
 class _NamedFile(FileIO):
-    """A file whose `write` raises OSErrors that name it."""
+    """A text file whose `write` raises OSErrors that name the file."""
 
     def write(self, data: Buffer, /) -> int:
         with naming(os.fspath(str(self.name))):

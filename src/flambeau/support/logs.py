@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def logs_silenced() -> Generator[None, None, None]:
-    """Silences a library's log of a failure, which repeats the error; not with FLAMBEAU_DEBUG."""
+    """Silences logging within the block, because libraries log a failure and also raise it; does nothing if FLAMBEAU_DEBUG is set."""
     before = logging.root.manager.disable
     if not os.environ.get("FLAMBEAU_DEBUG"):
         logging.disable(logging.ERROR)

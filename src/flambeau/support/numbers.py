@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def number_as_array(value: float, dtype: np.dtype[Any]) -> Array:
-    """Returns a Python number as a 0-d array, in numpy's own dtype if `dtype` cannot hold it. Floats are rounded."""
+    """Returns a number as a 0-d array of `dtype`, rounding floats; in numpy's default dtype if `dtype` cannot hold the number."""
     try:
         array = np.asarray(value).astype(dtype)
     except OverflowError:

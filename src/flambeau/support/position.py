@@ -13,7 +13,7 @@ class Position:
     line: int
     column: int
     length: int = field(default=1, compare=False)
-    """The number of characters that it covers on its line."""
+    """The number of characters on the line, from the column on."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -25,7 +25,7 @@ _METADATA, _OURS = "__metadata__", {"producer": "flambeau"}
 
 
 class SafetensorsError(ValueError):
-    """A file that cannot be read or written, or is not well formed. The message is one line for users."""
+    """An error of a file that cannot be read or written, or is not well formed. The message is one line for users."""
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, memoryview]:
@@ -84,7 +84,7 @@ def _map(path: str | os.PathLike[str]) -> tuple[memoryview, int, dict[str, objec
 
 
 def _element_size(dtype: str) -> int:
-    """Returns the bytes of an element: the number in the name of its format counts bits, and `BOOL` is one byte."""
+    """Returns the bytes of an element from the name of its format, such as `F32`, whose number counts bits; `BOOL` is one byte."""
     bits = re.search(r"\d+", dtype)
     return 1 if bits is None else int(bits[0]) // 8
 

@@ -1,4 +1,4 @@
-"""Finds arguments of a program that share memory with one that it writes."""
+"""Finds arguments of a program that share memory with an argument that the program writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORK = 10_000
 
 
 def shared_with_written(given: Sequence[object], written: Iterable[int]) -> tuple[int, int] | None:
-    """Returns the positions of a written array and another that share memory, or None."""
+    """Returns the positions of a written array and of another array that share memory, or None."""
     others = range(len(given))
     return next(((first, other) for first in written for other in others if other != first and _share(given[first], given[other])), None)
 

@@ -1,7 +1,7 @@
 """Tables of named things that plug-ins can extend: dialects, passes, targets, planners and so on.
 
-Each layer finds its built-in names by listing a folder or a file. A `Table` holds the names that were added to these. It knows which
-plug-in declared a name, refuses a name that is taken, and removes the names of a plug-in that is unloaded. The first lookup of an unknown
+Each layer finds its built-in names by listing a folder or a file. A `Table` holds the names that were added. It records the plug-in that
+declared a name, refuses a name that is taken, and removes the names of a plug-in that is unloaded. The first lookup of an unknown
 name loads the plug-ins of installed packages.
 """
 
@@ -28,9 +28,9 @@ class Registration:
     """The record of one registration."""
 
     what: str
-    """Kind and name, such as `pass 'fuse-mul-add'`."""
+    """The kind and name of the registered thing, such as `pass 'fuse-mul-add'`."""
     undo: Undo
-    """Removes it again."""
+    """Undoes the registration."""
 
 
 _ORIGIN: ContextVar[str] = ContextVar("flambeau_origin", default="this program")
@@ -54,7 +54,7 @@ def declared_by(origin: str) -> Generator[list[Registration], None, None]:
 
 
 def origin() -> str:
-    """Returns the plug-in or program to which registrations belong now."""
+    """Returns the name of the plug-in or program to which current registrations belong."""
     return _ORIGIN.get()
 
 
@@ -70,13 +70,13 @@ _failures = ""
 
 
 def set_discovery(discover: Callable[[], str]) -> None:
-    """Sets the function that the first lookup of an unknown name calls. It registers more names, and returns a note on failures, or ''."""
+    """Sets the function that the first lookup of an unknown name calls: it registers more names, and returns a note on failures or ''."""
     global _discover
     _discover = discover
 
 
 def discover() -> bool:
-    """Loads the plug-ins of installed packages unless they are loaded; returns whether it loaded them now."""
+    """Loads the plug-ins of installed packages at the first call, and returns True; returns False at later calls."""
     global _discover, _failures
     if _discover is None:
         return False
@@ -86,7 +86,7 @@ def discover() -> bool:
 
 
 def hint(name: str, known: list[str], *, listing: bool = False) -> str:
-    """Returns the end of a message about an unknown name: the known names if `listing`, the nearest one, plug-ins that failed to load."""
+    """Returns the end of a message about an unknown name: all known names if `listing`, the nearest name, plug-ins that failed to load."""
     text = (f"; there are {', '.join(known) or 'none'}" if listing else "") + did_you_mean(name, known)
     return f"{text}{discovery_failures()}"
 
@@ -97,20 +97,20 @@ def discovery_failures() -> str:
 
 
 def check_called(decorator: str, given: object, example: str) -> None:
-    """Raises RegistrationError when a decorator that takes a name is used without one: plug-ins may not be type-checked."""
+    """Raises RegistrationError if a decorator that takes a name is used without a name; plug-ins may not be type-checked."""
     if not isinstance(given, str):
         raise RegistrationError(f'@{decorator} needs a name: write @{decorator}("{example}")')
 
 
 class Table(Generic[T]):
-    """A table of the named things of one kind that were added to the built-in ones."""
+    """A table of the named things of one kind that plug-ins and programs added to the built-in things."""
 
     def __init__(self, kind: str, builtin: Callable[[str], tuple[str, T] | None], pattern: re.Pattern[str] = NAME):
         """Creates a table.
 
         Args:
             kind: the kind for messages, such as "pass".
-            builtin: finds the owner ("Flambeau") and the built-in thing of a name; returns None for other names.
+            builtin: returns the owner ("Flambeau") and the built-in thing of a name, or None for a name that is not built in.
             pattern: the form of a name.
         """
         self._kind = kind

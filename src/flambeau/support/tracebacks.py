@@ -12,7 +12,7 @@ from flambeau.support.position import Position
 
 
 def in_one_line(error: BaseException) -> str:
-    """Returns an exception with its class: `NameError: name 'x' is not defined`."""
+    """Returns the class and message of an exception in one line: `NameError: name 'x' is not defined`."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
@@ -33,8 +33,8 @@ def raised_at(error: BaseException, accepts: Callable[[Path], bool]) -> Position
 def raised_outside(error: BaseException) -> Position | None:
     """Returns the innermost line of the traceback outside Flambeau, xDSL and Python: in a plug-in, or in the user's model.
 
-    The causes of the exception are searched first, because they come from deeper calls. Installed files count only if there are no others:
-    a plug-in may be installed beside other libraries.
+    The causes of the exception are searched first, because they come from deeper calls. Installed files count only if the traceback has no
+    other file, because a plug-in may be installed beside other libraries.
     """
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
@@ -58,7 +58,7 @@ def raised_outside(error: BaseException) -> Position | None:
 
 
 def locals_where_raised(error: BaseException, accepts: Callable[[Path], bool]) -> Mapping[str, object]:
-    """Returns the local variables of the innermost frame in a file that `accepts` accepts."""
+    """Returns the local variables of the innermost frame in a file that `accepts` accepts; empty if there is none."""
     import traceback
 
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if accepts(Path(frame.f_code.co_filename))]

@@ -176,7 +176,7 @@ def test_a_pass_that_announces_nothing_is_found_as_a_whole():
         WrongResult(),
     )
     assert result.rewrite is None
-    assert result.reason == "it is the same with all rewrites forbidden that the pass announces"
+    assert result.reason == "the predicate holds even if all rewrites that the pass announces are forbidden"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_predicate_that_needs_several_passes_says_so():
     )
     result = bisect(CHAIN, [first, CANONICALIZE, second], Script("grep -q aten.abs"))
     assert result.number == 1
-    assert result.notes == ("without any one of these passes it does not hold either: replace",)
+    assert result.notes == ("the predicate does not hold without any one of these passes either: replace",)
 
 
 def test_without_a_pass_that_is_needed_it_is_the_first_that_suffices():

@@ -81,7 +81,7 @@ def test_a_new_process_that_fails_otherwise_confirms_nothing(tmp_path: Path, cap
     status = main(["bisect", str(model), "-p", "refuse", "--crash", f"--load-plugin={plugin}", "-o", str(tmp_path / "found")])
     error = capsys.readouterr().err
     assert status == 1
-    assert "seemed to be it, but a new process fails otherwise: " in error and "it was loaded before" in error
+    assert "seemed guilty, but fails differently in a new process: " in error and "it was loaded before" in error
 
 
 PLUGIN = """\

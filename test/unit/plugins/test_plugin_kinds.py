@@ -206,9 +206,9 @@ def test_a_front_end_of_a_scheme_and_what_front_ends_may_not_give(tmp_path: Path
     context = FlambeauContext()
     assert isinstance(load_source("hub://empty", context), ModuleOp)
     for source, message in {
-        "hub://other": "its front end gave str, not a module",
+        "hub://other": "its front end returned str, not a module",
         "other://x": "a program is a .mlir, .pt2, .pte, .steps, hub://, .broken.steps file, package.module:name or file.py:name",
-        str(tmp_path / "x.broken.steps"): "its front end gave an invalid module: ",
+        str(tmp_path / "x.broken.steps"): "its front end returned an invalid module: ",
         str(tmp_path / "gone.steps"): "no such file: ",
     }.items():
         with pytest.raises(SourceError, match=message):

@@ -63,7 +63,7 @@ class DebugCounterGroup(OptionGroup):
             parser.error(str(error))
 
     def instrumentations(self, chunk: Chunk) -> Sequence[Instrumentation]:
-        """Returns the counter."""
+        """Returns the debug counter."""
         return () if self._counter is None else (self._counter,)
 
     def finish(self, arguments: argparse.Namespace) -> None:

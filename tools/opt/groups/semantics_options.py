@@ -28,7 +28,7 @@ class SemanticsGroup(OptionGroup):
             "TOLERANCE times the result's largest number (default 1e-4 for float32; other dtypes alike; integers must be equal)",
         )
         group.add_argument("--inputs", metavar="FILE", help="an .npz file with the inputs to run on, by name; made up by default")
-        group.add_argument("--seed", type=int, metavar="N", help="makes up other inputs")
+        group.add_argument("--seed", type=int, metavar="N", help="the seed of generated inputs")
 
     def check(self, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
         """Reads the tolerance, and refuses contradictory options."""

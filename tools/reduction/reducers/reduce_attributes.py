@@ -73,7 +73,7 @@ class ValuesReducer(Reducer[Place]):
         self._simpler = simpler
 
     def targets(self, module: ModuleOp) -> Sequence[Place]:
-        """Returns every attribute that has a simpler value of the kind."""
+        """Returns every attribute that the reducer can give a simpler value."""
         return [(op, key) for op, key, value in _entries(module) if key not in _LISTS and self._simpler(value) is not None]
 
     def apply(self, module: ModuleOp, targets: Sequence[Place]) -> None:

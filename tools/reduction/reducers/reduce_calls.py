@@ -18,7 +18,7 @@ class CallsReducer(Reducer[CallOp]):
     name = "calls"
 
     def targets(self, module: ModuleOp) -> Sequence[CallOp]:
-        """Returns the calls of such functions."""
+        """Returns the calls of functions with one block and no calls."""
         functions = _leaves(module)
         return [op for op in module.walk() if isinstance(op, CallOp) and op.callee.string_value() in functions]
 

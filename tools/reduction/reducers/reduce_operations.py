@@ -89,7 +89,7 @@ class DeadCodeReducer(Reducer[Operation]):
         return list(reversed(dead))
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Erases the operations that others do not need."""
+        """Erases the operations, except for those whose results are used by operations that stay."""
         chosen = set(targets)
         for op in reversed(targets):
             if all(_within(use.operation, chosen) for result in op.results for use in result.uses):
@@ -113,7 +113,7 @@ class BypassReducer(Reducer[Operation]):
     name = "bypasses"
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns the operations with such values."""
+        """Returns the operations whose results all have a replacement of the same type."""
         return [op for op in module.walk() if op.results and all(value_of_type(op, kind) is not None for kind in op.result_types)]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:

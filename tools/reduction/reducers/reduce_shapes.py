@@ -31,7 +31,7 @@ def to_half(extent: int) -> int:
 
 
 def less(part: int) -> Step:
-    """Returns a function that reduces an extent by its `part`-th part."""
+    """Returns a function that makes an extent smaller by a `part`-th of it."""
     return lambda extent: extent - extent // part if extent > 1 else extent
 
 
