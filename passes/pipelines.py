@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def _pass(name: str, **options: object) -> ModulePass:
-    # By name, so that a tool that runs or lists few passes imports few.
+    # Finds the class by name, so that a tool imports only the passes that it runs or lists.
     kind = find_pass(name)
     assert kind is not None, f"there is no pass {name}"
     return kind(**options)
 
 
 def _target(options: PipelineOptions) -> Target:
-    # Imported here: it takes longer to import than this file, and `flambeau-opt --help` only lists pipelines.
+    # Imported here, because targets take longer to import than this file, and `flambeau-opt --help` only lists pipelines.
     from flambeau.passes.targets.interface import find_target
 
     return find_target(options.target)
@@ -34,15 +34,15 @@ def _target(options: PipelineOptions) -> Target:
 def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """From any ATen operator to the closed set of Core ATen."""
     return [
-        # What knows the greatest value of a size comes first: every operator of it then has bounded results.
+        # First, so that the sizes of all results have bounds in the following passes.
         _pass("bound-symbols", bounds=options.bounds),
-        # Complex numbers in terms of real ones, while operators of all of ATen may be used for it.
+        # Expresses complex numbers by real numbers while all ATen operators are still allowed.
         _pass("lower-complex"),
-        # While attention is one operator: query heads share the heads of keys that would be repeated for them.
+        # Lets query heads share key heads instead of repeating these, while attention is still a single operator.
         _pass("group-attention"),
-        # Composite operators in terms of Core ATen, but for those that the target or a backend runs whole.
+        # Expresses composite operators by Core ATen, except for operators that the target or a backend runs whole.
         _pass("decompose-aten", target=options.target, preserve=options.preserve, backends=options.backends),
-        # From here on only the closed set exists; whatever is left outside it is reported, all at once.
+        # From here on, only Core ATen and kept operators are legal; one error reports all other operators.
         _pass("convert-aten-to-core", target=options.target, preserve=options.preserve, backends=options.backends),
     ]
 
@@ -51,7 +51,7 @@ def optimize_core(options: PipelineOptions) -> Sequence[ModulePass]:
     """Optimizations that need neither layout nor storage: canonical form, CSE, folding of weights."""
     return [
         _pass("canonicalize"),
-        # Batch norms disappear before constants are folded: their statistics are then dead.
+        # Before `fold-constants`, so that the statistics of folded batch norms are unused constants.
         _pass("fold-batch-norm"),
         _pass("fold-constants"),
         _pass("canonicalize"),
@@ -64,7 +64,7 @@ def core_to_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     """Types, scalars and memory explicit."""
     return [
         _pass("convert-core-to-edge", target=options.target),
-        # Casts of constants are constants.
+        # Folds the casts of constants that the conversion has added.
         _pass("fold-constants"),
         _pass("cse"),
         _pass("remove-dead-code"),
@@ -76,16 +76,16 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     if _target(options).is_plain:
         return []
     return [
-        # Before their operators become fused forms in floats, and what only moves between them is in their way.
+        # Before float operators are fused, and before layout changes separate quantized operators from their neighbours.
         _pass("fuse-quantized", target=options.target),
-        # Operators, and groups of them, in the fused forms that the target has.
+        # Replaces operators and groups of operators by the fused operators of the target.
         _pass("convert-edge-to-fused", target=options.target),
         _pass("fuse-rms-norm", target=options.target),
-        # Convolutions are channels-last now; the changes of layout between them meet and cancel.
+        # Fused convolutions are channels-last, so the layout changes between them meet and cancel.
         _pass("propagate-layouts", target=options.target),
         _pass("canonicalize"),
         _pass("cse"),
-        # Layouts are settled, so an epilogue's operands are of the same type where they can be fused at all.
+        # After the layouts are final, because an epilogue is fused only if its operands have the same type.
         _pass("fuse-epilogues"),
         _pass("remove-dead-code"),
     ]
@@ -97,13 +97,13 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
         return []
     return [
         _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
-        # What was kept whole for a backend, and that none took.
+        # Decomposes operators that were kept whole for a backend, if no backend took them.
         *(_decompose_the_rest(options) if _keep_operators(options) else ()),
-        # In terms of the backend's own operators, of which equal ones are computed once.
+        # Converts partitions to the backends' own operators; `cse` then removes equal operators.
         _pass("convert-partitions"),
         _pass("cse"),
         _pass("lower-partitions"),
-        # Constants that a payload holds are loaded no more.
+        # Removes loads of constants that only payloads contain now.
         _pass("remove-dead-code"),
     ]
 
@@ -128,7 +128,7 @@ def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
-        # Blocks and branches, so that whatever follows sees one form of control flow.
+        # Replaces structured control flow by blocks and branches, the only form that the later passes handle.
         _pass("lower-scf"),
         _pass(
             "convert-edge-to-exec",
@@ -136,17 +136,17 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
             alloc_graph_input=options.alloc_graph_input,
             alloc_graph_output=options.alloc_graph_output,
         ),
-        # The sizes that the run computes, while the slots are still as they were declared.
+        # Lowers the computation of sizes while every slot still has its declared storage.
         _pass("lower-expressions"),
-        # Branches compute into the slots of their results, and loops write over what they carry, while these are nothing else's.
+        # Lets branches and loops write directly to the slots of their results, while no other slot shares these.
         _pass("coalesce-slots"),
-        # Where nothing is left to copy, a jump leads to a jump.
+        # After copies between jumps were removed, jumps may lead to jumps.
         _pass("simplify-jumps"),
-        # Operators that only rename bytes become views, which cost nothing.
+        # Replaces operators that only reinterpret bytes by views, which cost nothing at run time.
         _pass("elide-views", target=options.target),
-        # Parts are written where the whole lies; fewer of them are views of something else now.
+        # Lets the parts of a concatenation be computed in place; after `elide-views`, fewer parts are views of other slots.
         _pass("place-concat", target=options.target),
-        # Last, because it merges lifetimes that the passes above still split.
+        # Last, because it merges the lifetimes of slots, which the passes above need separate.
         _pass("reuse-storage", target=options.target),
         _pass("remove-dead-code"),
     ]
@@ -185,7 +185,7 @@ ROAD = (
     Stage("aten"),
     Stage("core", ("aten-to-core",)),
     Stage("edge", ("optimize-core", "core-to-edge", "delegate")),
-    # The target's fused forms and layouts come after backends have chosen: it keeps nothing from them.
+    # The target's fused operators and layouts come after delegation, so that they hide no operator from the backends.
     Stage("exec", ("optimize-edge", "edge-to-exec")),
     Stage("planned", ("plan",)),
 )

@@ -81,7 +81,7 @@ class _Reading:
             return None if first is None or second is None else _both(first, second)
         if name in ("expand", "expand_copy"):
             return self.reach(op.operands[0])
-        # What is broadcast along the queries shows all of them the same.
+        # A mask that is broadcast along the queries hides the same keys for all queries.
         shape = shape_of(mask)[-2:]
         if name not in _ORDERS or len(op.operands) != 2 or len(shape) != 2 or not all(map(provably_equal, shape, self.scores)):
             return None
@@ -118,7 +118,7 @@ class _Reading:
             case "arange.start_step", [start, _, 1, *_] if is_known(start):
                 return _Places(axis, int(start))
             case name, [source, *_] if name in _VIEWS:
-                # Its elements stay in order, so the one dimension that has them may only have moved.
+                # A view keeps the order of elements, so the only dimension larger than 1 can only move.
                 found = self.places(source)
                 return None if found is None else replace(found, axis=axis)
             case ("add.Tensor" | "sub.Tensor") as name, [left, right, 1]:

@@ -60,7 +60,7 @@ def _product(first: str) -> Callable[[Computation], int]:
 
 def _convolution(op: Computation) -> int:
     weight = upper_bounds(op.argument("weight"))
-    # A weight [out, in / groups, …] is multiplied for each element of the result, one of a transposed convolution for each of the input.
+    # The products of a weight [out, in / groups, …] are per element of the result; of a transposed convolution, per element of the input.
     each = op.argument("input") if op.argument("transposed") else op.results[0]
     return 2 * _count(each) * prod(weight[1:])
 

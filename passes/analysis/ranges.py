@@ -73,7 +73,7 @@ class RangeAnalysis(ForwardAnalysis[Range]):
 
 def _range_of_array(array: Any) -> Range:
     numbers = array[~np.isnan(array)] if array.dtype.kind in "fV" else array
-    # Large integers stay integers: as floats they would be others.
+    # Large integers are kept as integers, because floats cannot represent them exactly.
     return Range(numbers.min().item(), numbers.max().item()) if numbers.size else EVERYTHING
 
 

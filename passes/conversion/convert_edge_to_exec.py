@@ -174,7 +174,7 @@ class _Method:
         """Writes the new values of inputs to them; gives the slots of what is returned, copies of what lies in the caller's inputs."""
         values = [self.values[value] for value in (*returned, *(value for _, value in written))]
         for index, slot in enumerate(values):
-            # The new value of an input may be the old one of another.
+            # The new value of one input may be the old value of another input.
             if isinstance(slot.owner, ExternalOp) and (index < len(returned) or len(written) > 1):
                 values[index] = self.builder.slot(TensorOp(slot.type))
                 self.slots.copy(slot, values[index])
@@ -259,7 +259,7 @@ class _Method:
             case cf.BranchOp():
                 self._go(op.successor, op.arguments, after)
             case cf.ConditionalBranchOp() if op.else_arguments:
-                # What goes on along this edge alone has a place of its own.
+                # Moves that belong to this edge only are in a block of their own.
                 self.edges += 1
                 otherwise = f"edge{self.edges}"
                 self.builder.emit(JumpFalseOp(self.values[op.cond], otherwise))

@@ -168,7 +168,7 @@ class AttentionPattern(Pattern):
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
             return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
         factor = scale_of(shape_of(query), scale)
-        # A single head of keys that all query heads share is a group; what is broadcast otherwise is expanded.
+        # A single key head is a group that all query heads share; other broadcast operands are expanded.
         batch, heads = shape_of(op.result)[:2]
         shared = heads if not grouped and shape_of(key)[1] == shape_of(value)[1] == 1 else 1
         groups = shape_of(key)[1] if grouped else heads // shared
@@ -205,7 +205,7 @@ class NormPattern(Pattern):
             replace_with_values(op, [FusedLayerNormOp(x, None, shape, weight, bias, epsilon).result], rewriter)
             return
         x, shape, weight, epsilon = op.arguments()
-        # torch.finfo(float32).eps, which rms_norm takes when none is given.
+        # rms_norm's default epsilon is torch.finfo(float32).eps.
         epsilon = 2.0**-23 if epsilon is None else epsilon
         replace_with_values(op, [FusedRmsNormOp(x, None, shape, weight, epsilon).result], rewriter)
 

@@ -44,7 +44,7 @@ class DecomposePattern(Pattern):
         """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
         if op.level() == "edge" and self._is_left(op):
-            # It takes the whole way again, on which types and scalars become explicit.
+            # The operator restarts at the aten level, because the later conversions make types and scalars explicit.
             new = op.siblings["row"].from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
             rename_values(op, new)
             return rewriter.replace(op, new)

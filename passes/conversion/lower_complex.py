@@ -82,7 +82,7 @@ class LowerComplexPattern(Pattern):
         if not any(map(holds_complex, (*op.operands, *op.results))):
             return None
         if op.name == "aten.view_as_real" and not _is_made(op.operands[0]):
-            return None  # it takes numbers apart
+            return None  # it splits a complex value that was not made from parts
         try:
             found = self._in_parts(op)
             if found is None:

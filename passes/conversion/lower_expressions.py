@@ -113,7 +113,7 @@ def lower_expressions(method: MethodOp) -> None:
         assert integers is not None
         lowering = _Lowering(op, integers, op.known_slots, op.computed_slots)
         while lowering.pending:
-            # The last one takes those before it.
+            # Lowering the last expression also lowers the earlier expressions that it uses.
             lowering.value(next(reversed(lowering.pending)))
         op.detach()
         op.erase()

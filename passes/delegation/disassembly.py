@@ -77,7 +77,7 @@ def disassemble(payload: PayloadOp, named_data: Mapping[str, memoryview], blobs:
     for op in constants:
         op.sym_name = StringAttr(f"{stem}{op.sym_name.data}")
         if isinstance(op.value, BlobAttr):
-            # Payloads of one program call different weights the same.
+            # Different payloads of a program may use the same name for different weights.
             op.value = blobs.add(op.sym_name.data, blobs.get(op.value))
         op.detach()
     for op in partition.body.walk():

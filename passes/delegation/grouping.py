@@ -72,7 +72,7 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
     connected: dict[Operation, list[Operation]] = {}
     for op in parents:
         connected.setdefault(root(op), []).append(op)
-    # Pieces of one group only ever wait for earlier pieces, since operations stand after their operands.
+    # A piece depends only on earlier pieces of its group, because operations are in the order of their operands.
     pieces = [items[start : start + most] for items in connected.values() for start in range(0, len(items), most)]
     return [piece for piece in pieces if len(piece) >= least]
 

@@ -284,7 +284,7 @@ def _run_partition(
         last = _last = _Decoded(named_data)
     shapes, program = last.program(name, decode, data, False)
     inputs = arguments[: len(shapes)] if with_outputs else arguments
-    # ExecuTorch's compilers give a tensor without dimensions one of size 1.
+    # ExecuTorch's compilers turn a tensor without dimensions into a tensor with one dimension of size 1.
     inputs = [
         given.reshape(1) if not given.ndim and len(shape) == 1 else given for shape, given in zip(shapes, inputs, strict=False)
     ] + list(inputs[len(shapes) :])

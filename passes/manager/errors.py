@@ -30,7 +30,7 @@ class PassError(ValueError):
         others: tuple[Diagnostic, ...] = (),
     ):
         first = _with_place(message, None if op in [note.op for note in notes] else op)
-        # The diagnostic carries the operations; whoever sees only the text needs their places in it.
+        # A diagnostic has the operations as fields; the text must contain their places for readers of only the text.
         super().__init__("\n  ".join([f"{step.name}: {first}", *(_note_text(note) for note in notes)]))
         self.step = step
         self.diagnostic = Diagnostic("error", f"{step.name}: {message}", op=op, notes=notes)
@@ -84,7 +84,7 @@ class PassCrash(PassError):
         """
         source = getattr(sys.modules.get(type(step.pass_).__module__), "__file__", None)
         folder = None if source is None else Path(source).parent
-        # A plug-in's function that one of our passes called is more likely at fault than the pass.
+        # If one of Flambeau's passes called a plug-in's function, the function is the likelier culprit.
         notes = _raised_here(raised_outside(error) or raised_at(error, lambda file: file.parent == folder))
         if (action := action_of(error)) is not None:
             return PassCrash(step, f"internal error in {action.name} on {action.op.name}: {in_one_line(error)}", op=action.op, notes=notes)

@@ -177,7 +177,7 @@ def is_textual(type_: Any) -> bool:
 
 def _known(kind: type[Any], name: str) -> str:
     names = [field.name for field in option_fields(kind)]
-    # `dataclass` sets this one of its own accord, so the class's own shows that it was applied.
+    # `dataclass` sets `__dataclass_fields__`, so the class's own attribute shows whether the decorator was applied.
     if name.replace("-", "_") in get_annotations(kind) and "__dataclass_fields__" not in vars(kind):
         return f"{kind.__name__} declares it, but is not a dataclass: write @dataclass(frozen=True) above it"
     if not names:

@@ -293,6 +293,6 @@ class _Run:
                 advice = "flambeau bisect --crash, given the reproducer or the same input and pipeline, finds the rewrite that does so"
                 notes = (*notes, Diagnostic("note", advice))
             raise PassError(step, f"left the module invalid: {error}", op=error.op, notes=notes, others=others) from error
-        except Exception as error:  # a verifier of a dialect that is not ours may have a bug
+        except Exception as error:  # a verifier of a foreign dialect may have a bug
             raise PassCrash.of(step, error) from error
         self._unverified = None if changed is self._module else step

@@ -9,7 +9,7 @@ from xdsl.utils.arg_spec import ArgSpecConvertible
 
 from flambeau.support.lazy import later
 
-# Few pipelines name a target, an operator or a backend, and what knows them takes as long to import as the rest: it is imported when asked.
+# These modules take as long to import as the rest, and few pipelines name a target, an operator or a backend: imported on first use.
 _known_target = later("flambeau.passes.targets.interface:find_target")
 _known_operator = later("flambeau.dialects.schema.operators:check_operator")
 _known_backend = later("flambeau.passes.delegation.options:find_choice")

@@ -61,7 +61,7 @@ class _Copies:
         views = {op.outs[0] for op in calls if reinterpretation(op) is not None}
         for op in self.instructions:
             ends = copied(op)
-            # What only renames bytes becomes a view, of which the copy is the only one.
+            # If the operator of the source only reinterprets bytes, the source becomes a view later, and this copy must stay.
             if ends is None or ends[0] in views:
                 continue
             if ends[0].type == ends[1].type and all(_can_be_shared(slot, inputs, written) for slot in ends):
@@ -237,7 +237,7 @@ def coalesce_slots(method: MethodOp) -> int:
             both_returned = members[source] & outputs and members[target] & outputs
             if apart[source] & members[target] or apart[target] & members[source] or both_returned or not may_rewrite("coalesce-slots", op):
                 continue
-            # A state, and what lies in the caller's memory, stays where it is.
+            # States and tensors in the caller's memory keep their slots.
             keep, other = (source, target) if isinstance(slots[source].owner, StateOp | ExternalOp) else (target, source)
             if isinstance(slots[other].owner, StateOp | ExternalOp):
                 continue

@@ -41,7 +41,7 @@ def _is_sound(part: Part, time: int, storage: MethodStorage) -> bool:
     if source.is_external or (source.is_constant and part.offset):
         return False
     if copy.is_output and (source.is_constant or source.is_state):
-        # The caller owns what it is given: its writes must not reach a weight or the next call.
+        # The caller owns an output: writing it must change neither a weight nor the state of the next call.
         return False
     return not source.written_between(time, copy.last)
 
@@ -52,7 +52,7 @@ def _takes_over(op: CallOp, part: Part, storage: MethodStorage) -> bool:
     is_whole = part.slot.type == part.source.type and not part.offset and len(copy.members) == len(source.members) == 1
     is_own = isinstance(part.source.owner, TensorOp) and isinstance(part.slot.owner, TensorOp) and not source.is_output
     is_last = source.last == copy.first == time and copy.writes[:1] == [time] and len(copy.writes) > 1
-    # An input does not become an output.
+    # An input in an arena must not become an output.
     is_given = copy.is_output and source.writes[:1] == [0]
     if not (is_whole and is_own and is_last) or is_given:
         return False
@@ -97,7 +97,7 @@ def _elide(op: CallOp, storage: MethodStorage, target: Target) -> bool:
     if not parts or len(set(slots)) != len(slots) or not all(_is_sound(part, time, storage) for part in parts):
         return False
     source = storage[parts[0].source]
-    # A view keeps the whole of its source alive. Below half of it, memory comes first, and the copy is small.
+    # A view keeps its whole source alive. If the parts are less than half of the source, saving memory is worth the small copy.
     small = 2 * sum(nbytes(slot.type) for slot in slots) < source.size
     if small and not source.is_state and storage.would_grow(source, [storage[slot] for slot in slots]):
         remark(op, f"stays a copy: as a view it would keep {source.size} bytes alive while memory is fullest")

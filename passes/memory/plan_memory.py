@@ -129,7 +129,7 @@ class PlanMemoryPass(OperationPass):
                 self._plan(method)
 
     def _plan(self, method: MethodOp) -> None:
-        # Under a wrong plan, the method computes something else than it would under a right one.
+        # Existing places must be correct, because with wrong places the method already computes wrong results.
         check_places(method)
         planned = plan_method(method, alignment=self.alignment, algorithm=self.algorithm, effort=self.effort)
         for slot in method.slots:

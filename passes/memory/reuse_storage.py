@@ -31,11 +31,11 @@ def _writable(op: CallOp, source: SSAValue, storage: MethodStorage) -> bool:
     positions = inplace_arguments(op.operator.data)
     if len(op.outs) != 1 or source.type != op.outs[0].type or not all(map(provably_equal, shape_of(source), shape_of(op.outs[0]))):
         return False
-    # Another operand in the same memory would be read where it was written already, unless it is the very same tensor.
+    # Another operand in the same memory could be read after it was overwritten, unless it is the same slot.
     others = [slot for slot in touched_slots(op)[0] if storage[slot] is storage[source] and slot != source]
     read_at = {position for position, slot in enumerate(op.ins) if slot == source}
     in_list = any(source in slot.owner.operands for slot in op.ins if isinstance(slot.owner, TensorListOp | OptionalTensorListOp))
-    # Standing at one more place, which the kernel reads at another time, forbids it.
+    # The slot must not also be an argument at a position that the kernel may read after writing.
     return not others and not in_list and bool(read_at) and read_at.issubset(positions)
 
 
@@ -64,10 +64,10 @@ def _writer(value: SSAValue, state: SSAValue, time: int, storage: MethodStorage)
     if not isinstance(value.owner, TensorOp) or state.type != value.type or not is_static(state) or len(computed.writes) != 1:
         return None
     when = computed.writes[0]
-    # Where a branch or loop ends in between, the state would be written on paths on which its copy is skipped.
+    # If a branch or loop ends between the write and the copy, the state would also be written on paths that skip the copy.
     is_sure = computed.first == when and not computed.is_output and 0 < when < time and storage.run_together(when, time)
     writer = storage.instructions[when - 1] if is_sure else None
-    # Memory that the caller owns has no views.
+    # Slots in the caller's memory cannot have views.
     kinds = AliasOp if held.is_external else ReuseOp
     if writer is None or value not in touched_slots(writer)[1] or any(isinstance(slot.owner, kinds) for slot in computed.members):
         return None
@@ -138,7 +138,7 @@ def reuse_storage(method: MethodOp, target: Target) -> int:
     if not storage.keeps_storage:
         return 0
     calls = [op for op in storage.instructions if isinstance(op, CallOp)]
-    # State first: its next value must have no other storage yet. Then what is computed for a part of it alone.
+    # States come first, because the next value of a state must not share other storage yet. Values for a part of a state follow.
     left = [op for op in calls if not _write_to_state(op, storage)]
     parts = [copy for op in left if (copy := write_part(op, storage)) is not None]
     if parts:

@@ -26,7 +26,7 @@ def _thread(jumps: list[JumpFalseOp], always: set[Operation], labels: dict[str, 
             first = labels[target].next_op
             while isinstance(first, LabelOp):
                 first = first.next_op
-            # The jump to the end of a method passes over what only fails, and says so.
+            # The jump to the end of a method is kept, because it marks the failing instructions that it skips.
             if not isinstance(first, JumpFalseOp) or first not in always or isinstance(labels[first.label.data].next_op, ReturnOp):
                 break
             target = first.label.data

@@ -12,7 +12,7 @@ from flambeau.passes.planning.buffers import Buffer
 def count_conflicts(buffers: Sequence[Buffer]) -> int:
     """Returns the number of pairs of buffers that are live together, in O(n log n)."""
     starts = sorted(buffer.start for buffer in buffers)
-    # The pairs in which the later one starts before the earlier one ends.
+    # Counts the pairs in which the later buffer starts before the earlier buffer ends.
     return sum(bisect_left(starts, end) - position - 1 for position, (_, end, _) in enumerate(sorted(buffers)))
 
 

@@ -100,7 +100,7 @@ def climb(
     choice = random.Random(seed)
     climber = _Climber(buffers, conflicts, order)
     while climber.top > bound and climber.visits < effort:
-        # Half of the moves take the buffer at the top itself, mostly to an earlier turn; the others, one that is in its way.
+        # Half of the moves reorder the buffer at the top, mostly to an earlier turn; the rest reorder a buffer that conflicts with it.
         victim = top = choice.choice(climber.highest())
         if conflicts[top] and choice.random() < 0.5:
             victim = choice.choice(conflicts[top])

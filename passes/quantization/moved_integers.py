@@ -57,7 +57,7 @@ class MovePattern(Pattern):
             return None
         found = [dequantized(operand, self.constants) for operand in mover.operands]
         if found == [None] and is_static(mover.operands[0], value) and numel(mover.operands[0].type) <= numel(value.type):
-            # What computes the floats may be an operator that has an integer form.
+            # The operator that computes the floats may have an integer form, if its result is quantized before the move.
             kind = tensor(to.storage, shape_of(mover.operands[0]), tensor_type(mover.operands[0]).encoding)
             before = QuantizePerTensorOp.from_attributes(mover.operands, [kind], dict(op.properties))
             return replace_with_values(op, [self._moved(mover, [before.result], op)], rewriter)

@@ -77,7 +77,7 @@ class ModuleConstants:
         """
         if array.shape != kind.get_shape():
             raise ValueError(f"constant {name!r}: an array of shape {array.shape} is no {kind}")
-        # Not every dtype is one that buffers know; their bytes are.
+        # Stored as bytes, because Python's buffers do not support every dtype.
         stored = stored_array(array, kind).reshape(-1).view(np.uint8).data
         store = blob_store(self._context)
         names = self._names.setdefault(name, _Names(name))

@@ -131,7 +131,7 @@ class _Run:
         return around is not None
 
     def _inserted(self, op: Operation) -> None:
-        # Operations inside of it were built without an event, or moved here.
+        # Operations in its regions were built without an event, or were moved here.
         for item in reversed(list(op.walk())) if op.regions else (op,):
             if item is not op and item in self.known:
                 continue
@@ -147,7 +147,7 @@ class _Run:
         for operand in (operand for item in gone for operand in item.operands):
             if isinstance(operand, OpResult) and operand.op not in self.erased:
                 self._push(operand.op, may_be_dead=True)
-                # The only reader that is left may now be rewritten together with what it reads.
+                # A pattern may now match the only remaining reader together with the operation that it reads.
                 readers = list(islice((use.operation for use in operand.uses if use.operation not in self.erased), 2))
                 if len(readers) == 1:
                     self._push(readers[0], may_be_dead=readers[0].parent is None)
@@ -177,7 +177,7 @@ class _Run:
             if op in self.erased or op is self.root:
                 continue
             if op.parent is None:
-                # A pattern built it and did not use it: it reads what could go otherwise.
+                # A pattern built the operation and did not insert it: its operands would stay alive because of it.
                 self._removed(op)
                 op.erase(safe_erase=False)
                 continue

@@ -19,7 +19,7 @@ def retyped(value: SSAValue, kind: Attribute) -> SSAValue:
     if isinstance(value, OpResult) and value.op.parent is None and fits(kind, value.type):
         renewed = Rewriter.replace_value_with_new_type(value, kind)
         if isinstance(value.op, SchemaOp) and value.op.schema.base == "index_select" and not is_static(index := value.op.operands[1]):
-            # As many entries are selected as the result has.
+            # The size of the index equals the size of the result along `dim`.
             dim: int = value.op.argument("dim")
             retyped(index, tensor(element_of(index), [shape_of(kind)[dim]]))
         return renewed

@@ -112,7 +112,7 @@ class MethodStorage:
         for op in self.method.slots:
             if not isinstance(op, TensorSlotOp):
                 continue
-            # Declared before, as everything that is used: a chain of reuses is as long as the method.
+            # The source is declared earlier, so its class is known: no walk along a chain of reuses, which may be as long as the method.
             found = self._classes[op.source] if isinstance(op, AliasOp) else StorageClass(op.slot, nbytes(op.slot.type))
             self._classes[op.slot] = found
             found.members[op.slot] = None
@@ -231,7 +231,7 @@ class MethodStorage:
         Forward jumps only skip instructions, so that the span from the first use to the last holds on every path.
         """
         loops = sorted(((label, time) for time, label in self._jumps if label < time), key=lambda loop: (loop[1] - loop[0], loop[0]))
-        # A jump from before a loop to within it can lead past a write to a read that the jump skips as well.
+        # A jump from before a loop into it may skip a write and still lead to a read that the jump skips as well.
         into = any(self._jumps[index][0] < head and self._jumps[index][1] <= tail for head, tail in loops for index in self._paths[head])
         used = [(head, tail, self._used_in(head, tail, is_sure=not into)) for head, tail in loops]
         pending = bool(loops or self._lenders)
@@ -256,13 +256,13 @@ class MethodStorage:
         for op in self.instructions[head:tail]:
             reads, writes = touched_slots(op)
             time = self.time[op]
-            # What skips or repeats the write skips or repeats the read, so that no round reads before it writes.
+            # If every jump that skips or repeats the write also does so with the read, no round of the loop reads before it writes.
             for item in (self._classes[slot] for slot in reads):
                 is_written = is_sure and item in written and self._paths[written[item]] <= self._paths[time]
                 carried[item] = carried.get(item, False) or not is_written
             for slot in writes:
                 item = self._classes[slot]
-                # A copy of an entry writes one in one round after the other.
+                # The kernel that copies an entry writes only one entry per round.
                 is_whole = nbytes(slot.type) == item.size and not (isinstance(op, CallOp) and op.operator.data == COPY_INDEX)
                 carried[item] = carried.get(item, False) or (not is_whole and item not in written)
                 if is_whole and (item not in written or not self._paths[written[item]] <= self._paths[time]):
@@ -343,7 +343,7 @@ class MethodStorage:
         if other.first is not None:
             into.touch(other.first)
             into.touch(other.last)
-        # A chain of reuses joins one class after the other to the same: what it has already is not looked through again.
+        # A chain of reuses joins many classes to the same class: inserting the smaller list avoids walking the larger list each time.
         fewer, into.writes = sorted((into.writes, other.writes), key=len)
         for time in fewer:
             insort(into.writes, time)

@@ -56,7 +56,7 @@ def _extract(op: tensor.ExtractOp, slots: ValueSlots) -> None:
         slots.refuse(op, f"only the one element of a tensor can become a number, got {op.tensor.type}")
         return
     held = slots.values[op.tensor]
-    # Jumps take the tensor itself.
+    # A jump reads its condition from the tensor.
     is_condition = op.result.type == i1 and all(isinstance(use.operation, _CONDITIONAL) and use.index == 0 for use in op.result.uses)
     slots.values[op.result] = held if is_condition else slots.numbers.item(held, slot_of(op.result.type))
 

@@ -77,7 +77,7 @@ def number_slot(op: Operation, given: Sequence[SSAValue], numbers: NumberSlots) 
     """Returns the slot of what an operation of `NUMBERS` that has a form computes from the numbers in slots, with its instructions."""
     match op:
         case arith.ExtFOp():
-            # A float in a slot is one of 64 bits.
+            # A float in a slot has 64 bits.
             return given[0]
         case arith.CmpiOp() | arith.CmpfOp():
             predicate = op.predicate.value.data

@@ -203,15 +203,15 @@ class NumberSlots:
         one, nothing = self.builder.slot(IntListOp([self.builder.integer(1)])), self.builder.slot(DoubleOp(nan))
         operand, result = (self.builder.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
         for (message, location, found), label in self._failures.items():
-            # A space is what tells a sentence from an approximation.
+            # The message must contain a space, which distinguishes it from the names of approximations.
             text = self.builder.slot(StringOp(message if " " in message else f"a condition does not hold: {message}"))
             yield LabelOp(label)
-            # Stock ExecuTorch has no operator that fails. What it does not take as an approximation of gelu, it says in its error. Our
-            # kernel adds the number that was found.
+            # Stock ExecuTorch has no operator that fails on purpose, but its gelu fails with an unknown approximation and prints it.
+            # Flambeau's kernel adds the number that was found.
             for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp(FAILURE, [operand, text], [result])):
                 op.location = location
                 yield op
-        # Never run: it says that no path goes on from here to the end.
+        # Never executed: the jump marks that no path continues from here to the end.
         yield JumpFalseOp(false, next(reversed(self._failures.values())))
         yield LabelOp("end")
 

@@ -104,7 +104,7 @@ def _part(op: CallOp) -> int | None:
         case _:
             return None
     shape = tensor_type(op.ins[0]).get_shape()
-    # Of other memory, a program file does not say that what lies within it belongs to it, and the runtime would miss what is written so.
+    # Only for states: for other memory, the program file does not record views, and the runtime would miss writes through them.
     if not isinstance(root_of(op.ins[0])[0].owner, StateOp) or not _is_row_major(op.ins[0]) or not _is_row_major(op.ins[1]):
         return None
     if not isinstance(dim.owner, IntOp) or not isinstance(start.owner, IntOp | NoneOp):

@@ -48,7 +48,7 @@ class ValueSlots:
         if not is_known(value):
             return self.numbers.of(value)
         if value is None or kind == "MemoryFormat":
-            # The result's slot says what its format is.
+            # The memory format is in the type of the result's slot.
             return share(None, NoneOp)
         if isinstance(value, Attribute):
             return self.builder.integer(dtype_of(value).scalar_type)
@@ -65,7 +65,7 @@ class ValueSlots:
         if isinstance(value, int) and kind != "float":
             return self.builder.integer(value)
         if isinstance(value, int | float):
-            # repr tells -0.0 from 0.0 and keeps NaN equal to itself.
+            # repr distinguishes -0.0 from 0.0, and is equal for NaN.
             return share(("double", repr(float(value))), lambda: DoubleOp(float(value)))
         return share(("string", value), lambda: StringOp(value))
 

@@ -76,7 +76,7 @@ in calls of ExecuTorch 1.5.1. No program calls `_conj_physical` for such types, 
 _TAKES_TOO = (
     *(Allowance(kernel, _FEW) for kernel in _MOVES),
     Allowance("aten::copy.out", _FEW, (Limit("src", dtype_of="self"), Limit("src", shape_of="self"))),
-    # It reads no element, only writes.
+    # `full_like` writes elements of the result's type and reads none, so only the result's type is limited.
     Allowance("aten::full_like.out", _FEW, (Limit("result", dtypes=tuple(row.element for row in DTYPES if row.element not in _FEW)),)),
     Allowance("aten::index.Tensor_out", _FEW, (Limit("indices", tensors=1), Limit("indices", dtypes=(i64, i32), rank=(1, 1)))),
     Allowance("quantized_decomposed::quantize_per_tensor.out", frozenset({ui16})),
@@ -89,7 +89,7 @@ _WIDE_PARAMETER = (Limit("scale", dtypes=(f64,)), Limit("zero_point", dtypes=(i6
 _WIDE_PARAMETERS = (Limit("scales", dtypes=(f64,)), Limit("zero_points", dtypes=(i64,)))
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = {
-    # Its optimized kernel multiplies the other operand where the first has one element.
+    # The optimized kernel applies alpha to the wrong operand if the first operand has one element.
     "aten::add.out": Rule((Limit("alpha", only=1),), instead=scaled_first),
     "aten::_fft_r2c.out": Rule((Limit("onesided", only=True),), instead=real_on_both_sides),
     "aten::_log_softmax.out": Rule((Limit("self", dtypes=(f32, f16, bf16)),), instead=log_softmax_in_steps),
@@ -101,11 +101,11 @@ _CONTRACTS = {
     ),
     "aten::linear.out": Rule((Limit("input", rank=(2, 16)), Limit("weight", rank=(2, 2)))),
     "aten::logit.out": Rule((Limit("result", dtypes=(f32, f64)),)),
-    # They give the sign of the dividend to integers.
+    # For integers, these kernels give the remainder the sign of the dividend.
     "aten::remainder.Tensor_out": Rule((Limit("result", dtypes=(*_FLOATS, ui8)),), instead=remainder_by_fmod),
     "aten::remainder.Scalar_out": Rule((Limit("result", dtypes=(*_FLOATS, ui8)),), instead=remainder_by_fmod),
     "aten::roll.out": Rule((Limit("dims", length=1),)),
-    # Its quantized kernels end the process where a tensor has another type than these.
+    # The quantized kernels end the process if a tensor has a type other than these.
     "quantized_decomposed::choose_qparams.Tensor_out": Rule(
         (Limit("input", dtypes=(f32,)),), instead=on_singles(quantized_decomposed.choose_qparams.tensor)
     ),

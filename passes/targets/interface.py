@@ -133,7 +133,7 @@ def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal
     return orders == "any" or tuple(order) in orders or list(order) == sorted(order)
 
 
-@cache  # by the target and not by its name, which another may have once a plug-in is loaded again
+@cache  # keyed by the target, because after a plug-in is reloaded another target may have its name
 def _allowances(target: Target) -> dict[str, Allowance]:
     return {allowance.kernel: allowance for allowance in target.takes_too}
 

@@ -59,7 +59,7 @@ class _Bounds:
     def learn(self, op: Operation) -> None:
         """Bounds the symbols that an operation gives a value, by the sizes that follow from its operands or branches."""
         if op.regions:
-            # What a branch gives is one of several values, and so is what a round of a loop does.
+            # A result of a branch or of a loop is one of several values.
             shapes = [shape_of(result) for result in op.results if isinstance(result.type, TensorType)]
             self.joined.update(symbol.name for shape in shapes for size in shape if (symbol := symbol_of(size)) is not None)
         if isinstance(op, scf.IfOp):
@@ -132,7 +132,7 @@ class BoundSymbolsPass(OperationPass):
         """Rewrites types and attributes in place. Raises ValueError for a symbol that is not there."""
         given = dict(map(check_bound, self.bounds))
         found = _Bounds(dict(given))
-        # An operation may stand before, or around, the one from which the bound of its sizes follows.
+        # An operation may be before, or around, the operation from which the bound of its sizes follows.
         while found.walk(op):
             pass
         for name in given:

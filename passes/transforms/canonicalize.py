@@ -49,7 +49,7 @@ def _keeps_shape(op: SchemaOp) -> bool:
             bounds = [op.argument(name) for name in ("start", "end", "step")]
             return bounds[0] in (None, 0) and bounds[1] in (None, NO_END) and bounds[2] == 1
         case ViewOp():
-            # One unknown extent follows from the number of elements.
+            # A single unknown extent follows from the number of elements.
             return sum(map(is_unknown, shape)) <= 1 and sum(is_known(size) and size == -1 for size in op.argument("size")) <= 1
         case ExpandOp():
             pairs = zip(op.argument("size"), shape, strict=True)
@@ -142,7 +142,7 @@ class BroadcastPattern(Pattern):
             if expansion is None or len(operands) < 2:
                 continue
             shorter = [*operands[:index], expansion.operands[0], *operands[index + 1 :]]
-            # The result may be declared with less than is known: a dimension that only the expansion gives must not get lost.
+            # The declared result type may be less precise; a size that only the expansion gives must be kept.
             if op.infer_types(shorter, op.properties) == op.infer_types(operands, op.properties) == [tensor_type(op.result)]:
                 operands, changed = shorter, True
         if changed:

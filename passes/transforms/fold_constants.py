@@ -83,7 +83,7 @@ class FoldConstantsPass(ModulePass):
             if any(array is None for array in arrays):
                 continue
             try:
-                with np.errstate(all="ignore"):  # infinities and NaN are results like others
+                with np.errstate(all="ignore"):  # infinities and NaN are valid results
                     computed: Any = op.call("numpy", op.bind(arrays, op.properties))
             except (ValueError, LookupError, ArithmeticError) as error:
                 remark(op, f"not folded: on these constants it has no result: {error}")

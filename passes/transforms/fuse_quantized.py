@@ -223,6 +223,6 @@ class FuseQuantizedPass(ModulePass):
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
         kinds = (LayerPattern, SumPattern, ProductPattern, PoolPattern, MovePattern, LookupPattern)
         apply_patterns(op, [*(kind(target, constants) for kind in kinds), SaturationPattern()])
-        # Then what is left of layers, and tables: their results are floats.
+        # Last, the remaining layers and tables, whose results are floats.
         dynamic = (DynamicPattern(target, constants), IntegerProductPattern(target, constants))
         apply_patterns(op, [*dynamic, TablePattern(constants), *weight_only_patterns(target, constants)])

@@ -98,7 +98,7 @@ def _inline(call: CallOp, callee: FuncOp) -> None:
         returned = list(last.operands)
         last.detach()
         last.erase()
-        # A result may be an argument, which the arguments of the call take the place of.
+        # A returned value may be an argument of the function, which was replaced by the call's argument.
         given: dict[SSAValue, SSAValue] = dict(zip(blocks[0].args, call.arguments, strict=True))
         results: Sequence[SSAValue] = [given.get(value, value) for value in returned]
         Rewriter.inline_block(blocks[0], InsertPoint.before(call), list(call.arguments))

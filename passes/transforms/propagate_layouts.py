@@ -88,7 +88,7 @@ class ElementwisePattern(Pattern):
         order: tuple[int, ...] | None = None
         for operand in op.operands:
             origin = _moved(operand)
-            # A line of numbers lies alike in every layout.
+            # A tensor with at most one dimension larger than 1 is the same in every layout.
             if not joins and shape_of(operand) != shape and sum(extent != 1 for extent in shape_of(operand)) <= 1:
                 origins.append(operand)
                 continue

@@ -29,7 +29,7 @@ class RemoveDeadCodePass(OperationPass):
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites what is inside `op` in place."""
         globals = [item for item in op.body.block.ops if _is_private_global(item)] if isinstance(op, ModuleOp) else []
-        # One walk, from the end, where users stand before what they use: what it leaves dead is used against that order (loops of blocks).
+        # One walk from the end visits users before their operands; dead operations that remain have backward uses (loops of blocks).
         names: list[str] | None = [] if globals else None
         unread: dict[Operation, None] = {}
         for region in op.regions:

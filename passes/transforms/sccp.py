@@ -154,7 +154,7 @@ class _Solver:
         copy = op.clone({old: new for old, new in zip(op.operands, given, strict=True)})
         try:
             folded = folder.fold(copy)
-        # An operation that fails on these constants, or that nothing computes, fails when it runs: its results are not known here.
+        # The operation fails on these constants, or has no meaning to evaluate; its results are unknown.
         except (ArithmeticError, ValueError, NotImplementedError):
             folded = None
         known = dict(zip(given, operands, strict=True))

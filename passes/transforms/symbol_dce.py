@@ -39,7 +39,7 @@ class SymbolDcePass(ModulePass):
                     reached.append(found)
         dead = {item: _names(item) for item in op.body.block.ops if item not in live}
         for group in _callers_first(dead, symbols):
-            # What is erased later is named by what was erased before: after a refusal nothing may go.
+            # Symbols that are erased later may be referenced by earlier ones: after a refusal, nothing more may be erased.
             if not may_rewrite(self.name, group[0]):
                 return
             for item in group:

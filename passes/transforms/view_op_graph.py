@@ -80,7 +80,7 @@ class _Graph:
         if not op.regions:
             yield f'{indent}{node} [label = "{self._label(op)}"];'
         for region in op.regions:
-            # An operation with regions is their frame; the point in it is where its edges begin and end.
+            # An operation with regions is drawn as a frame; its edges begin and end at a point in the frame.
             yield f"{indent}subgraph cluster_{node}_{op.regions.index(region)} {{"
             yield f'{indent}  label = "{self._label(op)}";'
             if region is op.regions[0]:
