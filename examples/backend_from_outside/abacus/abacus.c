@@ -1,5 +1,5 @@
-/* The backend "AbacusBackend": a device for block fixed-point numbers, simulated with integers. payload.py describes the bytes of the payload, and
- * blocks.py the numbers, which are the same here. */
+/* The backend "AbacusBackend": a device for block fixed-point numbers, simulated with integers.
+ * payload.py describes the bytes of the payload; blocks.py describes the numbers, and computes the same results. */
 #include <string.h>
 
 #include "flambeau/backend.h"
@@ -8,7 +8,7 @@ enum { HEADER_BYTES = 24, VALUE_BYTES = 20, STEP_BYTES = 12, WORD = 4, VERSION =
 enum { MOST_NUMBERS = 1 << 24, MOST_TERMS = 1 << 14, BITS = 24, LEAST = -149, MOST = 103, GUARD = 30 };
 enum { NEGATE, ABSOLUTE, RELU, ADD, SUBTRACT, MAXIMUM, MINIMUM, MULTIPLY, MULTIPLY_MATRICES, STEPS };
 
-/* A tensor in the memory of the device: whole numbers times 2^power. */
+/* A tensor in the memory of the device: integers times 2^power. */
 typedef struct {
   uint32_t rank;
   uint32_t sizes[DIMENSIONS]; /* ones come before those of the tensor */
@@ -60,7 +60,7 @@ static int64_t rounded(int64_t number, int shift) {
   return number < 0 ? -size : size;
 }
 
-/* Rounds what was computed, `wide` times 2^power, to a block. Nonzero: a number is beyond those of the device. */
+/* Rounds a result, the integers `wide` times 2^power, to a block. Returns nonzero if a number is too large for the device. */
 static int keep(block *result, const int64_t *wide, int power) {
   int64_t largest = 0;
   for (uint32_t i = 0; i < result->count; ++i) {
@@ -80,7 +80,7 @@ static int keep(block *result, const int64_t *wide, int power) {
   return result->power > MOST;
 }
 
-/* The block of float32 numbers. Nonzero: one of them is infinite or NaN. */
+/* Converts float32 numbers to a block. Returns nonzero if a number is infinite or NaN. */
 static int load(block *result, const float *numbers) {
   uint32_t largest = 1;
   for (uint32_t pass = 0; pass < 2; ++pass) {
@@ -103,7 +103,7 @@ static int load(block *result, const float *numbers) {
   return 0;
 }
 
-/* Float32 numbers of a block, which are exact. */
+/* Converts a block to float32 numbers, which are exact. */
 static void store(float *numbers, const block *value) {
   const uint64_t bits = (uint64_t)(value->power + 1023) << 52;
   double factor;
@@ -128,7 +128,7 @@ static int64_t computed(uint32_t code, int64_t a, int64_t b) {
   }
 }
 
-/* Computes one step number by number. The place of a number of an operand is that in the result, but where its size is 1. */
+/* Computes an elementwise step. An operand's element has the same coordinates as the result's, or 0 in dimensions of size 1. */
 static int compute(uint32_t code, block *result, const block *a, const block *b, int64_t *wide) {
   int power = code == MULTIPLY ? a->power + b->power : a->power, shift_a = 0, shift_b = 0;
   if (code >= ADD && code <= MINIMUM) {
@@ -170,7 +170,7 @@ static int multiply_matrices(block *result, const block *a, const block *b, int6
 
 /* Reading a payload. */
 
-/* Checks a tensor and counts its numbers. */
+/* Checks the sizes of a tensor and counts its elements. */
 static int read_value(const uint8_t *at, block *value) {
   uint64_t count = 1;
   value->rank = word(at);
@@ -185,7 +185,7 @@ static int read_value(const uint8_t *at, block *value) {
   return value->rank <= DIMENSIONS && count <= MOST_NUMBERS;
 }
 
-/* Whether a step gives what the payload says. */
+/* Returns whether a step's result has the shape that the payload gives. */
 static int fits(uint32_t code, const block *result, const block *a, const block *b) {
   if (code == MULTIPLY_MATRICES) {
     const int are_matrices = a->rank == 2 && b->rank == 2 && result->rank == 2;
@@ -212,7 +212,7 @@ static const char *check_step(const uint8_t *step, const uint8_t *values, uint32
   return fits(code, &result, &a, &b) ? NULL : "its payload has a step whose result has other sizes";
 }
 
-/* Checks all of a payload, and says how much memory its values take. */
+/* Checks a whole payload, and counts the elements of its constants and of its other values. */
 static const char *read_payload(const fl_payload *payload, delegate *found, uint64_t *numbers_of_constants, uint64_t *numbers_of_others) {
   const uint8_t *data = (const uint8_t *)payload->data, *values = data + HEADER_BYTES;
   if (payload->size < HEADER_BYTES || memcmp(data, "ABAC", 4) != 0) {
