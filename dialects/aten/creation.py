@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 class MadeOp(SchemaOp):
-    """A tensor of numbers that the program states."""
+    """Base of rows whose result depends only on numbers in the program, not on the content of tensors."""
 
     stores = True
 
@@ -65,7 +65,7 @@ class FullOp(OneNumberOp, RealNumberOp):
 
 
 class FilledOp(MadeOp):
-    """A tensor of a given size, of the default float when no type is given; zeros, unless the operator says otherwise."""
+    """A tensor of `size`, of the default float type if no type is given; the elements are 0 unless the row overrides this."""
 
     @staticmethod
     def infer(size: Sequence[int], dtype: Attribute | None = None) -> Tensor:
@@ -108,7 +108,7 @@ class OnesOp(FilledOp):
     core=True,
 )
 class EmptyMemoryFormatOp(FilledOp, RealNumberOp):
-    """A tensor of a given size whose content nobody may read; here zeros."""
+    """A tensor of `size` with unspecified content; zeros here."""
 
 
 @aten(
@@ -117,7 +117,7 @@ class EmptyMemoryFormatOp(FilledOp, RealNumberOp):
     core=True,
 )
 class EmptyStridedOp(MadeOp):
-    """A tensor as `empty` makes it. The strides only have to be as many as the sizes; the result is row-major."""
+    """A tensor as from `empty`. The number of strides must equal the number of sizes; the result is row-major for any strides."""
 
     stores = True
     numpy = staticmethod(FilledOp.numpy)
@@ -134,7 +134,7 @@ class EmptyStridedOp(MadeOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class EmptyPermutedOp(MadeOp):
-    """As `empty`, with an order of dimensions, which is a matter of layout."""
+    """A tensor as from `empty`; the order of dimensions in memory is ignored, because layouts are chosen later."""
 
     stores = True
     numpy = staticmethod(FilledOp.numpy)
@@ -151,7 +151,7 @@ class EmptyPermutedOp(MadeOp):
 
 
 class LikeOp(MadeOp):
-    """A tensor with another's shape, and its type when none is given."""
+    """A tensor with the shape of `self`, and with its type if no type is given."""
 
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute | None = None) -> Tensor:
@@ -184,7 +184,7 @@ class FullLikeOp(OneNumberOp, RealNumberOp):
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class ZerosLikeOp(LikeOp):
-    """Zeros with another tensor's shape; the content of `empty_like`, which nobody may read, is zeros too."""
+    """Zeros with the shape of `self`; the unspecified content of `empty_like` is zeros too."""
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
@@ -200,7 +200,7 @@ class ZerosLikeOp(LikeOp):
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class OnesLikeOp(LikeOp):
-    """Ones with another tensor's shape."""
+    """Ones with the shape of `self`."""
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute | None) -> Array:
@@ -212,7 +212,7 @@ class OnesLikeOp(LikeOp):
 
 
 class NewOp(MadeOp):
-    """A tensor of a given size, of another's type when none is given."""
+    """A tensor of `size`, with the type of `self` if no type is given."""
 
     @staticmethod
     def infer(x: Tensor, /, size: Sequence[int], dtype: Attribute | None = None) -> Tensor:
@@ -224,7 +224,7 @@ class NewOp(MadeOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class NewZerosOp(NewOp):
-    """Zeros of a given size."""
+    """Zeros of shape `size`."""
 
     @staticmethod
     def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
@@ -240,7 +240,7 @@ class NewZerosOp(NewOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class NewOnesOp(NewOp):
-    """Ones of a given size."""
+    """Ones of shape `size`."""
 
     @staticmethod
     def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
@@ -256,7 +256,7 @@ class NewOnesOp(NewOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class NewEmptyOp(NewOp):
-    """A tensor of a given size whose content nobody may read; here zeros."""
+    """A tensor of `size` with unspecified content; zeros here."""
 
     @staticmethod
     def numpy(x: Array, /, size: Sequence[int], dtype: Attribute | None) -> Array:
@@ -302,7 +302,7 @@ class FillScalarOp(OneNumberOp, RealNumberOp):
 
 @aten("fill.Tensor(Tensor self, Tensor value) -> Tensor", keep=True)
 class FillTensorOp(MadeOp):
-    """A 0-d tensor's number with another tensor's shape and type."""
+    """A tensor whose elements are all the number in a 0-d tensor, with the shape and type of `self`."""
 
     @staticmethod
     def infer(x: Tensor, /, value: Tensor) -> Tensor:
@@ -321,7 +321,7 @@ class FillTensorOp(MadeOp):
 
 @aten("zero(Tensor self) -> Tensor")
 class ZeroOp(LikeOp):
-    """Zeros with another tensor's shape and type."""
+    """Zeros with the shape and type of `self`."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -338,7 +338,7 @@ class ZeroOp(LikeOp):
     core=True,
 )
 class ArangeStartStepOp(SchemaOp):
-    """The numbers from `start` in steps up to but without `end`; int64 when all three are integers, else the default float."""
+    """The numbers from `start` in steps of `step`, excluding `end`; int64 if all three are integers, else the default float type."""
 
     @staticmethod
     def infer(start: float, end: float, step: float = 1, dtype: Attribute | None = None) -> Tensor:
@@ -371,7 +371,7 @@ class ArangeStartStepOp(SchemaOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class ArangeStartOp(SchemaOp):
-    """The numbers from `start` in steps of 1 up to but without `end`."""
+    """The numbers from `start` in steps of 1, excluding `end`."""
 
     @staticmethod
     def infer(start: float, end: float, dtype: Attribute | None = None) -> Tensor:
@@ -388,7 +388,7 @@ class ArangeStartOp(SchemaOp):
 
 @aten("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
 class ArangeOp(SchemaOp):
-    """The numbers from 0 in steps of 1 up to but without `end`."""
+    """The numbers from 0 in steps of 1, excluding `end`."""
 
     @staticmethod
     def infer(end: float, dtype: Attribute | None = None) -> Tensor:
@@ -451,7 +451,7 @@ class LinspaceOp(SchemaOp):
 
 
 class IdentityMatrixOp(SchemaOp):
-    """A matrix with ones on its diagonal, of the default float when no type is given."""
+    """A matrix with ones on its diagonal and zeros elsewhere, of the default float type if no type is given."""
 
     @staticmethod
     def infer(rows: int, columns: int, /, dtype: Attribute | None = None) -> Tensor:

@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array
     " bool non_blocking=False, int[]? dim_order=None) -> Tensor",
 )
 class ToDimOrderCopyOp(SchemaOp):
-    """The same elements in another dim order, perhaps in another element type."""
+    """A copy of a tensor in another dim order (the order of dimensions in memory), perhaps in another element type."""
 
     moves = True
 

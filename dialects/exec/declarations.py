@@ -1,4 +1,4 @@
-"""The order in which a method declares its slots."""
+"""Sorts the slot declarations of a method into the order that the format demands."""
 
 from __future__ import annotations
 

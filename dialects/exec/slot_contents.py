@@ -46,7 +46,7 @@ def is_viewing(op: Operation, slot: SSAValue) -> bool:
 
 
 class Fault(Enum):
-    """The kind of a conflict; "it" is the instruction."""
+    """The kind of a conflict, as a phrase about the instruction."""
 
     BROKEN = "it reads a slot that another content has overwritten, or that nothing has written"
     LOST = "the method ends, and an output or a state is broken"

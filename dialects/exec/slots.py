@@ -138,9 +138,9 @@ class TensorOp(PlacedOp):
 
 @irdl_op_definition
 class ExternalOp(TensorSlotOp):
-    """`%x = exec.external : tensor<1x3xf32>`: an input where the caller has it, or an output where the caller wants it.
+    """`%x = exec.external : tensor<1x3xf32>`: an input or output in the caller's memory.
 
-    It never has a place in an arena, and other slots cannot lie in it. An instruction that writes it writes the caller's tensor.
+    The slot never has a place in an arena, and other slots cannot share its memory. Writes to the slot write the caller's tensor.
     """
 
     name = "exec.external"
@@ -210,7 +210,7 @@ class StateOp(PlacedOp):
     """`%s = exec.state @counter {arena = 1, offset = 64} : tensor<1xi64>`: a tensor that keeps its bytes between calls.
 
     Its first value is that of a mutable `ml_program.global`, and zeros if the global has none. Methods that name one global have one state.
-    Applications find it in the runtime by its `qualified_name`, which is that of the global unless it is given; "" is none.
+    Applications find the state in the runtime by its `qualified_name`, by default the name of the global; "" means no name.
     """
 
     name = "exec.state"
@@ -285,7 +285,7 @@ class AliasOp(TensorSlotOp, ABC):
 class ViewOp(AliasOp):
     """`%v = exec.view %x {offset = 16} : tensor<3xf32>`: the bytes of `%x` from `offset` on as another tensor, with the same content.
 
-    Each reads what was written through the other.
+    A write through either slot is visible through both slots.
     """
 
     name = "exec.view"

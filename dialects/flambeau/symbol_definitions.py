@@ -1,8 +1,8 @@
-"""Where a function learns the values of its symbols.
+"""Finds the values that define the symbols of a function.
 
-The first value whose type has a symbol as the extent of a dimension gives it, or a `flambeau.define_symbol`.
+A symbol is defined by the first value whose type has the symbol as the extent of a dimension, or by a `flambeau.define_symbol`.
 
-An extent that is computed from one symbol alone, as `s0 * 2 + 1`, gives it too, where no other value does before.
+If there is no earlier definition, an extent that is computed from a single symbol, such as `s0 * 2 + 1`, defines the symbol too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flambeau.dialects.ir.tensor_types import is_static, shape_of
 
 @dataclass(frozen=True)
 class Definition:
-    """What gives a symbol its value: the extent of a dimension of a value, or the integer that it holds."""
+    """The definition of a symbol: the extent of a dimension of a value, or the integer in a value."""
 
     symbol: Symbol
     value: SSAValue

@@ -1,4 +1,4 @@
-"""Operations on symbols: one that gives a symbol its value, an assertion about symbols, and the value of an expression over them."""
+"""Operations on symbols: the definition of a symbol, an assertion about symbols, and the value of an expression over symbols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIGNS: dict[Relation, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
 class DefineSymbolOp(IRDLOperation):
     """`flambeau.define_symbol %n as u0 in [0, 16] : tensor<i64>`: from here on, `u0` is the integer that `%n` holds.
 
-    The operand is a 0-d tensor of integers, or an integer. A program that runs with a number out of the range fails here.
+    The operand is a 0-d tensor of integers, or an integer. The program fails here at run time if the number is out of range.
     """
 
     name = "flambeau.define_symbol"
@@ -89,10 +89,10 @@ class DefineSymbolOp(IRDLOperation):
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
-    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here, with the message, where the relation does not hold.
+    """`flambeau.assert s0 mod 2 eq 0, "the batch is even"`: the program fails here with the message if the relation does not hold.
 
-    An assertion that the ranges of its symbols prove is kept until the conversion to instructions: it keeps what gives the symbols their
-    values, and checks the ranges.
+    An assertion that the ranges of its symbols prove is kept until the conversion to instructions: it keeps the definitions of the symbols,
+    which check the ranges.
     """
 
     name = "flambeau.assert"

@@ -1,4 +1,4 @@
-"""Fused attention, over what is given or over a cache."""
+"""Fused attention, over given keys and values, or over a cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _infer(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tenso
 class FusedAttentionOp(SchemaOp):
     """softmax(query @ key.T * scale + mask) @ value over [batch, heads, positions, features], in any dim order with features innermost.
 
-    A row of which the mask hides everything gives 0.
+    A row whose keys are all hidden by the mask gives 0.
     """
 
     takes = frozenset((f32,))
@@ -53,8 +53,8 @@ class FusedAttentionOp(SchemaOp):
 class CachedAttentionOp(SchemaOp):
     """softmax(query @ key.T * scale) @ value over a cache [batch, heads, places, features], of which the queries are the newest places.
 
-    `position` is the place of the first query. A query sees its own place and those before it, with a `window` at most so many; what lies
-    after is not read. Heads of keys are shared by groups of query heads. A query that sees nothing gives 0.
+    `position` is the place of the first query in the cache. A query sees its own place and earlier places, with `window` at most this many
+    places; later places are not read. Groups of query heads share a head of keys. A query that sees no place gives 0.
     """
 
     takes = frozenset((f32,))

@@ -39,7 +39,7 @@ def convolved_size(
     " int[2] dilation, int groups, int out_channels, str activation='none') -> Tensor",
 )
 class FusedConv2dOp(SchemaOp):
-    """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, the weight packed."""
+    """activation(convolution + bias + addend) of channels-last images, dense (groups 1) or depthwise, with a packed weight."""
 
     takes = frozenset((f32,))
 

@@ -1,4 +1,4 @@
-"""Linear layers of integers whose scales the run chooses."""
+"""Linear layers of integers whose input scales are computed at run time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flambeau.support.lazy import Array, np
 class DynamicQuantizedLinearOp(SchemaOp):
     """((input - input_zero_point) @ weight.T) * input_scale * scales + bias; the sums are of int32, the result of float32.
 
-    `input` is of int8 or uint8, and has one scale and zero point, or one for each row. The weight is of int8; `weight_sums` are those of
-    each output feature, and `scales` too.
+    `input` is int8 or uint8, with one scale and zero point for the tensor or for each row. The weight is int8; `weight_sums` and `scales`
+    have a value for each output feature: the sum of its weights, and its scale.
     """
 
     @staticmethod

@@ -16,7 +16,7 @@ from flambeau.support.lazy import Array
     "linear(Tensor input, Tensor packed_weight, Tensor? bias, Tensor? addend, int out_features, str activation='none') -> Tensor",
 )
 class FusedLinearOp(SchemaOp):
-    """activation(input @ weight.T + bias + addend), the weight packed in panels of 16 output features."""
+    """activation(input @ weight.T + bias + addend), with the weight packed in panels of 16 output features."""
 
     takes = frozenset((f32,))
 

@@ -1,9 +1,9 @@
 """Layers of quantised numbers, in integers.
 
-What each computes: `sums`, the products of the stored integers added in int32, and `bias`; then
+Each layer computes `sums`, the sums in int32 of products of the stored integers, and of `bias`; then
 `clamp((sums * multiplier + 2 ** (shift - 1) >> shift) + zero_point, low, high)`, in 64 bits, `>>` rounding down.
-A multiplier and a shift for each channel stand for the ratio of scales, multiplier / 2 ** shift: TOSA's RESCALE with single rounding.
-What the zero point of the input adds to the sums is a number for each channel, which `bias` includes.
+A multiplier and a shift for each channel represent the ratio of scales, multiplier / 2 ** shift: TOSA's RESCALE with single rounding.
+The contribution of the input's zero point to the sums is a number for each channel, which `bias` includes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _check_scale(shift: int, bits: int, *multipliers: int) -> None:
     " int other_zero_point, int zero_point, int low, int high) -> Tensor",
 )
 class QuantizedAddOp(SchemaOp):
-    """The sum of two quantised tensors of one shape, each times multiplier / 2 ** shift, rounded as `fused.quantized_linear` does it."""
+    """The sum of two quantised tensors of one shape, each times its multiplier / 2 ** shift, rounded as in `fused.quantized_linear`."""
 
     elementwise = True
 
@@ -86,9 +86,9 @@ class QuantizedAddOp(SchemaOp):
     " int low, int high) -> Tensor",
 )
 class QuantizedMulOp(SchemaOp):
-    """The product of two quantised tensors, times multiplier / 2 ** shift, rounded as `fused.quantized_linear` does it.
+    """The product of two quantised tensors, times multiplier / 2 ** shift, rounded as in `fused.quantized_linear`.
 
-    `other` has the shape of `input`, or one number for each of its channels: [batch, channels, 1, …].
+    `other` has the shape of `input`, or one number per channel of `input`: [batch, channels, 1, …].
     """
 
     elementwise = True
@@ -138,7 +138,7 @@ def per_channel(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @row("fused", "flambeau", "quantized_table(Tensor input, Tensor table) -> Tensor")
 class QuantizedTableOp(SchemaOp):
-    """table[input]: entry i is the result for the byte i, so that of the int8 -1 is entry 255. TOSA's TABLE."""
+    """table[input]: entry i is the result for the byte i, so entry 255 is the result for the int8 -1. This is TOSA's TABLE."""
 
     elementwise = True
 

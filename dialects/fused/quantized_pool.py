@@ -16,7 +16,7 @@ from flambeau.support.lazy import Array, np
     " int input_zero_point, int zero_point, int low, int high) -> Tensor",
 )
 class QuantizedAvgPool2dOp(SchemaOp):
-    """The sums of windows of images, requantized as `fused.quantized_linear` does it; padding adds nothing to a sum."""
+    """The sums of windows of images, requantized as in `fused.quantized_linear`; padding adds nothing to a sum."""
 
     @staticmethod
     def infer(

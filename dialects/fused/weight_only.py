@@ -15,7 +15,7 @@ from flambeau.support.lazy import Array, np
     "weight_only_linear(Tensor input, Tensor packed_weight, Tensor scales, Tensor? bias, int out_features) -> Tensor",
 )
 class WeightOnlyLinearOp(SchemaOp):
-    """(input @ weight.T) * scales + bias; the weight is of int8, packed in panels of 16 output features, which have a scale each."""
+    """(input @ weight.T) * scales + bias; the int8 weight is packed in panels of 16 output features, each with its own scale."""
 
     takes = frozenset((f32,))
 

@@ -24,7 +24,7 @@ Function: TypeAlias = Literal["floordiv", "mod", "min", "max"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """An integer of which only its range is known before the program runs."""
+    """An integer that is known at run time only; its range is known before."""
 
     name: str
     low: Bound = 0

@@ -1,7 +1,7 @@
-"""`Extent`: an integer that only the run knows, in the place of an `int` of a shape or of an argument.
+"""`Extent`: an integer known only at run time, in the place of an `int` of a shape or of an argument.
 
-It adds, subtracts, multiplies and divides like an int. A comparison answers what its range and the normal form of the expression decide,
-and raises UndecidedError otherwise: a rule of types that needs to know more says so, and nothing is assumed. It does not become a number.
+An extent adds, subtracts, multiplies and divides like an int. A comparison is decided by the ranges and the normal form of the expression,
+and raises UndecidedError if they do not suffice, so that nothing is assumed. An extent is never converted to a number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ else:
 
 
 class UndecidedError(ValueError):
-    """Something depends on an extent in a way that only the run knows."""
+    """An error of a comparison of extents whose result is known only at run time."""
 
 
 class Extent(Integer):
-    """The value of an expression, or one of which only the range is known: `?`.
+    """The value of an expression over symbols, or an unknown value with a range: `?`.
 
     To the type checker and to `isinstance` it is an int, because rules of types compute with both alike. `is_known` tells them apart.
     """

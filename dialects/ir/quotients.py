@@ -1,7 +1,7 @@
 """`Quotient`: a number that a program computes in floating point from sizes, as an exact fraction, and its rounding to a size.
 
-Floats are not exact. A fraction stands for one only where each rounding of it gives what the rounding of the float gives: where the float
-is the fraction in every run in which floats hold the fraction. Next to any other fraction, no rounding changes.
+Floats are not exact. A fraction may replace a float only if every rounding of the fraction to a size equals the rounding of the float:
+the float must equal the fraction in every run in which floats can represent it, and other fractions must not be near a rounding boundary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The `quantized_decomposed` dialect: quantizing and dequantizing, which stand beside Core ATen from import to the .pte."""
+"""The `quantized_decomposed` dialect: quantize and dequantize operators, which are used with Core ATen at all stages up to the .pte."""
 
 from xdsl.ir import Dialect
 

@@ -41,7 +41,7 @@ class ChooseQparamsOp(SchemaOp):
     out="Tensor_out",
 )
 class ChooseQparamsTensorOp(ChooseQparamsOp):
-    """The scale (float64) and zero point (int64) by which the range of a tensor, widened to hold 0, fills quant_min to quant_max."""
+    """The scale (float64) and zero point (int64) that map the range of a tensor, extended to include 0, to quant_min … quant_max."""
 
     @staticmethod
     def numpy(x: Array, /, quant_min: int, quant_max: int, eps: float) -> Pair:
@@ -56,7 +56,7 @@ class ChooseQparamsTensorOp(ChooseQparamsOp):
     "choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
 )
 class ChooseQparamsSymmetricTensorOp(ChooseQparamsOp):
-    """The scale (float64) by which the largest magnitude of a tensor fills half of quant_min to quant_max; the zero point is the middle."""
+    """The scale (float64) that maps the largest magnitude of a tensor to half of quant_min … quant_max; the zero point is the middle."""
 
     @staticmethod
     def numpy(x: Array, /, quant_min: int, quant_max: int, eps: float, dtype: Attribute) -> Pair:
@@ -68,7 +68,7 @@ class ChooseQparamsSymmetricTensorOp(ChooseQparamsOp):
 
 @quantized_decomposed("choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
 class ChooseQparamsPerTokenOp(SchemaOp):
-    """For each vector along the last dimension the scale by which its largest magnitude becomes 127, and the zero point 0."""
+    """For each vector along the last dimension, the scale that maps its largest magnitude to 127, and the zero point 0."""
 
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute) -> tuple[Tensor, Tensor]:
@@ -92,7 +92,7 @@ class ChooseQparamsPerTokenOp(SchemaOp):
     "choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
 )
 class ChooseQparamsPerTokenAsymmetricOp(SchemaOp):
-    """For each vector along the last dimension the scale (float64) and zero point (int64) by which its range, with 0, fills int8."""
+    """For each vector along the last dimension, the scale (float64) and zero point (int64) that map its range, including 0, to int8."""
 
     @staticmethod
     def infer(x: Tensor, /) -> tuple[Tensor, Tensor]:

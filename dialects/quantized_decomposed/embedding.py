@@ -28,7 +28,7 @@ def unpacked(weight: Array, bits: int) -> Array:
 
 
 class QuantizedEmbeddingOp(SchemaOp):
-    """Rows of a quantised table by number, as floats; one scale per row or per group of neighbours in a row."""
+    """The rows of a quantised table at given indices, as floats; there is a scale per row, or per group of neighbours in a row."""
 
     bits: ClassVar[int] = 8
     """The bits of a number."""
@@ -87,7 +87,7 @@ class QuantizedEmbeddingOp(SchemaOp):
     "Tensor indices) -> Tensor",
 )
 class EmbeddingByteOp(QuantizedEmbeddingOp):
-    """Rows of a table of bytes, in a chosen type or in that of the scales."""
+    """The dequantized rows of a table of bytes at given indices, in the type `dtype`, by default that of the scales."""
 
 
 @quantized_decomposed(
@@ -99,7 +99,7 @@ class EmbeddingByteOp(QuantizedEmbeddingOp):
     "Tensor indices) -> Tensor",
 )
 class Embedding2bitOp(QuantizedEmbeddingOp):
-    """Rows of a table of 2-bit numbers, four in a byte, in a chosen type or in that of the scales."""
+    """The dequantized rows of a table of 2-bit numbers, four in a byte, in the type `dtype`, by default that of the scales."""
 
     bits = 2
 
@@ -113,6 +113,6 @@ class Embedding2bitOp(QuantizedEmbeddingOp):
     "Tensor indices) -> Tensor",
 )
 class Embedding4bitOp(QuantizedEmbeddingOp):
-    """Rows of a table of 4-bit numbers, two in a byte, in a chosen type or in that of the scales."""
+    """The dequantized rows of a table of 4-bit numbers, two in a byte, in the type `dtype`, by default that of the scales."""
 
     bits = 4

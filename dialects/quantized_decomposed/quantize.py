@@ -137,7 +137,7 @@ class QuantizePerTensorTensorOp(SchemaOp):
     "ScalarType? out_dtype=None) -> Tensor",
 )
 class DequantizePerTensorOp(SchemaOp):
-    """The numbers that a tensor quantised with one scale and zero point stands for."""
+    """The floats of a tensor that was quantised with one scale and zero point."""
 
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute, out_dtype: Attribute | None) -> Tensor:
@@ -156,7 +156,7 @@ class DequantizePerTensorOp(SchemaOp):
     out="Tensor_out",
 )
 class DequantizePerTensorTensorOp(SchemaOp):
-    """The numbers that a tensor quantised with one scale and zero point, which are tensors, stands for."""
+    """The floats of a tensor that was quantised with one scale and zero point, which are tensors."""
 
     @staticmethod
     def infer(
@@ -213,7 +213,7 @@ class QuantizePerChannelOp(SchemaOp):
     "*, ScalarType? out_dtype=None) -> Tensor",
 )
 class DequantizePerChannelOp(SchemaOp):
-    """The numbers that a tensor quantised with one scale and zero point per entry of a dimension stands for."""
+    """The floats of a tensor that was quantised with one scale and zero point per entry of a dimension."""
 
     @staticmethod
     def infer(
@@ -278,7 +278,7 @@ class QuantizePerTokenOp(SchemaOp):
     "ScalarType output_dtype) -> Tensor",
 )
 class DequantizePerTokenOp(SchemaOp):
-    """The numbers that a tensor quantised with one scale and zero point per vector along the last dimension stands for."""
+    """The floats of a tensor that was quantised with one scale and zero point per vector along the last dimension."""
 
     @staticmethod
     def infer(
@@ -338,7 +338,7 @@ class QuantizePerChannelGroupOp(SchemaOp):
     "int group_size, ScalarType output_dtype) -> Tensor",
 )
 class DequantizePerChannelGroupOp(SchemaOp):
-    """The numbers that a matrix quantised per group of neighbours in a row stands for."""
+    """The floats of a matrix that was quantised per group of neighbours in a row."""
 
     @staticmethod
     def infer(x: Tensor, /, scales: Tensor, zero_points: Tensor | None, group_size: int, output_dtype: Attribute) -> Tensor:

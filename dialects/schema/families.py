@@ -155,7 +155,7 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int] | int | None, keepdi
 
 
 class UnaryOp(SchemaOp):
-    """Elementwise, one operand, same type out."""
+    """Elementwise operators on one tensor; the result has the operand's type."""
 
     inplace = (0,)
     elementwise = True
@@ -166,7 +166,7 @@ class UnaryOp(SchemaOp):
 
 
 class FloatOnlyUnaryOp(UnaryOp):
-    """As UnaryOp, for floats only."""
+    """Unary operators that accept only floats."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -175,7 +175,7 @@ class FloatOnlyUnaryOp(UnaryOp):
 
 
 class FloatUnaryOp(UnaryOp):
-    """Elementwise, one operand; integers and bools give the default float."""
+    """Elementwise operators on one tensor with float results; integers and bools give the default float type."""
 
     computes_in = "result"
 
@@ -185,7 +185,7 @@ class FloatUnaryOp(UnaryOp):
 
 
 class UnaryPredicateOp(UnaryOp):
-    """Elementwise, one operand, bool out."""
+    """Elementwise operators on one tensor with bool results."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -193,7 +193,7 @@ class UnaryPredicateOp(UnaryOp):
 
 
 class BinaryOp(SchemaOp):
-    """Elementwise, two operands of which one may be a number, broadcast and promoted."""
+    """Elementwise operators on two operands, one of which may be a number; they are broadcast and promoted to a common type."""
 
     inplace = (0, 1)
     elementwise = True
@@ -205,7 +205,7 @@ class BinaryOp(SchemaOp):
 
 
 class FloatBinaryOp(BinaryOp):
-    """As BinaryOp; integers and bools give the default float."""
+    """Binary operators with float results; integers and bools give the default float type."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -213,7 +213,7 @@ class FloatBinaryOp(BinaryOp):
 
 
 class NumberBinaryOp(BinaryOp):
-    """As BinaryOp, not for bools."""
+    """Binary operators that do not accept bools."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -222,7 +222,7 @@ class NumberBinaryOp(BinaryOp):
 
 
 class IntegerBinaryOp(BinaryOp):
-    """As BinaryOp, for integers and bools only."""
+    """Binary operators that accept only integers and bools."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -231,7 +231,7 @@ class IntegerBinaryOp(BinaryOp):
 
 
 class CompareOp(BinaryOp):
-    """As BinaryOp, bool out."""
+    """Binary operators with bool results."""
 
     inplace = ()
     computes_in = "promoted"
@@ -243,7 +243,7 @@ class CompareOp(BinaryOp):
 
 
 class IdentityOp(SchemaOp):
-    """One operand; the result has its type and content."""
+    """Operators that return their only operand unchanged."""
 
     inplace = (0,)
     moves = True

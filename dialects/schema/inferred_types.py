@@ -20,7 +20,7 @@ _TOO_LARGE = 1 << 60
 
 
 class UndecidedTypesError(VerifyException):
-    """The result types of an operator depend on extents that only the run knows."""
+    """An error of an operator whose result types depend on extents that are known only at run time."""
 
 
 def check_types(operands: Sequence[Attribute], results: Sequence[Tensor], stores: bool) -> None:

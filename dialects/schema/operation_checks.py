@@ -1,4 +1,4 @@
-"""Whether an operation is as its row says: its operands, its attributes, and its result types."""
+"""Checks an operation against its row: its operands, its attributes, and its result types."""
 
 from __future__ import annotations
 

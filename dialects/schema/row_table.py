@@ -120,7 +120,7 @@ def check_functions(row: type[SchemaOp]) -> None:
 
 
 class MisnamedParameterError(RegistrationError):
-    """A parameter of a row's function that is never given anything."""
+    """An error of a row whose function has a parameter that no argument of the schema matches."""
 
     def __init__(self, row: str, message: str):
         super().__init__(message)

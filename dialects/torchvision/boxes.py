@@ -63,7 +63,7 @@ def _kept(boxes: SSAValue, count: int, threshold: float) -> SSAValue:
 
 @torchvision("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 class NmsOp(SchemaOp):
-    """The places of the boxes, best first, that overlap none of those before them by more than a part of their union."""
+    """The int64 indices of the boxes to keep, best score first: boxes that overlap no better kept box by an IoU above `iou_threshold`."""
 
     takes = FLOATS
 
@@ -128,9 +128,9 @@ def _shares(start: SSAValue, step: SSAValue, bins: int, samples: int, size: int)
     "bool aligned) -> Tensor"
 )
 class RoiAlignOp(SchemaOp):
-    """The features inside of boxes, each box divided into bins: the mean of `sampling_ratio`² samples in a bin, between their neighbours.
+    """The features inside of boxes: each box is divided into bins, and a bin is the mean of `sampling_ratio`² interpolated samples.
 
-    A row of `rois` is the image of a box and its corners, which `spatial_scale` takes to the features.
+    A row of `rois` is the index of the image and the corners of a box, which are multiplied by `spatial_scale`.
     """
 
     takes = FLOATS

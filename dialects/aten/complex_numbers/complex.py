@@ -1,4 +1,4 @@
-"""Complex numbers: made of real ones, taken apart, conjugated."""
+"""Operators that make complex tensors from real tensors, or return their parts, angles and conjugates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ViewAsRealOp(SchemaOp):
 
 @aten("view_as_complex(Tensor(a) self) -> Tensor(a)", keep=True)
 class ViewAsComplexOp(StayingOp):
-    """Complex numbers, whose real and imaginary parts stand in the last dimension, of size 2; the same bytes."""
+    """The complex tensor of a real tensor whose last dimension, of size 2, holds the real and imaginary parts; the same bytes."""
 
     takes = PARTS
 
@@ -64,7 +64,7 @@ class ViewAsComplexOp(StayingOp):
 
 @aten("complex(Tensor real, Tensor imag) -> Tensor")
 class ComplexOp(StayingOp):
-    """Complex numbers of their real and imaginary parts, broadcast."""
+    """The complex tensor with the given real and imaginary parts, which are broadcast."""
 
     takes = PARTS
 
@@ -86,7 +86,7 @@ class ComplexOp(StayingOp):
 
 @aten("polar(Tensor abs, Tensor angle) -> Tensor")
 class PolarOp(SchemaOp):
-    """Complex numbers of their absolute values and angles, broadcast."""
+    """The complex tensor with the given absolute values and angles (in radians), which are broadcast."""
 
     takes = PARTS
 
@@ -105,7 +105,7 @@ class PolarOp(SchemaOp):
 
 @aten("real(Tensor(a) self) -> Tensor(a)")
 class RealOp(UnaryOp):
-    """The real part; of real tensors themselves."""
+    """The real part of a complex tensor; a real tensor unchanged."""
 
     elementwise = False
 
@@ -150,7 +150,7 @@ class ImagOp(UnaryOp):
 
 @aten("angle(Tensor self) -> Tensor")
 class AngleOp(UnaryOp):
-    """The angle of complex numbers; of real ones 0, pi where they are negative, and NaN where they are."""
+    """The angle in radians of each number; a real number has the angle 0, or pi if negative, or NaN if NaN."""
 
     on_parts = staticmethod(angle)
 
@@ -179,7 +179,7 @@ class AngleOp(UnaryOp):
 
 @aten("isreal(Tensor self) -> Tensor")
 class IsrealOp(UnaryOp):
-    """x has no imaginary part."""
+    """Whether the imaginary part of x is 0, as bool."""
 
     elementwise = False
 

@@ -1,4 +1,4 @@
-"""Families of operators by what they do with complex tensors: bases of rows that give `on_parts`."""
+"""Base classes of rows, one for each way to treat complex tensors, that define `on_parts`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _each_part(x: Any, index: int) -> Any:
 
 
 class PartwiseOp(SchemaOp):
-    """Operators that compute the real parts of real parts, and the imaginary ones of imaginary ones, alike."""
+    """Operators that apply the same real operator to the real parts and to the imaginary parts."""
 
     numbers: ClassVar[int] = 0
     """How many of the first tensors are numbers, so that a real one has imaginary parts of 0 if another is complex."""
@@ -63,7 +63,7 @@ class PartwiseOp(SchemaOp):
 
 
 class RealNumberOp(SchemaOp):
-    """Operators whose argument that is a number is a real one: for the imaginary parts it is 0."""
+    """Operators with a real number as an argument, which is replaced by 0 for the imaginary parts."""
 
     @classmethod
     def on_parts(cls, *given: Any) -> Parts | SSAValue:
@@ -75,7 +75,7 @@ class RealNumberOp(SchemaOp):
 
 
 class TruthOperandsOp(SchemaOp):
-    """Operators that read of their operands only whether they differ from 0."""
+    """Operators whose result depends only on whether the elements of the operands differ from 0."""
 
     @classmethod
     def on_parts(cls, *given: Any) -> SSAValue:
@@ -83,7 +83,7 @@ class TruthOperandsOp(SchemaOp):
 
 
 class BilinearOp(SchemaOp):
-    """Products, linear in each of two operands."""
+    """Products of two operands, which are linear in each operand."""
 
     @classmethod
     def on_parts(cls, a: Parts, b: Parts, /) -> Parts:
@@ -96,7 +96,7 @@ class BilinearOp(SchemaOp):
 
 
 class StayingOp(SchemaOp):
-    """Operators that make complex tensors of real ones, or have kernels that take complex tensors."""
+    """Operators that are kept for complex tensors: they make complex tensors from real tensors, or have complex kernels."""
 
     @staticmethod
     def on_parts() -> None:

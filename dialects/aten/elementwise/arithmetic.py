@@ -41,7 +41,7 @@ def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:
 
 
 class ScaledSumOp(BinaryOp):
-    """A sum of which one operand is scaled."""
+    """Sums and differences in which the number `alpha` scales one operand."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /, alpha: float = 1) -> Tensor:
@@ -62,7 +62,7 @@ class AddTensorOp(ScaledSumOp):
 
 
 class SubtractOp(ScaledSumOp):
-    """A difference; bools have none."""
+    """Differences; bools are not supported."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /, alpha: float = 1) -> Tensor:
@@ -183,7 +183,7 @@ class DivTensorModeOp(DivideModeOp):
 
 
 class IntegralDivisionOp(BinaryOp):
-    """A division that gives whole numbers or a rest; bools have none."""
+    """Divisions whose result is a rounded quotient or a remainder; bools are not supported."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -227,7 +227,7 @@ def division_rest(function: Any, a: Any, b: Any) -> Array:
 @aten("fmod.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("fmod.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class FmodTensorOp(IntegralDivisionOp):
-    """The rest of the division rounded towards zero: it has the sign of a."""
+    """The remainder of a / b rounded towards zero; the remainder has the sign of a."""
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:
@@ -237,7 +237,7 @@ class FmodTensorOp(IntegralDivisionOp):
 @aten("remainder.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("remainder.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class RemainderTensorOp(IntegralDivisionOp):
-    """The rest of the division rounded down: it has the sign of b."""
+    """The remainder of a / b rounded down; the remainder has the sign of b."""
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:
@@ -246,7 +246,7 @@ class RemainderTensorOp(IntegralDivisionOp):
 
 @aten("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
 class RemainderScalarTensorOp(IntegralDivisionOp):
-    """The rest of a number's division by b rounded down: it has the sign of b."""
+    """The remainder of a / b rounded down, for a number a; the remainder has the sign of b."""
 
     @staticmethod
     def numpy(a: float, b: Array, /) -> Array:
@@ -259,7 +259,7 @@ class RemainderScalarTensorOp(IntegralDivisionOp):
 
 
 class TernaryOp(SchemaOp):
-    """Elementwise, three tensors, broadcast and promoted."""
+    """Elementwise operators on three tensors, which are broadcast and promoted to a common type."""
 
     inplace = (0, 1, 2)
 
@@ -270,7 +270,7 @@ class TernaryOp(SchemaOp):
 
 @aten("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", keep=True)
 class AddcmulOp(TernaryOp):
-    """a + value * b * c; the number is cut to an integer for integers."""
+    """a + value * b * c; for integer tensors, `value` is truncated to an integer."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, c: Tensor | float, /, value: float = 1) -> Tensor:
@@ -315,7 +315,7 @@ class AddcdivOp(TernaryOp):
 
 
 class InterpolateOp(TernaryOp):
-    """A point between two tensors, of floats; from whichever end is nearer, so that both ends are exact."""
+    """Interpolation between two float tensors, computed from the nearer end, so that both ends are exact."""
 
     inplace = (0, 1)
 

@@ -94,7 +94,7 @@ class GeTensorOp(CompareOp):
 
 
 class EitherPartOp(UnaryPredicateOp):
-    """As UnaryPredicateOp; of complex numbers whether it is true of one part."""
+    """A UnaryPredicateOp that is true for a complex number if it is true for the real or the imaginary part."""
 
     @classmethod
     def on_parts(cls, x: Parts, /) -> SSAValue:
@@ -164,7 +164,7 @@ class IsneginfOp(UnaryPredicateOp):
 
 @aten("maximum(Tensor self, Tensor other) -> Tensor", core=True)
 class MaximumOp(BinaryOp):
-    """The larger of a and b; NaN when one is NaN."""
+    """The larger of a and b; NaN if a or b is NaN."""
 
     bounds = staticmethod(ranges.larger)
 
@@ -175,7 +175,7 @@ class MaximumOp(BinaryOp):
 
 @aten("minimum(Tensor self, Tensor other) -> Tensor", core=True)
 class MinimumOp(BinaryOp):
-    """The smaller of a and b; NaN when one is NaN."""
+    """The smaller of a and b; NaN if a or b is NaN."""
 
     bounds = staticmethod(ranges.smaller)
 
@@ -186,7 +186,7 @@ class MinimumOp(BinaryOp):
 
 @aten("fmax(Tensor self, Tensor other) -> Tensor")
 class FmaxOp(BinaryOp):
-    """The larger of a and b; the other one when one is NaN."""
+    """The larger of a and b; if only one of them is NaN, the other operand."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -199,7 +199,7 @@ class FmaxOp(BinaryOp):
 
 @aten("fmin(Tensor self, Tensor other) -> Tensor")
 class FminOp(BinaryOp):
-    """The smaller of a and b; the other one when one is NaN."""
+    """The smaller of a and b; if only one of them is NaN, the other operand."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -213,7 +213,7 @@ class FminOp(BinaryOp):
 @aten("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", core=True)
 @aten("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", core=True)
 class ClampOp(SchemaOp):
-    """x limited to [min, max], of which one may be absent; max wins where they cross, NaN stays NaN."""
+    """x limited to [min, max]; either bound may be absent. The result is max if min > max, and NaN for NaN."""
 
     limits = True
     bounds = staticmethod(ranges.limited)
@@ -293,7 +293,7 @@ class ClampMaxTensorOp(BinaryOp):
 
 @aten("isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor")
 class IsinTensorTensorOp(SchemaOp):
-    """Whether each element is among those of another tensor."""
+    """Whether each element of `elements` is equal to some element of `test_elements`, as bool."""
 
     takes = NUMBERS
 

@@ -1,4 +1,4 @@
-"""A tensor's content in another type, or as it is."""
+"""Operators that copy a tensor, perhaps with another element type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 class CastOp(LikeOp):
-    """The content in another type."""
+    """Copies of a tensor with another element type."""
 
     moves = True
 
@@ -37,7 +37,7 @@ class CastOp(LikeOp):
 )
 @aten("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
 class ToDtypeOp(CastOp):
-    """The content in another type; the device is the program's."""
+    """The elements converted to `dtype`; a device argument is ignored."""
 
     @staticmethod
     def decompose(x: SSAValue, /, dtype: Attribute | None) -> SSAValue:
@@ -47,7 +47,7 @@ class ToDtypeOp(CastOp):
 @aten("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
 @aten("type_as(Tensor self, Tensor other) -> Tensor")
 class TypeAsOp(SchemaOp):
-    """The content in another tensor's type."""
+    """The elements converted to the element type of `other`."""
 
     stores = True
 
@@ -66,7 +66,7 @@ class TypeAsOp(SchemaOp):
 
 @aten("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", core=True)
 class CopyOp(SchemaOp):
-    """The content of `src`, broadcast, with the shape and type of the first operand."""
+    """The elements of `src`, broadcast to the shape and converted to the type of the first operand."""
 
     stores = True
 
@@ -91,7 +91,7 @@ class CopyOp(SchemaOp):
 @aten("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", core=True)
 @aten("alias(Tensor(a) self) -> Tensor(a)", core=True)
 class AliasOp(IdentityOp, PartwiseOp):
-    """The same content."""
+    """The operand unchanged."""
 
 
 @aten("contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
@@ -101,7 +101,7 @@ class AliasOp(IdentityOp, PartwiseOp):
 @aten("resolve_neg(Tensor(a) self) -> Tensor(a)")
 @aten("detach(Tensor(a) self) -> Tensor(a)")
 class DetachOp(IdentityOp):
-    """The same content, and nothing to compute: tensors have no gradients and no flags, and where elements lie is a matter of layout."""
+    """The operand unchanged: tensors have no gradients or flags here, and layouts are chosen later."""
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
@@ -125,7 +125,7 @@ class ToCopyOp(CastOp):
 @aten("conj(Tensor(a) self) -> Tensor(a)")
 @aten("conj_physical(Tensor self) -> Tensor")
 class ConjugateOp(IdentityOp):
-    """The conjugates, with the other sign of the imaginary part; real tensors are their own."""
+    """The complex conjugate of each element; a real tensor unchanged."""
 
     on_parts = staticmethod(conjugate)
 

@@ -1,4 +1,4 @@
-"""Common divisors and multiples of integers, the float next to another, and floats taken apart."""
+"""Operators on the representation of numbers: common divisors and multiples, neighbouring floats, mantissas and exponents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flambeau.support.lazy import Array, np
 
 
 class OfIntegersOp(BinaryOp):
-    """A function of two integers."""
+    """Functions of two integer tensors."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -27,7 +27,7 @@ class OfIntegersOp(BinaryOp):
 
 @aten("gcd(Tensor self, Tensor other) -> Tensor", keep=True)
 class GcdOp(OfIntegersOp):
-    """The greatest common divisor; that of 0 and a number is the number's absolute value."""
+    """The greatest common divisor of a and b; gcd(0, b) is |b|."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -36,7 +36,7 @@ class GcdOp(OfIntegersOp):
 
 @aten("lcm(Tensor self, Tensor other) -> Tensor")
 class LcmOp(OfIntegersOp):
-    """The least common multiple; 0 where one of the numbers is."""
+    """The least common multiple of a and b; 0 if a or b is 0."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -55,7 +55,7 @@ class LcmOp(OfIntegersOp):
 
 @aten("nextafter(Tensor self, Tensor other) -> Tensor", keep=True)
 class NextafterOp(BinaryOp):
-    """The float next to a on the way to b."""
+    """The float that follows a in the direction of b; b if both are equal."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
@@ -71,7 +71,7 @@ class NextafterOp(BinaryOp):
 
 @aten("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)")
 class FrexpTensorOp(SchemaOp):
-    """Numbers as mantissas of 0.5 to 1, or 0, times powers of two, and the exponents of these."""
+    """The mantissa of each number, 0 or in [0.5, 1) by absolute value, and the exponent of two, as int32."""
 
     takes = FLOATS
 

@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 
 @aten("logical_not(Tensor self) -> Tensor", core=True)
 class LogicalNotOp(UnaryPredicateOp):
-    """True where x is zero."""
+    """Whether x is 0, as bool."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -33,7 +33,7 @@ class LogicalNotOp(UnaryPredicateOp):
 
 @aten("logical_and(Tensor self, Tensor other) -> Tensor", core=True)
 class LogicalAndOp(CompareOp, TruthOperandsOp):
-    """True where neither a nor b is zero."""
+    """Whether both a and b differ from 0, as bool."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -42,7 +42,7 @@ class LogicalAndOp(CompareOp, TruthOperandsOp):
 
 @aten("logical_or(Tensor self, Tensor other) -> Tensor", core=True)
 class LogicalOrOp(CompareOp, TruthOperandsOp):
-    """True where a or b is not zero."""
+    """Whether a or b differs from 0, as bool."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -51,7 +51,7 @@ class LogicalOrOp(CompareOp, TruthOperandsOp):
 
 @aten("logical_xor(Tensor self, Tensor other) -> Tensor", core=True)
 class LogicalXorOp(CompareOp, TruthOperandsOp):
-    """True where just one of a and b is not zero."""
+    """Whether exactly one of a and b differs from 0, as bool."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -60,7 +60,7 @@ class LogicalXorOp(CompareOp, TruthOperandsOp):
 
 @aten("bitwise_not(Tensor self) -> Tensor", core=True)
 class BitwiseNotOp(UnaryOp):
-    """Each bit inverted; of bools the logical negation."""
+    """x with each bit inverted; for bools, the logical negation."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -80,7 +80,7 @@ def bitwise(function: Callable[..., Any], a: Any, b: Any) -> Array:
 @aten("bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseAndTensorOp(IntegerBinaryOp):
-    """a & b; of bools the logical conjunction."""
+    """a & b; for bools, the logical conjunction."""
 
     @staticmethod
     def numpy(a: Array, b: Array | int, /) -> Array:
@@ -90,7 +90,7 @@ class BitwiseAndTensorOp(IntegerBinaryOp):
 @aten("bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseOrTensorOp(IntegerBinaryOp):
-    """a | b; of bools the logical disjunction."""
+    """a | b; for bools, the logical disjunction."""
 
     @staticmethod
     def numpy(a: Array, b: Array | int, /) -> Array:
@@ -100,7 +100,7 @@ class BitwiseOrTensorOp(IntegerBinaryOp):
 @aten("bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", core=True)
 @aten("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", core=True)
 class BitwiseXorTensorOp(IntegerBinaryOp):
-    """a ^ b; of bools the logical inequality."""
+    """a ^ b; for bools, the logical inequality."""
 
     @staticmethod
     def numpy(a: Array, b: Array | int, /) -> Array:
@@ -108,7 +108,7 @@ class BitwiseXorTensorOp(IntegerBinaryOp):
 
 
 class ShiftOp(IntegerBinaryOp):
-    """A shift; bools have none."""
+    """Bit shifts of integers; bools are not supported."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:

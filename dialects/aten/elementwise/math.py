@@ -49,7 +49,7 @@ class AbsOp(UnaryOp):
 
 
 class NegateOp(UnaryOp):
-    """A change of sign; bools have none."""
+    """Changes of sign; bools are not supported."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -81,7 +81,7 @@ class SignOp(UnaryOp):
 
 @aten("sgn(Tensor self) -> Tensor")
 class SgnOp(UnaryOp):
-    """The sign; of complex numbers those of absolute value 1 with the same angle, and 0 of 0."""
+    """The sign of x; for a complex number x / |x|, and 0 for 0."""
 
     on_parts = staticmethod(complex_functions.sign)
 
@@ -316,7 +316,7 @@ class AtanhOp(FloatUnaryOp):
 
 
 class RoundingOp(UnaryOp):
-    """A rounding to integers of the same type; integers stay as they are."""
+    """Rounding to whole numbers, in the type of the operand; integers are unchanged."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -326,7 +326,7 @@ class RoundingOp(UnaryOp):
 
 @aten("ceil(Tensor self) -> Tensor", core=True)
 class CeilOp(RoundingOp):
-    """The next integer up."""
+    """The smallest whole number not less than x."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -335,7 +335,7 @@ class CeilOp(RoundingOp):
 
 @aten("floor(Tensor self) -> Tensor", core=True)
 class FloorOp(RoundingOp):
-    """The next integer down."""
+    """The largest whole number not greater than x."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -344,7 +344,7 @@ class FloorOp(RoundingOp):
 
 @aten("trunc(Tensor self) -> Tensor", core=True)
 class TruncOp(RoundingOp):
-    """The next integer towards 0."""
+    """x rounded towards 0 to a whole number."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -353,7 +353,7 @@ class TruncOp(RoundingOp):
 
 @aten("round(Tensor self) -> Tensor", core=True)
 class RoundOp(RoundingOp):
-    """The nearest integer, the even one of two."""
+    """The nearest whole number; halves are rounded to the even neighbour."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -431,7 +431,7 @@ class FracOp(FloatOnlyUnaryOp):
 
 @aten("logit(Tensor self, float? eps=None) -> Tensor", keep=True)
 class LogitOp(FloatUnaryOp):
-    """log(x / (1 - x)), of x limited to [eps, 1 - eps] when eps is given."""
+    """log(x / (1 - x)); x is first limited to [eps, 1 - eps] if `eps` is given."""
 
     @staticmethod
     def numpy(x: Array, /, eps: float | None) -> Array:
@@ -457,7 +457,7 @@ def is_negative(x: SSAValue) -> SSAValue:
 
 @aten("signbit(Tensor self) -> Tensor")
 class SignbitOp(UnaryPredicateOp):
-    """Whether the sign is minus, which -0 has too."""
+    """Whether the sign bit of x is set, as bool; True for -0.0."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -470,7 +470,7 @@ class SignbitOp(UnaryPredicateOp):
 
 @aten("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
 class NanToNumOp(UnaryOp):
-    """Numbers for NaN (0) and the infinities (the largest of the type), or those given."""
+    """x with NaN and infinities replaced: by default NaN by 0, infinities by the largest and smallest finite number of the type."""
 
     @staticmethod
     def numpy(x: Array, /, nan: float | None, posinf: float | None, neginf: float | None) -> Array:

@@ -17,7 +17,7 @@ from flambeau.support.lazy import Array, np
 @aten("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", core=True)
 @aten("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", core=True)
 class PowTensorTensorOp(NumberBinaryOp):
-    """a to the power of b in their common type; an integer's negative power is rounded towards 0."""
+    """a to the power of b in the common type; a negative power of an integer is rounded towards 0."""
 
     on_parts = staticmethod(power)
 
@@ -36,7 +36,7 @@ class PowTensorTensorOp(NumberBinaryOp):
 
 @aten("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", core=True)
 class PowTensorScalarOp(BinaryOp):
-    """a to the power of a number; 0.5 and -0.5 are roots, but of float16."""
+    """a to the power of a number; the exponents 0.5 and -0.5 compute roots, except for float16."""
 
     on_parts = staticmethod(power)
 

@@ -17,7 +17,7 @@ from flambeau.support.lazy import Array, np
 
 
 class SelectingOp(SchemaOp):
-    """Elementwise choice between two operands, each a tensor or a number, by a bool (or ui8) tensor; broadcast and promoted."""
+    """Elementwise choices between two operands, tensors or numbers, by a bool (or ui8) tensor; broadcast and promoted."""
 
     stores = True
 
@@ -35,7 +35,7 @@ class SelectingOp(SchemaOp):
 
 @aten("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", core=True)
 class WhereSelfOp(SelectingOp):
-    """a where the condition holds, b elsewhere."""
+    """a if the condition is true, else b, for each element."""
 
     inplace = (1, 2)
     computes_in = "result"
@@ -56,7 +56,7 @@ def _as_tensor(x: Number, *pairs: Pair) -> SSAValue:
 @aten("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor")
 @aten("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor")
 class WhereScalarOtherOp(SelectingOp):
-    """a where the condition holds, b elsewhere, one of which is a number, or both."""
+    """a if the condition is true, else b, for each element; a, b or both are numbers."""
 
     @staticmethod
     def decompose(condition: SSAValue, a: SSAValue | float, b: SSAValue | float, /) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Adaptive max pools: the largest element of as many windows as the output has entries."""
+"""Adaptive max pools: windows of about equal size cover the input, one window for each output element."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from flambeau.support.lazy import Array, np
 
 
 class AdaptiveMaxPoolOp(SchemaOp):
-    """The largest element of as many windows as the output has entries, and its place in the flat pooled dimensions."""
+    """The largest element of each adaptive window, and its int64 index in the flattened pooled dimensions."""
 
     rank: ClassVar[int]
     """The number of pooled dimensions."""
@@ -84,20 +84,20 @@ class AdaptiveMaxPoolOp(SchemaOp):
 
 @aten("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
 class AdaptiveMaxPool1dOp(AdaptiveMaxPoolOp):
-    """The largest element of as many windows over one dimension as the output has entries, and its place."""
+    """The largest element of each adaptive window over one dimension, and its int64 index."""
 
     rank, pool, means = 1, MaxPool1dWithIndicesOp, AdaptiveAvgPool1dOp
 
 
 @aten("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
 class AdaptiveMaxPool2dOp(AdaptiveMaxPoolOp):
-    """The largest element of as many windows over two dimensions as the output has entries, and its place."""
+    """The largest element of each adaptive window over two dimensions, and its int64 index in the flattened plane."""
 
     rank, pool, means = 2, MaxPool2dWithIndicesOp, AdaptiveAvgPool2dOp
 
 
 @aten("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
 class AdaptiveMaxPool3dOp(AdaptiveMaxPoolOp):
-    """The largest element of as many windows over three dimensions as the output has entries, and its place."""
+    """The largest element of each adaptive window over three dimensions, and its int64 index in the flattened volume."""
 
     rank, pool, means = 3, MaxPool3dWithIndicesOp, AdaptiveAvgPool3dOp

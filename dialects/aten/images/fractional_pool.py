@@ -1,4 +1,4 @@
-"""Pools of windows whose places are drawn: the largest element of each, and its place."""
+"""Fractional max pools: the positions of the windows depend on random numbers."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class FractionalMaxPoolOp(SchemaOp):
 
 @aten("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)")
 class FractionalMaxPool2dOp(FractionalMaxPoolOp):
-    """The largest element of each window over two dimensions, and its place; the first number is that of the last dimension."""
+    """The largest element of each window over two dimensions, and its int64 index; the first random number is for the last dimension."""
 
     drawn = (1, 0)
 
 
 @aten("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)")
 class FractionalMaxPool3dOp(FractionalMaxPoolOp):
-    """The largest element of each window over three dimensions, and its place."""
+    """The largest element of each window over three dimensions, and its int64 index in the flattened volume."""
 
     drawn = (0, 1, 2)

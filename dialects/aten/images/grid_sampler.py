@@ -1,4 +1,4 @@
-"""Images sampled at the places that a grid names."""
+"""Operators that sample images at the coordinates in a grid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flambeau.support.lazy import Array
 
 
 class GridSamplerRow(SchemaOp):
-    """The image [N, C, …] at the coordinates [N, …, rank] in [-1, 1], of which the first is that of the last dimension."""
+    """The image [N, C, …] sampled at the coordinates [N, …, rank] in [-1, 1]; the first coordinate is for the last dimension."""
 
     takes = FLOATS
     ranks: ClassVar[tuple[int, ...]]
@@ -52,7 +52,7 @@ class GridSamplerRow(SchemaOp):
 
 @aten("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor", core=True)
 class GridSampler2dOp(GridSamplerRow):
-    """The image [N, C, H, W] at the coordinates [N, h, w, 2] in [-1, 1].
+    """The image [N, C, H, W] sampled at the coordinates [N, h, w, 2] in [-1, 1].
 
     Interpolation 0 is bilinear, 1 nearest, 2 bicubic; padding 0 is zeros, 1 the border, 2 the reflection.
     """
@@ -62,7 +62,7 @@ class GridSampler2dOp(GridSamplerRow):
 
 @aten("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
 class GridSampler3dOp(GridSamplerRow):
-    """The image [N, C, D, H, W] at the coordinates [N, d, h, w, 3] in [-1, 1]; otherwise as `grid_sampler_2d`, without bicubic."""
+    """The image [N, C, D, H, W] sampled at the coordinates [N, d, h, w, 3] in [-1, 1]; modes as in `grid_sampler_2d`, without bicubic."""
 
     ranks = (3,)
 
@@ -93,7 +93,7 @@ class GridSampler3dOp(GridSamplerRow):
 
 @aten("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
 class GridSamplerOp(GridSamplerRow):
-    """As `grid_sampler_2d` or `grid_sampler_3d`."""
+    """`grid_sampler_2d` or `grid_sampler_3d`, depending on the rank."""
 
     ranks = (2, 3)
 

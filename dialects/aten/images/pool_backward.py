@@ -28,7 +28,7 @@ from flambeau.support.lazy import Array, np
     core=True,
 )
 class MaxPool2dWithIndicesBackwardOp(SchemaOp):
-    """The gradient of a max pool: each window's goes to the place of its largest element."""
+    """The gradient of the input of a max pool: each window's gradient is added at the index of its largest element."""
 
     takes = FLOATS
 
@@ -91,7 +91,7 @@ def spread_over_windows(grad: SSAValue, x: SSAValue, bounds: Sequence[tuple[SSAV
     core=True,
 )
 class AvgPool2dBackwardOp(SchemaOp):
-    """The gradient of a mean pool: each window's, divided by its size, goes to all its places."""
+    """The gradient of the input of a mean pool: each window's gradient, divided by the window's size, is added to its elements."""
 
     takes = FLOATS_AND_LONG
 
@@ -161,7 +161,7 @@ class AvgPool2dBackwardOp(SchemaOp):
 
 @aten("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor", core=True)
 class AdaptiveAvgPool2dBackwardOp(SchemaOp):
-    """The gradient of an adaptive mean pool: each window's, divided by its size, goes to all its places."""
+    """The gradient of the input of an adaptive mean pool: each window's gradient, divided by its size, is added to its elements."""
 
     takes = FLOATS
 

@@ -163,7 +163,7 @@ class UpsampleOp(SchemaOp):
 
 
 class DecomposedUpsampleOp(UpsampleOp):
-    """Resampling that no core operator does."""
+    """Resampling operators outside Core ATen, which are decomposed."""
 
     @classmethod
     def decompose(cls, x: SSAValue, /, *args: Any) -> SSAValue:
@@ -171,7 +171,7 @@ class DecomposedUpsampleOp(UpsampleOp):
 
 
 class LineUpsampleOp(UpsampleOp):
-    """Resampling over one dimension, as that of an image with one row."""
+    """Resampling over one dimension, decomposed to the resampling of an image with one row."""
 
     image: ClassVar[type[UpsampleOp]]
     """The operator over two dimensions."""
@@ -189,7 +189,7 @@ class LineUpsampleOp(UpsampleOp):
 
 
 class PlainUpsampleOp(UpsampleOp):
-    """The overloads with one factor per dimension, as those with a list."""
+    """Overloads with a scale argument per dimension, decomposed to the `.vec` overloads with a list."""
 
     image: ClassVar[type[UpsampleOp]]
     """The overload with a list."""
@@ -212,7 +212,7 @@ class PlainUpsampleOp(UpsampleOp):
 
 @aten("upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", core=True)
 class UpsampleNearest2dVecOp(UpsampleOp):
-    """Each new element is the nearest old one, over two dimensions."""
+    """Resampling over two dimensions: each new element is the nearest old element."""
 
     rank, mode = 2, "nearest"
     dim_order = "kept"
@@ -220,14 +220,14 @@ class UpsampleNearest2dVecOp(UpsampleOp):
 
 @aten("upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", core=True)
 class UpsampleBilinear2dVecOp(UpsampleOp):
-    """Each new element is interpolated between four old ones."""
+    """Resampling over two dimensions: each new element is interpolated between four old elements."""
 
     rank, mode = 2, "linear"
 
 
 @aten("upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
 class UpsampleNearest1dVecOp(LineUpsampleOp):
-    """Each new element is the nearest old one, over one dimension."""
+    """Resampling over one dimension: each new element is the nearest old element."""
 
     rank, mode = 1, "nearest"
     image = UpsampleNearest2dVecOp
@@ -235,7 +235,7 @@ class UpsampleNearest1dVecOp(LineUpsampleOp):
 
 @aten("upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleLinear1dVecOp(LineUpsampleOp):
-    """Each new element is interpolated between two old ones."""
+    """Resampling over one dimension: each new element is interpolated between two old elements."""
 
     rank, mode = 1, "linear"
     image = UpsampleBilinear2dVecOp
@@ -243,49 +243,49 @@ class UpsampleLinear1dVecOp(LineUpsampleOp):
 
 @aten("upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
 class UpsampleNearest3dVecOp(DecomposedUpsampleOp):
-    """Each new element is the nearest old one, over three dimensions."""
+    """Resampling over three dimensions: each new element is the nearest old element."""
 
     rank, mode = 3, "nearest"
 
 
 @aten("upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleTrilinear3dVecOp(DecomposedUpsampleOp):
-    """Each new element is interpolated between eight old ones."""
+    """Resampling over three dimensions: each new element is interpolated between eight old elements."""
 
     rank, mode = 3, "linear"
 
 
 @aten("upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleBicubic2dVecOp(DecomposedUpsampleOp):
-    """Each new element is interpolated between sixteen old ones."""
+    """Resampling over two dimensions: each new element is interpolated between sixteen old elements."""
 
     rank, mode = 2, "cubic"
 
 
 @aten("_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
 class UpsampleNearestExact1dVecOp(DecomposedUpsampleOp):
-    """Each new element is the old one whose centre is nearest, over one dimension."""
+    """Resampling over one dimension: each new element is the old element with the nearest centre."""
 
     rank, mode = 1, "nearest-exact"
 
 
 @aten("_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
 class UpsampleNearestExact2dVecOp(DecomposedUpsampleOp):
-    """Each new element is the old one whose centre is nearest, over two dimensions."""
+    """Resampling over two dimensions: each new element is the old element with the nearest centre."""
 
     rank, mode = 2, "nearest-exact"
 
 
 @aten("_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
 class UpsampleNearestExact3dVecOp(DecomposedUpsampleOp):
-    """Each new element is the old one whose centre is nearest, over three dimensions."""
+    """Resampling over three dimensions: each new element is the old element with the nearest centre."""
 
     rank, mode = 3, "nearest-exact"
 
 
 @aten("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleBilinear2dAaVecOp(DecomposedUpsampleOp):
-    """Each new element is a triangle-weighted mean over the old ones it covers.
+    """Resampling over two dimensions: each new element is a triangle-weighted mean of the old elements that it covers.
 
     PyTorch's CPU kernel repeats the first row where the result has one column; this operator computes each row.
     """
@@ -295,7 +295,7 @@ class UpsampleBilinear2dAaVecOp(DecomposedUpsampleOp):
 
 @aten("_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
 class UpsampleBicubic2dAaVecOp(DecomposedUpsampleOp):
-    """Each new element is a cubic-weighted mean over the old ones it covers."""
+    """Resampling over two dimensions: each new element is a cubic-weighted mean of the old elements that it covers."""
 
     rank, mode = 2, "cubic-antialias"
 

@@ -1,4 +1,4 @@
-"""Rows of a table by number."""
+"""Operators that look up rows of a table by index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def require_in_range(indices: Array, extent: int) -> None:
     core=True,
 )
 class EmbeddingOp(SchemaOp):
-    """The rows of `weight` that `indices` number."""
+    """The rows of `weight` at `indices`: [*indices.shape, features]."""
 
     stores = True
     looks_up = True
@@ -68,7 +68,7 @@ class EmbeddingOp(SchemaOp):
 
 @aten("one_hot(Tensor self, int num_classes=-1) -> Tensor")
 class OneHotOp(SchemaOp):
-    """A new last dimension, 1 at the place that each element numbers and 0 elsewhere."""
+    """The one-hot encoding of each element in a new last dimension: 1 at the index that the element holds, 0 elsewhere."""
 
     @staticmethod
     def infer(x: Tensor, /, num_classes: int) -> Tensor:

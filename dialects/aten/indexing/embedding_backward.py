@@ -22,7 +22,7 @@ from flambeau.support.lazy import Array, np
     core=True,
 )
 class EmbeddingDenseBackwardOp(SchemaOp):
-    """The gradient of an embedding's table: each row's sum over its uses, without those of `padding_idx`."""
+    """The gradient of an embedding's table: the sum of the gradients of each row's uses; 0 for row `padding_idx`."""
 
     @staticmethod
     def infer(grad: Tensor, /, indices: Tensor, num_weights: int) -> Tensor:

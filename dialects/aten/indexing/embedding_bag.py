@@ -36,9 +36,9 @@ def lists_owners(element: ElementType, mode: int, padding_idx: int) -> bool:
     core=True,
 )
 class EmbeddingBagCoreOp(SchemaOp):
-    """The sum (mode 0), mean (1) or maximum (2) of each bag of rows; then what its gradient needs.
+    """The sum (mode 0), mean (1) or maximum (2) of each bag of rows; then three tensors for the gradient.
 
-    That is each index's bag, the bags' sizes (zero for sums), and the rows of the maxima (the sizes again for sums and means).
+    They are the bag of each index, the sizes of the bags (zero for sums), and the rows of the maxima (for sums and means the sizes again).
     """
 
     takes = FLOATS
@@ -170,7 +170,7 @@ class EmbeddingBagCoreOp(SchemaOp):
     "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 class EmbeddingBagPaddingIdxOp(SchemaOp):
-    """As `_embedding_bag`; a negative number counts from the last row, and without one no row is padding."""
+    """`_embedding_bag` with a `padding_idx` that may be negative, counted from the last row, or None for no padding row."""
 
     takes = FLOATS
 
@@ -233,7 +233,7 @@ class EmbeddingBagPaddingIdxOp(SchemaOp):
     "Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)"
 )
 class EmbeddingBagOp(SchemaOp):
-    """As `_embedding_bag`, without a row that counts as padding."""
+    """`_embedding_bag` without a padding row."""
 
     takes = FLOATS
 

@@ -1,4 +1,4 @@
-"""Elements read from the places that an index tensor names along a dimension."""
+"""Operators that read the elements at given indices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 
 @aten("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
 class IndexSelectOp(PartwiseOp):
-    """The entries of dimension `dim` that a vector numbers."""
+    """The entries of dimension `dim` at the indices in a vector."""
 
     stores = True
     looks_up = True
@@ -42,7 +42,7 @@ class IndexSelectOp(PartwiseOp):
 
 @aten("take(Tensor self, Tensor index) -> Tensor")
 class TakeOp(SchemaOp):
-    """The elements with the given numbers in row-major order."""
+    """The elements at the given indices of the flattened tensor, in the shape of `index`."""
 
     @staticmethod
     def infer(x: Tensor, /, index: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ def check_gathered(shape: Sequence[int], dim: int, index: Tensor) -> None:
 
 @aten("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", core=True)
 class GatherOp(PartwiseOp):
-    """Element [i, j, …] is the operand's with the coordinate `dim` replaced by index[i, j, …]."""
+    """Element [i, j, …] of the result is the operand's element at [i, j, …] with coordinate `dim` replaced by index[i, j, …]."""
 
     looks_up = True
 
@@ -96,7 +96,7 @@ def places_along(index: Array, dim: int) -> tuple[Array, ...]:
 
 @aten("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 class TakeAlongDimOp(SchemaOp):
-    """As `gather`, with the operands broadcast outside `dim`, where places count around; of the flat tensors without one."""
+    """`gather` with operands broadcast outside of `dim`; negative indices count from the end. Without `dim`, tensors are flattened."""
 
     @staticmethod
     def shapes(own: tuple[int, ...], other: tuple[int, ...], dim: int | None) -> tuple[tuple[int, ...], tuple[int, ...], int]:

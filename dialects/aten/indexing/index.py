@@ -1,4 +1,4 @@
-"""Elements chosen by index tensors, and elements put in their places."""
+"""Operators that read or replace the elements at the positions that index tensors select."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def numpy_index(indices: Sequence[Array | None]) -> Any:
 
 @aten("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", core=True)
 class IndexTensorOp(SchemaOp):
-    """The elements that index tensors choose, as in numpy; a dimension without one stays whole."""
+    """The elements at the positions that index tensors select, as in numpy; a dimension without an index tensor stays whole."""
 
     stores = True
     looks_up = True
@@ -93,7 +93,7 @@ class IndexTensorOp(SchemaOp):
 
 @aten("_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
 class UnsafeIndexTensorOp(SchemaOp):
-    """As `index`, of indices known to be in range."""
+    """`index` for indices that are known to be in range."""
 
     stores = True
     infer = staticmethod(IndexTensorOp.infer)
@@ -106,7 +106,7 @@ class UnsafeIndexTensorOp(SchemaOp):
 
 @aten("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", core=True)
 class IndexPutOp(PartwiseOp):
-    """The tensor with `values` in the places that index tensors choose, or added to them."""
+    """The tensor with `values` put at, or with `accumulate` added to, the positions that index tensors select."""
 
     stores = True
     inplace = (0,)
@@ -138,7 +138,7 @@ class IndexPutOp(PartwiseOp):
 
 @aten("_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
 class UnsafeIndexPutOp(SchemaOp):
-    """As `index_put`, of indices known to be in range."""
+    """`index_put` for indices that are known to be in range."""
 
     stores = True
     infer = staticmethod(IndexPutOp.infer)
@@ -151,7 +151,7 @@ class UnsafeIndexPutOp(SchemaOp):
 
 @aten("_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor")
 class IndexPutImplOp(UnsafeIndexPutOp):
-    """As `index_put`; `unsafe` says that the indices are known to be in range."""
+    """`index_put` with an argument `unsafe`: whether the indices are known to be in range."""
 
 
 def vector_length(index: Tensor) -> int:
@@ -180,7 +180,7 @@ def check_source(x: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
 
 @aten("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
 class IndexAddOp(SchemaOp):
-    """The tensor with alpha times the entries of `source` added to the entries of dimension `dim` that a vector numbers."""
+    """The tensor with alpha times the entries of `source` added to the entries of dimension `dim` at the indices in a vector."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ class IndexAddOp(SchemaOp):
 
 @aten("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
 class IndexCopyOp(SchemaOp):
-    """The tensor with the entries of `source` in the places of the entries of dimension `dim` that a vector numbers."""
+    """The tensor with the entries of dimension `dim` at the indices in a vector replaced by the entries of `source`."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ class IndexCopyOp(SchemaOp):
 
 @aten("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
 class IndexFillIntScalarOp(SchemaOp):
-    """The tensor with a number in the entries of dimension `dim` that a vector numbers."""
+    """The tensor with the entries of dimension `dim` at the indices in a vector filled with a number."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Elements put in places of the flat tensor, reductions by an index, and places listed in a fixed size."""
+"""Operators that put or reduce elements at given indices, list indices in a fixed size, or resize."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flambeau.support.lazy import Array, np
 
 @aten("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
 class PutOp(SchemaOp):
-    """The tensor with the elements of `source` in the places, or added to those, that `index` names in the flat tensor."""
+    """The tensor with the elements of `source` put at, or with `accumulate` added to, the flat indices in `index`."""
 
     @staticmethod
     def infer(x: Tensor, /, index: Tensor, source: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class IndexReduceOp(SchemaOp):
 
 @aten("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 class NonzeroStaticOp(SchemaOp):
-    """The coordinates of the first `size` elements that are not zero, one row each; rows without one hold `fill_value`."""
+    """The coordinates of the first `size` elements that are not 0, one row per element; surplus rows hold `fill_value`."""
 
     @staticmethod
     def infer(x: Tensor, /, size: int) -> Tensor:
@@ -127,7 +127,7 @@ class NonzeroStaticOp(SchemaOp):
 
 @aten("as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor")
 class AsStridedScatterOp(SchemaOp):
-    """The tensor with the elements of `src` in the places that `as_strided` reads."""
+    """The tensor with the elements that `as_strided` would read replaced by `src`."""
 
     @staticmethod
     def infer(x: Tensor, /, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Tensor:
@@ -157,7 +157,7 @@ class AsStridedScatterOp(SchemaOp):
 
 @aten("resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor")
 class ResizeOp(SchemaOp):
-    """The first elements in another shape; new ones, which PyTorch leaves as they are in memory, are 0."""
+    """The first elements of the tensor in the shape `size`; additional elements, which PyTorch leaves uninitialised, are 0."""
 
     @staticmethod
     def infer(x: Tensor, /, size: tuple[int, ...]) -> Tensor:
@@ -181,7 +181,7 @@ class ResizeOp(SchemaOp):
 
 @aten("resize_as(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor")
 class ResizeAsOp(SchemaOp):
-    """The first elements in the shape of another tensor; new ones are 0."""
+    """The first elements of the tensor in the shape of `the_template`; additional elements are 0."""
 
     @staticmethod
     def infer(x: Tensor, like: Tensor, /) -> Tensor:

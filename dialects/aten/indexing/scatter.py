@@ -1,4 +1,4 @@
-"""Elements put in, or combined with, the places that an index tensor of full rank names."""
+"""Operators that put or combine elements at the positions in an index tensor of full rank."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sources(source: Array, index: Array) -> Array:
 
 
 class ScatterOp(SchemaOp):
-    """Elements of a tensor put in places of another, or combined with what is there."""
+    """Operators that put elements at positions of another tensor, or combine them with the elements there."""
 
     @staticmethod
     def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, /) -> Tensor:
@@ -57,7 +57,7 @@ class ScatterOp(SchemaOp):
 
 @aten("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", core=True)
 class ScatterSrcOp(ScatterOp, PartwiseOp):
-    """The tensor with element [i, j, …] of `src` where the coordinate `dim` is replaced by index[i, j, …]."""
+    """The tensor with element [i, j, …] of `src` put at [i, j, …] with coordinate `dim` replaced by index[i, j, …]."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, index: Array, src: Array) -> Array:
@@ -68,7 +68,7 @@ class ScatterSrcOp(ScatterOp, PartwiseOp):
 
 @aten("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", core=True)
 class ScatterValueOp(ScatterOp, RealNumberOp):
-    """The tensor with a number in the places that the index tensor names along `dim`."""
+    """The tensor with a number put at the positions that the index tensor gives along `dim`."""
 
     @staticmethod
     def infer(x: Tensor, dim: int, index: Tensor, source: Tensor | float, /) -> Tensor:
@@ -85,7 +85,7 @@ class ScatterValueOp(ScatterOp, RealNumberOp):
 
 @aten("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", core=True)
 class ScatterAddOp(ScatterOp, PartwiseOp):
-    """The tensor with the elements of `src` added where the index tensor names along `dim`."""
+    """The tensor with the elements of `src` added at the positions that the index tensor gives along `dim`."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, index: Array, src: Array) -> Array:
@@ -141,7 +141,7 @@ def reduction_of(reduce: str) -> str:
 
 @aten("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
 class ScatterReduceOp(SchemaOp):
-    """The tensor with the elements of `src` added to, or multiplied with, those where the index tensor names along `dim`."""
+    """The tensor with its elements at the positions that the index tensor gives along `dim` increased or multiplied by those of `src`."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
@@ -160,7 +160,7 @@ class ScatterReduceOp(SchemaOp):
 
 @aten("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
 class ScatterValueReduceOp(SchemaOp):
-    """The tensor with a number added to, or multiplied with, the elements where the index tensor names along `dim`."""
+    """The tensor with its elements at the positions that the index tensor gives along `dim` increased or multiplied by a number."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: Tensor, reduce: str) -> Tensor:

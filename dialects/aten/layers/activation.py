@@ -29,7 +29,7 @@ from flambeau.support.lazy import Array, np
 
 @aten("relu(Tensor self) -> Tensor", core=True)
 class ReluOp(UnaryOp):
-    """The larger of x and 0; NaN stays NaN."""
+    """The larger of x and 0; NaN for NaN."""
 
     takes = NUMBERS
     limits = True
@@ -101,7 +101,7 @@ class GeluOp(FloatOnlyUnaryOp):
 
 @aten("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", core=True)
 class EluOp(FloatOnlyUnaryOp):
-    """scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) elsewhere."""
+    """scale * x if x > 0, else scale * alpha * (exp(input_scale * x) - 1)."""
 
     @staticmethod
     def numpy(x: Array, /, alpha: float, scale: float, input_scale: float) -> Array:
@@ -112,7 +112,7 @@ class EluOp(FloatOnlyUnaryOp):
 
 @aten("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", core=True)
 class HardtanhOp(UnaryOp):
-    """x limited to [min_val, max_val]; NaN stays NaN."""
+    """x limited to [min_val, max_val]; NaN for NaN."""
 
     limits = True
     bounds = staticmethod(ranges.limited)
@@ -136,7 +136,7 @@ class HardtanhOp(UnaryOp):
 
 @aten("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", core=True)
 class LeakyReluOp(FloatOnlyUnaryOp):
-    """x above 0, negative_slope * x elsewhere."""
+    """x if x > 0, else negative_slope * x."""
 
     @staticmethod
     def numpy(x: Array, /, negative_slope: float) -> Array:
@@ -176,7 +176,7 @@ class Relu6Op(UnaryOp):
 
 @aten("hardsigmoid(Tensor self) -> Tensor", keep=True)
 class HardsigmoidOp(FloatOnlyUnaryOp):
-    """(x + 3) limited to [0, 6], over 6."""
+    """x + 3 limited to [0, 6], divided by 6."""
 
     bounds = staticmethod(ranges.between(0, 1))
     activations = (("hardsigmoid",),)
@@ -192,7 +192,7 @@ class HardsigmoidOp(FloatOnlyUnaryOp):
 
 @aten("hardswish(Tensor self) -> Tensor", keep=True)
 class HardswishOp(FloatOnlyUnaryOp):
-    """x times (x + 3) limited to [0, 6], over 6."""
+    """x * min(max(x + 3, 0), 6) / 6."""
 
     activations = (("hardswish",),)
 
@@ -208,7 +208,7 @@ class HardswishOp(FloatOnlyUnaryOp):
 
 @aten("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", keep=True)
 class SoftplusOp(FloatOnlyUnaryOp):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+    """log(1 + exp(beta * x)) / beta; x if beta * x exceeds the threshold."""
 
     @staticmethod
     def numpy(x: Array, /, beta: float, threshold: float) -> Array:
@@ -238,7 +238,7 @@ class MishOp(FloatOnlyUnaryOp):
 
 @aten("celu(Tensor self, Scalar alpha=1.) -> Tensor")
 class CeluOp(FloatOnlyUnaryOp):
-    """x above 0, alpha * (exp(x / alpha) - 1) elsewhere."""
+    """x if x > 0, else alpha * (exp(x / alpha) - 1)."""
 
     @staticmethod
     def infer(x: Tensor, /, alpha: float = 1) -> Tensor:
@@ -287,7 +287,7 @@ class LogSigmoidOp(FloatOnlyUnaryOp):
 
 @aten("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
 class HardshrinkOp(FloatOnlyUnaryOp):
-    """0 within [-lambd, lambd], x elsewhere."""
+    """0 if x is in [-lambd, lambd], else x."""
 
     @staticmethod
     def numpy(x: Array, /, lambd: float) -> Array:
@@ -301,7 +301,7 @@ class HardshrinkOp(FloatOnlyUnaryOp):
 
 @aten("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
 class SoftshrinkOp(FloatOnlyUnaryOp):
-    """x moved towards 0 by lambd, and 0 within [-lambd, lambd]; NaN stays NaN."""
+    """x moved towards 0 by lambd; 0 if x is in [-lambd, lambd]; NaN for NaN."""
 
     @staticmethod
     def infer(x: Tensor, /, lambd: float = 0.5) -> Tensor:
@@ -323,7 +323,7 @@ class SoftshrinkOp(FloatOnlyUnaryOp):
 
 @aten("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
 class ThresholdOp(UnaryOp):
-    """x above the threshold, `value` elsewhere; NaN stays NaN. Both numbers are cut to integers for integers."""
+    """x if x > threshold, else `value`; NaN for NaN. Both numbers are truncated to integers for integer tensors."""
 
     @staticmethod
     def infer(x: Tensor, /, threshold: float = 0, value: float = 0) -> Tensor:
@@ -346,7 +346,7 @@ class ThresholdOp(UnaryOp):
 
 @aten("prelu(Tensor self, Tensor weight) -> Tensor", keep=True)
 class PreluOp(SchemaOp):
-    """x above 0, weight * x elsewhere; the weight has one element, or one per channel (dimension 1)."""
+    """x if x > 0, else weight * x; the weight has one element, or one per channel (dimension 1)."""
 
     inplace = (0,)
 

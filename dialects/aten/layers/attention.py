@@ -59,7 +59,7 @@ def masked_softmax(scores: Array, mask: Array | None, is_causal: bool) -> Array:
     keep=True,
 )
 class ScaledDotProductAttentionOp(SchemaOp):
-    """softmax(scale * query @ keyᵀ + mask) @ value, where a bool mask hides what is False and a hidden row gives zeros."""
+    """softmax(scale * query @ keyᵀ + mask) @ value. A bool mask hides the keys that are False; a row with all keys hidden gives zeros."""
 
     takes = FLOATS
 

@@ -31,7 +31,7 @@ from flambeau.support.lazy import Array, np
     core=True,
 )
 class NativeBatchNormLegitNoTrainingOp(SchemaOp):
-    """Each channel less its running mean over its running deviation, times weight plus bias; then two empty tensors."""
+    """(x - running mean) / running deviation * weight + bias, per channel; then two empty tensors."""
 
     @staticmethod
     def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, /) -> tuple[Tensor, Tensor, Tensor]:
@@ -58,7 +58,7 @@ class NativeBatchNormLegitNoTrainingOp(SchemaOp):
     core=True,
 )
 class NativeBatchNormLegitNoStatsOp(SchemaOp):
-    """Each channel normalised over the batch and all places, times weight plus bias; then means and reciprocal deviations."""
+    """Each channel normalised over the batch and all positions, times weight plus bias; then the means and the reciprocal deviations."""
 
     @staticmethod
     def infer(x: Tensor, /, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -94,7 +94,7 @@ def require_inference(training: bool, mean: object, variance: object) -> None:
     "float eps, bool cudnn_enabled) -> Tensor"
 )
 class BatchNormOp(SchemaOp):
-    """Each channel normalised by its running statistics, or by the batch's when there are none, times weight plus bias."""
+    """Each channel normalised by its running statistics, or by those of the batch if there are none, times weight plus bias."""
 
     @staticmethod
     def infer(
@@ -133,7 +133,7 @@ class BatchNormOp(SchemaOp):
     "float momentum, float eps, bool cudnn_enabled) -> Tensor"
 )
 class InstanceNormOp(SchemaOp):
-    """Each channel of each batch entry normalised by its own statistics (or by running ones), times weight plus bias."""
+    """Each channel of each batch entry normalised by its own statistics (or by running statistics), times weight plus bias."""
 
     @staticmethod
     def infer(

@@ -309,7 +309,7 @@ class Conv3dOp(ConvolutionFamilyOp):
 
 
 class PaddedConvolutionOp(ConvolutionFamilyOp):
-    """Convolutions whose padding is a word: "valid" is none, "same" keeps the size (one more entry after than before when odd)."""
+    """Convolutions whose padding is a word: "valid" for none, "same" to keep the size (an odd padding has one more entry at the end)."""
 
     @classmethod
     def margins(cls, weight: Sequence[int], stride: Sequence[int], padding: str, dilation: Sequence[int]) -> list[tuple[int, int]]:
@@ -357,7 +357,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
     "dilation=[1], SymInt groups=1) -> Tensor"
 )
 class Conv1dPaddingOp(PaddedConvolutionOp):
-    """A convolution over one dimension, padding by word."""
+    """A convolution over one dimension, with padding "valid" or "same"."""
 
     takes = NUMBERS
     rank = 1
@@ -368,7 +368,7 @@ class Conv1dPaddingOp(PaddedConvolutionOp):
     "dilation=[1, 1], SymInt groups=1) -> Tensor"
 )
 class Conv2dPaddingOp(PaddedConvolutionOp):
-    """A convolution over two dimensions, padding by word."""
+    """A convolution over two dimensions, with padding "valid" or "same"."""
 
     takes = NUMBERS
     rank = 2
@@ -379,7 +379,7 @@ class Conv2dPaddingOp(PaddedConvolutionOp):
     "dilation=[1, 1, 1], SymInt groups=1) -> Tensor"
 )
 class Conv3dPaddingOp(PaddedConvolutionOp):
-    """A convolution over three dimensions, padding by word."""
+    """A convolution over three dimensions, with padding "valid" or "same"."""
 
     takes = NUMBERS
     rank = 3
@@ -434,7 +434,7 @@ class ConvTranspose3dInputOp(TransposedConvolutionOp):
     "-> Tensor"
 )
 class ConvolutionWithBackendOp(SchemaOp):
-    """As `convolution`; the last four arguments choose an implementation."""
+    """`convolution` with four more arguments that choose an implementation of PyTorch, and are ignored."""
 
     takes = NUMBERS
 

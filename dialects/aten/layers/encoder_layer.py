@@ -45,10 +45,10 @@ def placed_mask(shape: tuple[int, ...], scores: tuple[int, ...], mask_type: int 
     "bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)"
 )
 class NativeMultiHeadAttentionOp(SchemaOp):
-    """Attention of several heads over projections of query, key and value, projected; then its weights.
+    """The projected result of multi-head attention over projections of query, key and value; then the attention weights.
 
-    What is not 0 in the mask is hidden; a row that is hidden entirely gives NaN. The mask is [batch, heads, length, length],
-    [length, length] where `mask_type` is 0, or [batch, length] where it is 1. Weights that are not needed are empty.
+    A nonzero mask element hides a key; a row with all keys hidden gives NaN. The mask is [batch, heads, length, length], or with
+    `mask_type` 0 [length, length], or with `mask_type` 1 [batch, length]. The weights are empty if `need_weights` is False.
     """
 
     takes = FLOATS
@@ -175,9 +175,9 @@ class NativeMultiHeadAttentionOp(SchemaOp):
     "Tensor? mask=None, int? mask_type=None) -> Tensor"
 )
 class TransformerEncoderLayerFwdOp(SchemaOp):
-    """Attention of a sequence to itself, and two linear layers with ReLU or GELU between them; each is added to what it is given.
+    """An encoder layer: self-attention, then two linear layers with ReLU or GELU between them; each part is added to its input.
 
-    Each is normalised: what it is given where `norm_first` holds, else the sum. The mask is that of `_native_multi_head_attention`.
+    With `norm_first`, the input of each part is normalised, else each sum. The mask is as for `_native_multi_head_attention`.
     """
 
     takes = FLOATS

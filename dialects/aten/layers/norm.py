@@ -150,7 +150,7 @@ def element_of_dtype(x: Array) -> ElementType:
 
 @aten("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", keep=True)
 class RmsNormOp(SchemaOp):
-    """The input over the root of its mean square over the last dimensions, times weight."""
+    """The input divided by the root of its mean square over the last dimensions, times weight."""
 
     @staticmethod
     def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None) -> Tensor:
@@ -177,7 +177,7 @@ class RmsNormOp(SchemaOp):
 
 @aten("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)")
 class FusedRmsNormOp(SchemaOp):
-    """As `rms_norm`, and the reciprocal roots."""
+    """The result of `rms_norm`; then the reciprocal roots of the mean squares."""
 
     @staticmethod
     def infer(x: Tensor, /, normalized_shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -207,7 +207,7 @@ class FusedRmsNormOp(SchemaOp):
     core=True,
 )
 class NativeGroupNormOp(SchemaOp):
-    """Each group of channels of each batch entry normalised, times weight plus bias per channel; then means and reciprocal deviations."""
+    """Each group of channels of a batch entry normalised, times weight plus bias per channel; then means and reciprocal deviations."""
 
     whole = NativeLayerNormOp.whole
 
@@ -286,7 +286,7 @@ def per_channel(x: Array, rank: int) -> Array:
 
 @aten("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
 class WeightNormOp(SchemaOp):
-    """v times g over the norm of v's entries along `dim`."""
+    """v * g / norm(v), where the norm is taken over all dimensions except `dim`."""
 
     @staticmethod
     def others(rank: int, dim: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from flambeau.support.lazy import Array, np
 
 
 class Cell(NamedTuple):
-    """The parameters of one layer in one direction; absent ones are None."""
+    """The parameters of one layer in one direction; an absent parameter is None."""
 
     w_ih: Any
     w_hh: Any
@@ -167,7 +167,7 @@ class ReluCell(CellFamily):
 
 
 class RecurrentOp(SchemaOp):
-    """Layers of cells over a sequence: all hidden states of the last layer, then the last states of every layer."""
+    """Recurrent layers over a sequence: all hidden states of the last layer, then the last states of every layer and direction."""
 
     cell: ClassVar[type[CellFamily]]
     """The computation of one step."""
@@ -376,7 +376,7 @@ class RecurrentCellOp(SchemaOp):
 
 @aten("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)")
 class LstmCellOp(RecurrentCellOp):
-    """One step of long short-term memory: the next hidden state and memory."""
+    """One step of long short-term memory: the next hidden state and the next cell state."""
 
     takes = FLOATS
     cell = LstmCell

@@ -50,7 +50,7 @@ _SWAPPED = {"add": "add", "mul": "mul", "eq": "eq", "ne": "ne", "lt": "gt", "le"
 
 
 class Traced:
-    """A tensor of a program where a formula has an array. It holds float64 numbers or truth values."""
+    """A tensor of a program that stands in for an array in a formula; its elements are float64 or bool."""
 
     def __init__(self, value: SSAValue):
         self.value = value

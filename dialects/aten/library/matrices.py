@@ -1,4 +1,4 @@
-"""What operators of linear algebra share: matrices in the last two dimensions of a batch, computed in double precision."""
+"""Helpers of operators of linear algebra on matrices in the last two dimensions, which compute in double precision."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _block_words(seed: int, first: int, count: int) -> Array:
 
 @dataclass
 class RandomStream:
-    """Where a method stands in its random numbers."""
+    """The state of a method's random numbers: the seed, and the number of blocks that were drawn."""
 
     seed: int = 0
     counter: int = 0

@@ -1,4 +1,4 @@
-"""Sliding windows over spatial dimensions: what convolutions and pools share."""
+"""Helpers of convolutions and pools for sliding windows over spatial dimensions."""
 
 from __future__ import annotations
 

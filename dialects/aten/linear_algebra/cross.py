@@ -25,7 +25,7 @@ def cross_dim(a: Sequence[int], b: Sequence[int], dim: int) -> int:
 
 @aten("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor")
 class LinalgCrossOp(SchemaOp):
-    """The vector products of the vectors of 3 elements along `dim`."""
+    """The vector products of the vectors of 3 elements along `dim` of two tensors."""
 
     takes = NUMBERS
 

@@ -1,4 +1,4 @@
-"""Diagonals: read, summed, and tensors laid along them."""
+"""Operators that read or sum diagonals, or put tensors on them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DiagEmbedOp(PartwiseOp):
 
 @aten("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
 class DiagonalScatterOp(PartwiseOp):
-    """The tensor with `src` in the place of a diagonal."""
+    """The tensor with a diagonal replaced by `src`."""
 
     numbers = 2
     stores = True
@@ -156,7 +156,7 @@ def diagonal_shape(shape: Sequence[int], offset: int, dim1: int, dim2: int) -> t
 
 @aten("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", core=True)
 class DiagonalOp(PartwiseOp):
-    """The diagonal of dimensions dim1 and dim2, `offset` above the main one, as a new last dimension."""
+    """The diagonal of dimensions dim1 and dim2, `offset` above the main diagonal, as a new last dimension."""
 
     @staticmethod
     def infer(x: Tensor, /, offset: int, dim1: int, dim2: int) -> Tensor:
@@ -190,7 +190,7 @@ class TraceOp(SchemaOp):
 
 @aten("diag(Tensor self, int diagonal=0) -> Tensor")
 class DiagOp(SchemaOp):
-    """A diagonal of a matrix, or a matrix with a vector on that diagonal."""
+    """A diagonal of a matrix, or, for a vector, the matrix with this vector on the diagonal."""
 
     @staticmethod
     def infer(x: Tensor, /, diagonal: int) -> Tensor:

@@ -34,7 +34,7 @@ class DotOp(SchemaOp):
 
 @aten("vdot(Tensor self, Tensor other) -> Tensor")
 class VdotOp(DotOp):
-    """The sum of the products of the conjugates of one vector's elements with another's."""
+    """The sum of the products of one vector's conjugated elements with the elements of another vector."""
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:

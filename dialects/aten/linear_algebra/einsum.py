@@ -160,7 +160,7 @@ def result_element(inputs: Sequence[Sequence[Label]], output: Sequence[Label], e
 
 @aten("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
 class EinsumOp(SchemaOp):
-    """The sums of products that an equation such as `bij,bjk->bik` describes: names that the output lacks are summed over."""
+    """The sums of products of an equation such as `bij,bjk->bik`: dimensions that the output does not name are summed over."""
 
     @staticmethod
     def infer(equation: str, tensors: list[Tensor]) -> Tensor:
@@ -200,7 +200,7 @@ class EinsumOp(SchemaOp):
 
 @aten("_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor")
 class TrilinearOp(SchemaOp):
-    """The sums over some dimensions of the product of three tensors, each of which is given dimensions of size 1 first."""
+    """The product of three tensors after inserting dimensions of size 1 into each, summed over `sumdim`."""
 
     takes = NUMBERS
 

@@ -1,4 +1,4 @@
-"""Matrices as products of factors: triangular, orthogonal and diagonal ones."""
+"""Factorizations of matrices into triangular, orthogonal and diagonal factors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def require_pivoting(pivot: bool) -> None:
 
 @aten("linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", keep=True)
 class LinalgLuFactorExOp(MatrixOp):
-    """Both triangular factors in one matrix, the rows that were exchanged, and for each matrix 0, or the place of a pivot that is 0."""
+    """Both triangular factors in one matrix; the exchanged rows; and per matrix 0, or the position (from 1) of a pivot that is 0."""
 
     @staticmethod
     def infer(a: Tensor, /, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -88,7 +88,7 @@ class LinalgLuFactorExOp(MatrixOp):
 
 @aten("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)")
 class LinalgLuFactorOp(MatrixOp):
-    """Both triangular factors in one matrix, and the rows that were exchanged. A pivot of 0 is an error when the program runs."""
+    """Both triangular factors in one matrix, and the exchanged rows. A pivot of 0 is an error at run time."""
 
     @staticmethod
     def infer(a: Tensor, /, pivot: bool) -> tuple[Tensor, Tensor]:
@@ -125,7 +125,7 @@ def permutation(pivots: Array, rows: int) -> Array:
     keep=True,
 )
 class LuUnpackOp(MatrixOp):
-    """The permutation and the triangular factors; what is not asked for is empty."""
+    """The permutation P and the triangular factors L and U of a factored matrix; results that are not requested are empty."""
 
     @staticmethod
     def infer(factors: Tensor, pivots: Tensor, /, unpack_data: bool, unpack_pivots: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,7 +157,7 @@ class LuUnpackOp(MatrixOp):
 
 @aten("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)")
 class LinalgLuOp(MatrixOp):
-    """A = P L U."""
+    """The factors P, L and U with A = P L U."""
 
     @staticmethod
     def infer(a: Tensor, /, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -235,7 +235,7 @@ def with_minor(a: Array, upper: bool) -> tuple[Array, int]:
 
 @aten("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", keep=True)
 class LinalgCholeskyExOp(MatrixOp):
-    """L with A = L Lᵀ, or its transpose if `upper`, and for each matrix 0, or the order of a leading minor that is not positive."""
+    """L with A = L Lᵀ, or its transpose if `upper`; and per matrix 0, or the order of a leading minor that is not positive."""
 
     @staticmethod
     def infer(a: Tensor, /) -> tuple[Tensor, Tensor]:
@@ -251,7 +251,7 @@ class LinalgCholeskyExOp(MatrixOp):
 @aten("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor")
 @aten("cholesky(Tensor self, bool upper=False) -> Tensor")
 class CholeskyOp(MatrixOp):
-    """L with A = L Lᵀ, or its transpose if `upper`. A matrix that is not positive-definite is an error when the program runs."""
+    """L with A = L Lᵀ, or its transpose if `upper`. A matrix that is not positive-definite is an error at run time."""
 
     @staticmethod
     def infer(a: Tensor, /) -> Tensor:
@@ -268,7 +268,7 @@ class CholeskyOp(MatrixOp):
 
 @aten("cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
 class CholeskyInverseOp(MatrixOp):
-    """The inverses of the matrices whose factor is given."""
+    """The inverses of matrices, given their Cholesky factors."""
 
     @staticmethod
     def infer(factor: Tensor, /) -> Tensor:
@@ -288,7 +288,7 @@ class CholeskyInverseOp(MatrixOp):
 
 @aten("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor")
 class CholeskySolveOp(MatrixOp):
-    """x with A x = B, where the factor of A is given."""
+    """x with A x = B, given the Cholesky factor of A."""
 
     @staticmethod
     def infer(b: Tensor, factor: Tensor, /) -> Tensor:
@@ -353,7 +353,7 @@ def product_of_reflections(vectors: Array, taus: Array) -> Array:
 
 @aten("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", keep=True)
 class LinalgHouseholderProductOp(MatrixOp):
-    """The first columns of the product of reflections I - tau v vᵀ, whose vectors stand below the diagonal."""
+    """The first columns of the product of reflections I - tau v vᵀ, whose vectors v are stored below the diagonal."""
 
     @staticmethod
     def infer(vectors: Tensor, taus: Tensor, /) -> Tensor:
@@ -391,7 +391,7 @@ QR_MODES = ("reduced", "complete", "r")
 
 @aten('linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)')
 class LinalgQrOp(MatrixOp):
-    """A = Q R with an orthogonal Q, which is empty for the mode "r", and a triangular R."""
+    """Q and R with A = Q R, an orthogonal Q and a triangular R; Q is empty for the mode "r"."""
 
     @staticmethod
     def infer(a: Tensor, /, mode: str) -> tuple[Tensor, Tensor]:
@@ -427,7 +427,7 @@ class LinalgQrOp(MatrixOp):
 
 @aten("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
 class QrOp(MatrixOp):
-    """A = Q R with an orthogonal Q, square if not `some`, and a triangular R."""
+    """Q and R with A = Q R, an orthogonal Q, which is square if not `some`, and a triangular R."""
 
     @staticmethod
     def infer(a: Tensor, /, some: bool) -> tuple[Tensor, Tensor]:
@@ -444,7 +444,7 @@ class QrOp(MatrixOp):
 
 @aten("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
 class OrmqrOp(MatrixOp):
-    """The product of reflections, transposed or not, times matrices on its right, or on its left if not `left`."""
+    """Q @ B, or B @ Q if not `left`, where Q is a product of reflections, which `transpose` transposes."""
 
     @staticmethod
     def infer(vectors: Tensor, taus: Tensor, other: Tensor, /, left: bool) -> Tensor:

@@ -89,7 +89,7 @@ def real_on_both_sides(x: SSAValue, dims: Sequence[int], normalization: int, one
 
 @aten("_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", keep=True)
 class FftC2cOp(StayingOp):
-    """The transform of complex numbers, or the inverse one, whose sums are not divided by anything unless `normalization` says so."""
+    """The transform of complex numbers, or if not `forward` the inverse transform; `normalization` decides if sums are divided."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: tuple[int, ...], normalization: int) -> Tensor:
@@ -114,7 +114,7 @@ class FftC2cOp(StayingOp):
 
 @aten("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", core=True)
 class FftR2cOp(StayingOp):
-    """The transform of real numbers; `onesided` leaves out the half along the last of `dim` that is the conjugate of the other half."""
+    """The transform of real numbers; `onesided` omits the half along the last of `dim` that is the conjugate of the first half."""
 
     takes = frozenset({f32, f64})
 
@@ -136,7 +136,7 @@ class FftR2cOp(StayingOp):
 
 @aten("_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", core=True)
 class FftC2rOp(StayingOp):
-    """The inverse transform to real numbers, `last_dim_size` of them along the last of `dim`; what the conjugates there say is not read."""
+    """The inverse transform to real numbers, `last_dim_size` along the last of `dim`; redundant conjugates there are not read."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Tensor:

@@ -86,7 +86,7 @@ def with_blocks(a: Array) -> tuple[Array, Array, int]:
     keep=True,
 )
 class LinalgLdlFactorExOp(MatrixOp):
-    """L and D with A = L D Lᵀ in one matrix, the rows that were exchanged, and for each matrix 0, or the place of a pivot that is 0.
+    """L and D with A = L D Lᵀ in one matrix; the exchanged rows; and per matrix 0, or the position (from 1) of a pivot that is 0.
 
     The lower triangle of A is read. D has blocks of one or two rows. A block of two rows has the same negative number twice as its pivots.
     """
@@ -105,7 +105,7 @@ class LinalgLdlFactorExOp(MatrixOp):
 
 @aten("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)")
 class LinalgLdlFactorOp(MatrixOp):
-    """L and D with A = L D Lᵀ in one matrix, and the rows that were exchanged. A pivot of 0 is an error when the program runs."""
+    """L and D with A = L D Lᵀ in one matrix, and the exchanged rows. A pivot of 0 is an error at run time."""
 
     @staticmethod
     def infer(a: Tensor, /) -> tuple[Tensor, Tensor]:
@@ -154,7 +154,7 @@ def solved_by_blocks(a: Array, x: Array, pivots: Array) -> Array:
 
 @aten("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor", keep=True)
 class LinalgLdlSolveOp(MatrixOp):
-    """x with A x = B, where the factors of A = L D Lᵀ are given."""
+    """x with A x = B, given the factors of A = L D Lᵀ."""
 
     @staticmethod
     def infer(factors: Tensor, pivots: Tensor, b: Tensor, /) -> Tensor:

@@ -24,7 +24,7 @@ def holds_vectors(a: Sequence[int], b: Sequence[int]) -> bool:
 
 @aten("_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor, Tensor, Tensor, Tensor)")
 class LinalgSolveExOp(MatrixOp):
-    """x with A x = B, the factors and pivots of A, and for each matrix 0, or the place of a pivot that is 0."""
+    """x with A x = B; the factors and pivots of A; and per matrix 0, or the position (from 1) of a pivot that is 0."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, left: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -62,7 +62,7 @@ class LinalgSolveExOp(MatrixOp):
 
 @aten("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)")
 class LinalgSolveExInfoOp(MatrixOp):
-    """x with A x = B, and for each matrix 0, or the place of a pivot that is 0."""
+    """x with A x = B; and per matrix 0, or the position (from 1) of a pivot that is 0."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, left: bool) -> tuple[Tensor, Tensor]:
@@ -82,7 +82,7 @@ class LinalgSolveExInfoOp(MatrixOp):
 
 @aten("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor")
 class LinalgSolveOp(MatrixOp):
-    """x with A x = B, or x A = B if not `left`. A matrix that is singular is an error when the program runs."""
+    """x with A x = B, or x A = B if not `left`. A singular matrix is an error at run time."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, left: bool) -> Tensor:
@@ -99,7 +99,7 @@ class LinalgSolveOp(MatrixOp):
 
 @aten("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)")
 class LinalgInvExOp(MatrixOp):
-    """The inverses, and for each matrix 0, or the place of a pivot that is 0."""
+    """The inverse matrices; and per matrix 0, or the position (from 1) of a pivot that is 0."""
 
     @staticmethod
     def infer(a: Tensor, /) -> tuple[Tensor, Tensor]:
@@ -119,7 +119,7 @@ class LinalgInvExOp(MatrixOp):
 @aten("linalg_inv(Tensor A) -> Tensor")
 @aten("inverse(Tensor self) -> Tensor")
 class InverseOp(MatrixOp):
-    """The inverses. A matrix that is singular is an error when the program runs."""
+    """The inverse matrices. A singular matrix is an error at run time."""
 
     @staticmethod
     def infer(a: Tensor, /) -> Tensor:

@@ -219,7 +219,7 @@ def batched_product(a: SSAValue, b: SSAValue) -> SSAValue:
 
 @aten("matmul(Tensor self, Tensor other) -> Tensor")
 class MatmulOp(SchemaOp):
-    """The matrix product as in numpy: vectors stand for a row or a column, further dimensions are batches that broadcast."""
+    """The matrix product as in numpy: a vector is a row or a column, and leading dimensions are batches that broadcast."""
 
     takes = NUMBERS
 
@@ -270,7 +270,7 @@ class AddmvOp(AddedProductOp):
 @aten("ger(Tensor self, Tensor vec2) -> Tensor")
 @aten("outer(Tensor self, Tensor vec2) -> Tensor")
 class OuterOp(SchemaOp):
-    """The products of each element of one vector with each of another."""
+    """The products of each element of one vector with each element of another vector."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -316,7 +316,7 @@ class AddrOp(AddedProductOp):
 
 @aten("inner(Tensor self, Tensor other) -> Tensor")
 class InnerOp(SchemaOp):
-    """The sums of products over the last dimensions; a 0-d operand scales the other."""
+    """The sums of products over the last dimensions; a 0-d operand scales the other operand."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -453,7 +453,7 @@ class LinalgMultiDotOp(SchemaOp):
 
 @aten("kron(Tensor self, Tensor other) -> Tensor")
 class KronOp(SchemaOp):
-    """The Kronecker product: each element of one tensor times the whole other."""
+    """The Kronecker product: each element of `self` is replaced by that element times the whole of `other`."""
 
     @staticmethod
     def places(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Pseudo-inverses of matrices, from their singular values, or from the eigenvalues of symmetric ones."""
+"""Pseudo-inverses of matrices, from singular values, or from eigenvalues for symmetric matrices."""
 
 from __future__ import annotations
 

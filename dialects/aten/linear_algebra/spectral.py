@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values of matrices, with their vectors, which are theirs up to a sign or a phase."""
+"""Eigenvalues and singular values of matrices, with their vectors, which are determined up to a sign or a phase."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def finite(x: Array) -> Array:
 
 @aten('_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)', keep=True)
 class LinalgEighOp(MatrixOp):
-    """The eigenvalues of symmetric matrices, of which one triangle is read, in ascending order, and the eigenvectors as columns."""
+    """The eigenvalues of symmetric matrices in ascending order, and the eigenvectors as columns; only one triangle is read."""
 
     @staticmethod
     def infer(a: Tensor, /, UPLO: str, compute_v: bool) -> tuple[Tensor, Tensor]:
@@ -42,7 +42,7 @@ class LinalgEighOp(MatrixOp):
     keep=True,
 )
 class LinalgSvdOp(MatrixOp):
-    """A = U diag(S) Vh with orthonormal columns of U and rows of Vh and descending S. The driver is that of other devices."""
+    """U, S and Vh with A = U diag(S) Vh, orthonormal columns of U and rows of Vh, and descending S; `driver` is ignored."""
 
     @staticmethod
     def infer(a: Tensor, /, full_matrices: bool, compute_uv: bool, driver: str | None) -> tuple[Tensor, Tensor, Tensor]:

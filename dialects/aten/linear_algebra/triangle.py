@@ -12,7 +12,7 @@ from flambeau.support.lazy import Array, np
 
 
 class TriangleOp(PartwiseOp):
-    """One side of a diagonal of the last two dimensions, zero on the other."""
+    """The elements on one side of a diagonal of the last two dimensions; zeros on the other side."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:

@@ -28,7 +28,7 @@ def solution_of_triangle(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     keep=True,
 )
 class LinalgSolveTriangularOp(MatrixOp):
-    """x with A x = B, or x A = B if not `left`, of which one triangle of A is read; with `unitriangular`, without the diagonal."""
+    """x with A x = B, or x A = B if not `left`; only one triangle of A is read, and with `unitriangular` a diagonal of ones is assumed."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, left: bool) -> Tensor:
@@ -50,7 +50,7 @@ class LinalgSolveTriangularOp(MatrixOp):
 
 @aten("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor, Tensor)")
 class TriangularSolveOp(MatrixOp):
-    """x with A x = B, of which one triangle of A is read, and A."""
+    """x with A x = B, and a copy of A; only one triangle of A is read."""
 
     @staticmethod
     def infer(b: Tensor, a: Tensor, /) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Operators that put tensors beside each other."""
+"""Operators that concatenate tensors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int
 
 @aten("cat(Tensor[] tensors, int dim=0) -> Tensor", core=True)
 class CatOp(PartwiseOp):
-    """Tensors beside each other along `dim`, in their common type."""
+    """The concatenation of tensors along `dim`, in their common type."""
 
     moves = True
     joins = "along"
@@ -70,7 +70,7 @@ class CatOp(PartwiseOp):
 
 @aten("stack(Tensor[] tensors, int dim=0) -> Tensor", keep=True)
 class StackOp(PartwiseOp):
-    """Tensors of one shape along a new dimension `dim`."""
+    """Tensors of the same shape, stacked along a new dimension `dim`."""
 
     moves = True
     joins = "across"
@@ -98,7 +98,7 @@ class StackOp(PartwiseOp):
 
 
 class StackFamilyOp(SchemaOp):
-    """`cat` of parts that first get a minimal rank."""
+    """Concatenations of tensors that first get at least a certain rank."""
 
     @staticmethod
     def part(*args: Any, **kwargs: Any) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ class StackFamilyOp(SchemaOp):
 
 @aten("hstack(Tensor[] tensors) -> Tensor")
 class HstackOp(StackFamilyOp):
-    """Along dimension 1, or 0 for 1-d tensors."""
+    """The concatenation along dimension 1, or dimension 0 for 1-d tensors."""
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ class HstackOp(StackFamilyOp):
 
 @aten("vstack(Tensor[] tensors) -> Tensor")
 class VstackOp(StackFamilyOp):
-    """Along dimension 0, 1-d tensors as rows."""
+    """The concatenation along dimension 0, with 1-d tensors as rows."""
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ class VstackOp(StackFamilyOp):
 
 @aten("dstack(Tensor[] tensors) -> Tensor")
 class DstackOp(StackFamilyOp):
-    """Along dimension 2, with at least three dimensions."""
+    """The concatenation along dimension 2 of tensors that first get at least three dimensions."""
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -173,7 +173,7 @@ class DstackOp(StackFamilyOp):
 
 @aten("column_stack(Tensor[] tensors) -> Tensor")
 class ColumnStackOp(StackFamilyOp):
-    """Along dimension 1, 1-d tensors as columns."""
+    """The concatenation along dimension 1, with 1-d tensors as columns."""
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -229,7 +229,7 @@ class MeshgridIndexingOp(SchemaOp):
 
 @aten("meshgrid(Tensor[] tensors) -> Tensor[]")
 class MeshgridOp(SchemaOp):
-    """As `meshgrid.indexing` with `ij`."""
+    """`meshgrid.indexing` with the indexing `ij`."""
 
     @staticmethod
     def infer(tensors: list[Tensor]) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Elements in another order along their dimensions: flipped, rolled, rotated."""
+"""Operators that flip, roll or rotate elements along dimensions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FlipOp(PartwiseOp):
 
 
 class FlipFamilyOp(SchemaOp):
-    """`flip` of one dimension."""
+    """Flips of one fixed dimension."""
 
     moves = True
     dimension = 0
@@ -68,7 +68,7 @@ class FliplrOp(FlipFamilyOp):
 
 @aten("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", keep=True)
 class RollOp(PartwiseOp):
-    """The entries of each of `dims` moved up by its shift, those that leave coming in at the start; without `dims`, of the flat tensor."""
+    """The entries of each of `dims` shifted cyclically towards higher indices; without `dims`, shifts the flattened tensor."""
 
     stores = True
 

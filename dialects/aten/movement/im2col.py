@@ -74,7 +74,7 @@ class Im2colOp(SchemaOp):
 
 @aten("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", core=True)
 class Col2imOp(SchemaOp):
-    """The image [N, C, H, W] whose elements are the sums of those in the blocks [N, C · block size, blocks] that cover them."""
+    """The image [N, C, H, W] from blocks [N, C · block size, blocks]; elements of overlapping blocks are added."""
 
     takes = FLOATS_AND_BOOL
 

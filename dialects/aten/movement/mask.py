@@ -1,4 +1,4 @@
-"""Elements that a mask names: filled, selected, replaced, found."""
+"""Operators that fill, select, replace or find the elements at which a mask is true."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flambeau.support.lazy import Array, np
 @aten("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
 @aten("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", keep=True)
 class MaskedFillScalarOp(SchemaOp):
-    """The value, a number or a 0-d tensor, where the mask holds, x elsewhere."""
+    """`value`, a number or a 0-d tensor, where the mask is true, else x."""
 
     inplace = (0,)
 
@@ -47,7 +47,7 @@ class MaskedFillScalarOp(SchemaOp):
 
 @aten("nonzero(Tensor self) -> Tensor", core=True)
 class NonzeroOp(SchemaOp):
-    """The coordinates of the elements that are not zero, one row each; their number depends on the content."""
+    """The coordinates of the elements that are not 0, one row per element; the number of rows depends on the content."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -69,7 +69,7 @@ def require_mask(mask: Tensor) -> None:
 
 @aten("masked_select(Tensor self, Tensor mask) -> Tensor", keep=True)
 class MaskedSelectOp(SchemaOp):
-    """The elements that a mask shows, in order; their number depends on the content."""
+    """The elements at which a mask is true, in row-major order; the size depends on the content."""
 
     stores = True
 
@@ -93,7 +93,7 @@ class MaskedSelectOp(SchemaOp):
 
 @aten("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", core=True)
 class MaskedScatterOp(PartwiseOp):
-    """The tensor with the first elements of `source`, in order, in the places that a mask shows."""
+    """The tensor with the elements at which a mask is true replaced, in row-major order, by the first elements of `source`."""
 
     @staticmethod
     def infer(x: Tensor, /, mask: Tensor, source: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ def padded_shape(shape: Sequence[int], pad: Sequence[int]) -> tuple[int, ...]:
 
 @aten("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor", core=True)
 class ConstantPadNdOp(RealNumberOp):
-    """`value` before and after each dimension, last dimension first in `pad`; negative entries take away."""
+    """The tensor padded with `value` before and after each dimension; `pad` lists the last dimension first. Negative entries crop."""
 
     stores = True
 

@@ -1,4 +1,4 @@
-"""Dimensions in another order."""
+"""Operators that reorder dimensions."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def swapped(rank: int, dim0: int, dim1: int) -> list[int]:
 @aten("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 @aten("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 class TransposeIntOp(PermuteFamilyOp):
-    """Two dimensions exchanged."""
+    """The tensor with two dimensions exchanged."""
 
     order = staticmethod(swapped)
 
 
 @aten("t(Tensor(a) self) -> Tensor(a)")
 class TOp(PermuteFamilyOp):
-    """The transpose of a matrix; fewer dimensions stay."""
+    """The transpose of a matrix; a vector or a 0-d tensor unchanged."""
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
@@ -95,7 +95,7 @@ class TOp(PermuteFamilyOp):
 
 @aten("mT(Tensor(a) self) -> Tensor(a)")
 class MTOp(PermuteFamilyOp):
-    """The last two dimensions exchanged."""
+    """The tensor with the last two dimensions exchanged."""
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
@@ -108,7 +108,7 @@ class MTOp(PermuteFamilyOp):
 @aten("mH(Tensor(a) self) -> Tensor(a)")
 @aten("adjoint(Tensor(a) self) -> Tensor(a)")
 class AdjointOp(MTOp):
-    """The conjugates, with the last two dimensions exchanged."""
+    """The complex conjugate of the tensor with the last two dimensions exchanged."""
 
     @classmethod
     def numpy(cls, x: Array, /, *args: Any) -> Array:
@@ -122,7 +122,7 @@ class AdjointOp(MTOp):
 
 @aten("numpy_T(Tensor(a) self) -> Tensor(a)")
 class NumpyTOp(PermuteFamilyOp):
-    """The dimensions in reverse order."""
+    """The tensor with its dimensions in reverse order."""
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
@@ -142,7 +142,7 @@ def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple
 @aten("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 @aten("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)")
 class MovedimIntlistOp(PermuteFamilyOp):
-    """Dimensions `source` at the places `destination`; the others keep their order."""
+    """The tensor with dimensions `source` moved to `destination`; the other dimensions keep their order."""
 
     order = staticmethod(moved)
 
@@ -150,7 +150,7 @@ class MovedimIntlistOp(PermuteFamilyOp):
 @aten("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
 @aten("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
 class MovedimIntOp(PermuteFamilyOp):
-    """Dimension `source` at the place `destination`; the others keep their order."""
+    """The tensor with dimension `source` moved to `destination`; the other dimensions keep their order."""
 
     @staticmethod
     def order(rank: int, source: int, destination: int) -> Sequence[int]:

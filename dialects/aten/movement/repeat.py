@@ -1,4 +1,4 @@
-"""Copies of a tensor, or of its elements, side by side."""
+"""Operators that repeat a tensor or its elements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def repeated(shape: Sequence[int], repeats: Sequence[int]) -> tuple[int, ...]:
 
 @aten("repeat(Tensor self, SymInt[] repeats) -> Tensor", core=True)
 class RepeatOp(PartwiseOp):
-    """Copies of the tensor beside each other, repeats[i] along dimension i; new dimensions come in front."""
+    """The tensor repeated repeats[i] times along dimension i; surplus counts add leading dimensions."""
 
     moves = True
 
@@ -46,7 +46,7 @@ class RepeatOp(PartwiseOp):
 
 @aten("tile(Tensor self, SymInt[] dims) -> Tensor")
 class TileOp(SchemaOp):
-    """As `repeat`; missing counts in front are 1."""
+    """`repeat`, where missing leading counts are 1."""
 
     stores = True
 
@@ -65,7 +65,7 @@ class TileOp(SchemaOp):
 
 @aten("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor")
 class RepeatInterleaveSelfIntOp(SchemaOp):
-    """Each entry of dimension `dim` (of the flat tensor without one) `repeats` times in a row."""
+    """Each entry of dimension `dim` repeated `repeats` times in a row; without `dim`, of the flattened tensor."""
 
     stores = True
 
@@ -106,7 +106,7 @@ def require_counts(repeats: Tensor) -> None:
 
 @aten("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", keep=True)
 class RepeatInterleaveOp(SchemaOp):
-    """Each place i, repeats[i] times in a row; how many there are depends on the content, and is `output_size` where that is given."""
+    """Each index i repeated repeats[i] times in a row; the size depends on the content, and is `output_size` if that is given."""
 
     @staticmethod
     def infer(repeats: Tensor, output_size: int | None) -> Tensor:
@@ -124,7 +124,7 @@ class RepeatInterleaveOp(SchemaOp):
 
 @aten("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor")
 class RepeatInterleaveSelfTensorOp(SchemaOp):
-    """Each entry i of dimension `dim` (of the flat tensor without one) repeats[i] times in a row; one count is for all entries."""
+    """Each entry i of dimension `dim` (or of the flattened tensor) repeated repeats[i] times in a row; a single count applies to all."""
 
     @staticmethod
     def infer(x: Tensor, /, repeats: Tensor, dim: int | None, output_size: int | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""A part of a tensor: read, or with another tensor in its place."""
+"""Operators that read a part of a tensor, or replace a part by another tensor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def selected_index(shape: Sequence[int], dim: int, index: int) -> int:
 
 @aten("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", core=True)
 class SelectIntOp(PartwiseOp):
-    """The entry `index` of dimension `dim`, which disappears."""
+    """The entry `index` of dimension `dim`; the result lacks this dimension."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, index: int) -> Tensor:
@@ -115,7 +115,7 @@ class NarrowOp(SchemaOp):
 
 @aten("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", core=True)
 class AsStridedOp(PartwiseOp):
-    """The elements at storage_offset + sum(index[i] * stride[i]) of the operand in row-major order."""
+    """The tensor whose element at `index` is element storage_offset + sum(index[i] * stride[i]) of the operand in row-major order."""
 
     @staticmethod
     def infer(x: Tensor, /, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Tensor:
@@ -137,7 +137,7 @@ class AsStridedOp(PartwiseOp):
 
 @aten("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", keep=True)
 class UnfoldOp(PartwiseOp):
-    """Windows of `size` entries every `step` along `dimension`; the place in the window is a new last dimension."""
+    """Windows of `size` entries, `step` apart, along `dimension`; a new last dimension holds the entries of a window."""
 
     @staticmethod
     def infer(x: Tensor, /, dimension: int, size: int, step: int) -> Tensor:
@@ -176,7 +176,7 @@ def _inserted(x: Array, source: Array) -> tuple[Array, Array]:
 
 @aten("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", core=True)
 class SliceScatterOp(PartwiseOp):
-    """The tensor with `src` in the place of a slice."""
+    """The tensor with a slice replaced by `src`."""
 
     numbers = 2
     stores = True
@@ -199,7 +199,7 @@ class SliceScatterOp(PartwiseOp):
 
 @aten("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", core=True)
 class SelectScatterOp(PartwiseOp):
-    """The tensor with `src` in the place of entry `index` of dimension `dim`."""
+    """The tensor with entry `index` of dimension `dim` replaced by `src`."""
 
     numbers = 2
     stores = True

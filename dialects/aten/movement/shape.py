@@ -1,4 +1,4 @@
-"""The same elements in another shape, and expanded ones."""
+"""Operators that change the shape of a tensor, or expand it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def squeezed_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]
 
 @aten("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", core=True)
 class ViewOp(PartwiseOp):
-    """The elements, in order, under another shape; one -1 in `size` is inferred."""
+    """The elements in row-major order in the shape `size`, in which one -1 is inferred."""
 
     @staticmethod
     def infer(x: Tensor, /, size: tuple[int, ...]) -> Tensor:
@@ -79,7 +79,7 @@ class ViewOp(PartwiseOp):
 
 @aten("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", core=True)
 class ExpandOp(PartwiseOp):
-    """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
+    """The tensor with dimensions of size 1 repeated and new leading dimensions; -1 in `size` keeps a dimension."""
 
     @staticmethod
     def infer(x: Tensor, /, size: tuple[int, ...]) -> Tensor:
@@ -92,7 +92,7 @@ class ExpandOp(PartwiseOp):
 
 @aten("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", core=True)
 class SqueezeDimOp(PartwiseOp):
-    """Without dimension `dim` if its size is 1."""
+    """The tensor without dimension `dim` if its size is 1, else unchanged."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> Tensor:
@@ -105,7 +105,7 @@ class SqueezeDimOp(PartwiseOp):
 
 @aten("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", core=True)
 class SqueezeDimsOp(PartwiseOp):
-    """Without those of the dimensions `dim` whose size is 1."""
+    """The tensor without the dimensions among `dim` whose size is 1."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: tuple[int, ...]) -> Tensor:
@@ -118,7 +118,7 @@ class SqueezeDimsOp(PartwiseOp):
 
 @aten("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", core=True)
 class UnsqueezeOp(PartwiseOp):
-    """With a new dimension of size 1 at `dim`."""
+    """The tensor with a new dimension of size 1 at `dim`."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> Tensor:
@@ -150,7 +150,7 @@ def expand(x: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 class ViewFamilyOp(SchemaOp):
-    """Operators that give the elements, in order, another shape."""
+    """Operators that give the elements in row-major order another shape, in terms of `view`."""
 
     moves = True
 
@@ -175,14 +175,14 @@ class ViewFamilyOp(SchemaOp):
 @aten("_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
 @aten("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
 class ReshapeOp(ViewFamilyOp):
-    """The elements, in order, under another shape; one -1 is inferred."""
+    """The elements in row-major order in another shape, in which one -1 is inferred."""
 
     target = staticmethod(resolve_size)
 
 
 @aten("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
 class FlattenUsingIntsOp(ViewFamilyOp):
-    """Dimensions start_dim to end_dim as one."""
+    """The tensor with dimensions start_dim to end_dim (included) merged into one."""
 
     @staticmethod
     def target(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...]:
@@ -198,7 +198,7 @@ class FlattenUsingIntsOp(ViewFamilyOp):
 
 @aten("ravel(Tensor(a) self) -> Tensor(a)")
 class RavelOp(ViewFamilyOp):
-    """All elements in one dimension."""
+    """All elements in row-major order in one dimension."""
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -208,7 +208,7 @@ class RavelOp(ViewFamilyOp):
 
 @aten("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
 class UnflattenIntOp(ViewFamilyOp):
-    """Dimension `dim` as several; one of `sizes` may be -1."""
+    """The tensor with dimension `dim` split into dimensions of `sizes`, one of which may be -1."""
 
     @staticmethod
     def target(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -221,7 +221,7 @@ class UnflattenIntOp(ViewFamilyOp):
 
 @aten("squeeze(Tensor(a) self) -> Tensor(a)")
 class SqueezeOp(ViewFamilyOp):
-    """Without the dimensions of size 1."""
+    """The tensor without its dimensions of size 1."""
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -231,7 +231,7 @@ class SqueezeOp(ViewFamilyOp):
 
 @aten("atleast_1d(Tensor self) -> Tensor")
 class Atleast1dOp(ViewFamilyOp):
-    """With at least one dimension."""
+    """The tensor with at least one dimension."""
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ class Atleast1dOp(ViewFamilyOp):
 
 @aten("atleast_2d(Tensor self) -> Tensor")
 class Atleast2dOp(ViewFamilyOp):
-    """With at least two dimensions; new ones come in front."""
+    """The tensor with at least two dimensions; new dimensions are leading."""
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -251,7 +251,7 @@ class Atleast2dOp(ViewFamilyOp):
 
 @aten("atleast_3d(Tensor self) -> Tensor")
 class Atleast3dOp(ViewFamilyOp):
-    """With at least three dimensions: a vector becomes [1, n, 1], a matrix gets a last dimension."""
+    """The tensor with at least three dimensions: a vector becomes [1, n, 1], and a matrix gets a last dimension."""
 
     @staticmethod
     def target(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -262,7 +262,7 @@ class Atleast3dOp(ViewFamilyOp):
 @aten("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
 @aten("view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
 class ViewAsOp(SchemaOp):
-    """The elements, in order, under the shape of `other`."""
+    """The elements in row-major order in the shape of `other`."""
 
     @staticmethod
     def infer(x: Tensor, other: Tensor, /) -> Tensor:
@@ -279,7 +279,7 @@ class ViewAsOp(SchemaOp):
 
 @aten("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)")
 class ExpandAsOp(SchemaOp):
-    """Expanded to the shape of `other`."""
+    """The tensor expanded to the shape of `other`."""
 
     @staticmethod
     def infer(x: Tensor, other: Tensor, /) -> Tensor:
@@ -296,7 +296,7 @@ class ExpandAsOp(SchemaOp):
 
 @aten("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")
 class BroadcastToOp(SchemaOp):
-    """Dimensions of size 1 repeated, and new ones in front; -1 keeps a dimension."""
+    """The tensor with dimensions of size 1 repeated and new leading dimensions; -1 in `size` keeps a dimension."""
 
     infer = staticmethod(ExpandOp.infer)
     numpy = staticmethod(ExpandOp.numpy)

@@ -1,4 +1,4 @@
-"""Operators that cut a tensor into a list of tensors."""
+"""Operators that split a tensor into a list of tensors."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class ChunkOp(SplitFamilyOp):
 
 @aten("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]")
 class TensorSplitSectionsOp(SplitFamilyOp):
-    """Exactly `sections` parts along `dim`; the first ones are one larger when they cannot be equal."""
+    """Exactly `sections` parts along `dim`; if they cannot be equal, the first parts are larger by one."""
 
     @staticmethod
     def sizes(extent: int, count: int) -> list[int]:
@@ -150,7 +150,7 @@ class TensorSplitIndicesOp(SchemaOp):
 
 @aten("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
 class UnbindIntOp(PartwiseOp):
-    """The entries of dimension `dim`, which disappears."""
+    """The entries of dimension `dim` as separate tensors, which lack this dimension."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> list[Tensor]:
@@ -207,7 +207,7 @@ class AxisSplitOp(SchemaOp):
 @aten("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 @aten("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
 class HsplitIntOp(AxisSplitOp):
-    """Equal parts, or those between consecutive indices, along the second dimension (the first of a vector)."""
+    """Equal parts, or the parts between consecutive indices, along the second dimension (the first of a vector)."""
 
     dimension, least = 1, 1
 
@@ -215,7 +215,7 @@ class HsplitIntOp(AxisSplitOp):
 @aten("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 @aten("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
 class VsplitIntOp(AxisSplitOp):
-    """Equal parts, or those between consecutive indices, along the first dimension."""
+    """Equal parts, or the parts between consecutive indices, along the first dimension."""
 
     dimension, least = 0, 2
 
@@ -223,6 +223,6 @@ class VsplitIntOp(AxisSplitOp):
 @aten("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 @aten("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]")
 class DsplitIntOp(AxisSplitOp):
-    """Equal parts, or those between consecutive indices, along the third dimension."""
+    """Equal parts, or the parts between consecutive indices, along the third dimension."""
 
     dimension, least = 2, 3

@@ -1,4 +1,4 @@
-"""Tensors filled with numbers drawn from a distribution, and places drawn by their weights."""
+"""Operators that draw numbers from distributions, and indices by their weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flambeau.support.lazy import Array
 
 
 class DistributedOp(SchemaOp):
-    """Numbers in place of the elements of a tensor, each a function of one that is drawn."""
+    """Random tensors with the shape and type of the operand: each element is a function of one random number."""
 
     takes = FLOATS
     random = True
@@ -73,7 +73,7 @@ class DistributedOp(SchemaOp):
 
 @aten("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor")
 class UniformOp(DistributedOp):
-    """Numbers from one up to but without another, all equally likely, in place of the elements."""
+    """Uniformly distributed numbers in [from, to), with the shape and type of the operand."""
 
     random = True
 
@@ -89,7 +89,7 @@ class UniformOp(DistributedOp):
 
 @aten("exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor")
 class ExponentialOp(DistributedOp):
-    """Exponentially distributed numbers of mean 1 / lambd in place of the elements."""
+    """Exponentially distributed numbers of mean 1 / lambd, with the shape and type of the operand."""
 
     random = True
 
@@ -105,7 +105,7 @@ class ExponentialOp(DistributedOp):
 
 @aten("geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor")
 class GeometricOp(DistributedOp):
-    """How many trials it takes until one succeeds, each with probability p, in place of the elements."""
+    """Geometrically distributed numbers: the number of trials until the first success, each with probability p."""
 
     takes = None
     random = True
@@ -121,7 +121,7 @@ class GeometricOp(DistributedOp):
 
 
 class TrialsOp(SchemaOp):
-    """1 where a trial succeeds, else 0."""
+    """Random tensors of 1 where a trial succeeds and 0 elsewhere."""
 
     random = True
 
@@ -149,21 +149,21 @@ class TrialsOp(SchemaOp):
 
 @aten("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
 class BernoulliPOp(TrialsOp):
-    """1 where a trial succeeds, each with probability p, else 0, in place of the elements."""
+    """1 with probability p, else 0, with the shape and type of the operand."""
 
     random = True
 
 
 @aten("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor")
 class BernoulliTensorOp(TrialsOp):
-    """1 where a trial succeeds, each with a probability of its own, else 0, in place of the elements."""
+    """1 with the probability in the tensor `p`, else 0, with the shape and type of the first operand."""
 
     random = True
 
 
 @aten("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")
 class BernoulliOp(SchemaOp):
-    """1 where a trial succeeds, else 0; the elements are the probabilities."""
+    """1 with the probability that the operand's element holds, else 0."""
 
     takes = FLOATS
     random = True
@@ -183,7 +183,7 @@ class BernoulliOp(SchemaOp):
 
 @aten("cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor")
 class CauchyOp(DistributedOp):
-    """Numbers of Cauchy's distribution in place of the elements."""
+    """Cauchy-distributed numbers, with the shape and type of the operand."""
 
     random = True
 
@@ -198,7 +198,7 @@ class CauchyOp(DistributedOp):
 
 
 class NormalOp(DistributedOp):
-    """Normally distributed numbers in place of the elements."""
+    """Normally distributed numbers, with the shape and type of the operand."""
 
     normal = True
 
@@ -214,14 +214,14 @@ class NormalOp(DistributedOp):
 
 @aten("normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor")
 class NormalFunctionalOp(NormalOp):
-    """Normally distributed numbers in place of the elements."""
+    """Normally distributed numbers, with the shape and type of the operand."""
 
     random = True
 
 
 @aten("log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor")
 class LogNormalOp(NormalOp):
-    """Numbers whose logarithms are normally distributed in place of the elements."""
+    """Numbers whose logarithms are normally distributed, with the shape and type of the operand."""
 
     random = True
 
@@ -235,7 +235,7 @@ class LogNormalOp(NormalOp):
     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 )
 class NormalFloatFloatOp(SchemaOp):
-    """Normally distributed numbers of one mean and one standard deviation."""
+    """Normally distributed numbers of shape `size`, with one mean and one standard deviation."""
 
     random = True
 
@@ -255,7 +255,7 @@ class NormalFloatFloatOp(SchemaOp):
 
 @aten("multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
 class MultinomialOp(SchemaOp):
-    """Places of each line of weights, each drawn with a probability proportional to its weight; none twice without replacement."""
+    """Indices drawn from each row of weights, with probabilities proportional to the weights; without replacement, all are different."""
 
     takes = FLOATS
     random = True

@@ -1,4 +1,4 @@
-"""Random content. PyTorch promises no sequence of numbers; these rows give that of the program's stream, as the C runtime does."""
+"""Operators that draw random tensors. PyTorch promises no sequence; these rows use the program's stream, as the C runtime does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def halves(pairs: SSAValue) -> Parts:
 
 
 class DrawnOp(FilledOp):
-    """Floats drawn one after another."""
+    """Random tensors of floats, drawn in row-major order."""
 
     stores = False
     random = True
@@ -51,7 +51,7 @@ class DrawnOp(FilledOp):
     "rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
 )
 class RandOp(DrawnOp):
-    """Numbers from 0 up to but without 1, all equally likely."""
+    """Uniformly distributed numbers in [0, 1)."""
 
     random = True
 
@@ -71,7 +71,7 @@ class RandOp(DrawnOp):
     "randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", core=True
 )
 class RandnOp(DrawnOp):
-    """Normally distributed numbers of mean 0 and variance 1; of complex ones, each part has half of the variance."""
+    """Normally distributed numbers of mean 0 and variance 1; each part of a complex number has variance 1/2."""
 
     random = True
 
@@ -92,7 +92,7 @@ class RandnOp(DrawnOp):
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class RandLikeOp(LikeOp):
-    """Numbers from 0 up to but without 1 with another tensor's shape."""
+    """Uniformly distributed numbers in [0, 1), with the shape of the operand."""
 
     stores = False
     random = True
@@ -115,7 +115,7 @@ class RandLikeOp(LikeOp):
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class RandnLikeOp(LikeOp):
-    """Normally distributed numbers with another tensor's shape."""
+    """Normally distributed numbers of mean 0 and variance 1, with the shape of the operand."""
 
     stores = False
     random = True
@@ -154,7 +154,7 @@ class RandpermOp(SchemaOp):
 
 @aten("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", core=True)
 class NativeDropoutOp(SchemaOp):
-    """Each element is dropped with probability p and the others grow by 1 / (1 - p); and which were not. `train = false` drops none."""
+    """x with each element set to 0 with probability p, else divided by 1 - p; then the kept elements as bool. `train = false` keeps all."""
 
     random = True
 
@@ -194,7 +194,7 @@ class NativeDropoutOp(SchemaOp):
 
 @aten("dropout(Tensor input, float p, bool train) -> Tensor")
 class DropoutOp(SchemaOp):
-    """Each element is dropped with probability p when training; else the tensor itself."""
+    """In training, x with each element set to 0 with probability p, else divided by 1 - p; otherwise x unchanged."""
 
     inplace = (0,)
     random = True
@@ -287,7 +287,7 @@ class RandintOp(SchemaOp):
     "MemoryFormat? memory_format=None) -> Tensor"
 )
 class RandintLikeOp(SchemaOp):
-    """Integers from 0, or a lowest one, up to but without another, with another tensor's shape, all equally likely."""
+    """Uniformly distributed integers in [0, high) or [low, high), with the shape of the operand."""
 
     random = True
 
@@ -308,7 +308,7 @@ class RandintLikeOp(SchemaOp):
 @aten("normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
 @aten("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
 class NormalFloatTensorOp(SchemaOp):
-    """Normally distributed numbers, each of its own mean and standard deviation, or of one."""
+    """Normally distributed numbers; the mean, the standard deviation or both are tensors with a value per element."""
 
     random = True
 

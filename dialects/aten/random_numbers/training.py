@@ -1,4 +1,4 @@
-"""What networks do at random in training alone: dropout of channels, that of self-normalising networks, and slopes drawn at random."""
+"""Operators that are random only in training: dropout of channels, alpha dropout, and activations with random slopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOWEST = -1.7580993408473766
 
 
 class ChannelDropoutOp(SchemaOp):
-    """Dropout that draws for each element, or for each channel, which is one plane of the tensor."""
+    """Dropout operators that draw a number per element, or per channel, which is a plane of the tensor."""
 
     inplace = (0,)
     random = True
@@ -82,7 +82,7 @@ class ChannelDropoutOp(SchemaOp):
 
 @aten("feature_dropout(Tensor input, float p, bool train) -> Tensor")
 class FeatureDropoutOp(ChannelDropoutOp):
-    """Each channel is dropped with probability p when training, and the others grow by 1 / (1 - p); else the tensor itself."""
+    """In training, x with each channel set to 0 with probability p, else divided by 1 - p; otherwise x unchanged."""
 
     random = True
     by_channel = True
@@ -90,7 +90,7 @@ class FeatureDropoutOp(ChannelDropoutOp):
 
 @aten("alpha_dropout(Tensor input, float p, bool train) -> Tensor")
 class AlphaDropoutOp(ChannelDropoutOp):
-    """Each element becomes SELU's lowest value with probability p when training, and mean and variance are kept; else the tensor itself."""
+    """In training, x with elements set to SELU's lowest value with probability p, scaled to keep mean and variance; otherwise x."""
 
     random = True
     keeps_moments = True
@@ -98,7 +98,7 @@ class AlphaDropoutOp(ChannelDropoutOp):
 
 @aten("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor")
 class FeatureAlphaDropoutOp(ChannelDropoutOp):
-    """As `alpha_dropout`, of whole channels."""
+    """`alpha_dropout` of whole channels."""
 
     random = True
     by_channel = True
@@ -107,7 +107,7 @@ class FeatureAlphaDropoutOp(ChannelDropoutOp):
 
 @aten("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor")
 class RreluOp(FloatOnlyUnaryOp):
-    """x above 0; elsewhere x times the middle of [lower, upper], or times a slope between them that training draws for each element."""
+    """x if x > 0, else x times a slope: the middle of [lower, upper], or in training a random number from it per element."""
 
     elementwise = False
     random = True

@@ -17,7 +17,7 @@ def require_order(p: float) -> None:
 
 
 class PairwiseOp(SchemaOp):
-    """The distances of order p between each row of a and each row of b; further dimensions are batches that broadcast."""
+    """The distances of order p between each row of a and each row of b; leading dimensions are batches that broadcast."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, p: float = 2) -> Tensor:
@@ -41,7 +41,7 @@ class CdistForwardOp(PairwiseOp):
 
 
 class RowDistancesOp(SchemaOp):
-    """The distances of order p between the rows of a matrix, each pair once, in one dimension."""
+    """The distances of order p between the rows of a matrix, as a vector with each pair of rows once."""
 
     @staticmethod
     def infer(x: Tensor, /, p: float = 2) -> Tensor:
@@ -60,4 +60,4 @@ class RowDistancesOp(SchemaOp):
 
 @aten("_pdist_forward(Tensor self, float p=2.) -> Tensor", core=True)
 class PdistForwardOp(RowDistancesOp):
-    """The distances of order p between the rows of a matrix, each pair once."""
+    """The distances of order p between the rows of a matrix, as a vector with each pair of rows once; p is 2 by default."""

@@ -1,4 +1,4 @@
-"""The largest and smallest elements along a dimension, and where they are."""
+"""The largest and smallest elements along a dimension, and their indices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def element_shape(x: Tensor, dim: int | None, keepdim: bool) -> tuple[int, ...]:
 
 
 class PositionOp(SchemaOp):
-    """The position of an extreme, as int64."""
+    """The int64 index of the largest or smallest element."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int | None = None, keepdim: bool = False) -> Tensor:
@@ -42,7 +42,7 @@ class PositionOp(SchemaOp):
 
 @aten("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True)
 class ArgmaxOp(PositionOp):
-    """The position of the largest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
+    """The int64 index of the largest element along `dim`, or in the flattened tensor; of the first NaN if there is a NaN."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int | None, keepdim: bool) -> Array:
@@ -51,7 +51,7 @@ class ArgmaxOp(PositionOp):
 
 @aten("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True)
 class ArgminOp(PositionOp):
-    """The position of the smallest element along `dim`, or in the flattened tensor; the first NaN when there is one."""
+    """The int64 index of the smallest element along `dim`, or in the flattened tensor; of the first NaN if there is a NaN."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int | None, keepdim: bool) -> Array:
@@ -59,7 +59,7 @@ class ArgminOp(PositionOp):
 
 
 class ExtremeWithPositionOp(SchemaOp):
-    """The extreme elements along one dimension and their positions."""
+    """The largest or smallest elements along one dimension, and their int64 indices."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -69,7 +69,7 @@ class ExtremeWithPositionOp(SchemaOp):
 
 @aten("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", core=True)
 class MaxDimOp(ExtremeWithPositionOp):
-    """The largest elements along `dim` and their positions."""
+    """The largest elements along `dim`, and their int64 indices."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> tuple[Array, Array]:
@@ -78,7 +78,7 @@ class MaxDimOp(ExtremeWithPositionOp):
 
 @aten("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", core=True)
 class MinDimOp(ExtremeWithPositionOp):
-    """The smallest elements along `dim` and their positions."""
+    """The smallest elements along `dim`, and their int64 indices."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> tuple[Array, Array]:
@@ -87,7 +87,7 @@ class MinDimOp(ExtremeWithPositionOp):
 
 @aten("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
 class AminmaxOp(SchemaOp):
-    """The smallest and the largest element along `dim`, or of all."""
+    """The smallest and the largest element along `dim`, or of all elements without `dim`."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:

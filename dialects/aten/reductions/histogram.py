@@ -22,9 +22,9 @@ SSAPair = tuple[SSAValue, SSAValue]
 
 
 class HistogramOp(SchemaOp):
-    """How many elements, or how much weight, each bin holds, and the bins' edges; as a density, the parts of a sum by the bins' widths.
+    """The number of elements in each bin, or the sum of their weights, and the edges of the bins; `density` divides by total and width.
 
-    The last bin holds its upper edge too.
+    The last bin includes its upper edge.
     """
 
     takes = frozenset({f32, f64})
@@ -69,7 +69,7 @@ class HistogramOp(SchemaOp):
 
 @aten("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)")
 class HistogramBinsTensorOp(HistogramOp):
-    """The histogram of bins between sorted edges, and the edges."""
+    """The histogram over bins between the given sorted edges, and these edges."""
 
     @staticmethod
     def infer(x: Tensor, /, bins: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -92,7 +92,7 @@ class HistogramBinsTensorOp(HistogramOp):
     "(Tensor hist, Tensor bin_edges)"
 )
 class HistogramBinCtOp(HistogramOp):
-    """The histogram of so many equal bins in a range, or between the least and the largest element, and their edges."""
+    """The histogram over `bins` equal bins in `range`, or between the smallest and the largest element, and their edges."""
 
     @staticmethod
     def infer(x: Tensor, /, bins: int, range_: tuple[float, ...] | None, weight: Tensor | None) -> tuple[Tensor, Tensor]:

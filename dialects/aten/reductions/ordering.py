@@ -1,4 +1,4 @@
-"""Orders and extremes: running ones, medians, the most frequent element, and places in sorted sequences."""
+"""Operators by order: running extremes, medians, modes, and searches in sorted sequences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _as_line(x: SSAValue) -> SSAValue:
 
 
 class RunningExtremeOp(SchemaOp):
-    """The extreme of the elements up to each one along `dim`, and the last place where it is."""
+    """The largest or smallest of the elements up to each position along `dim`, and the last index that has this value."""
 
     takes = REALS
 
@@ -85,7 +85,7 @@ class RunningExtremeOp(SchemaOp):
 
 @aten("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 class CummaxOp(RunningExtremeOp):
-    """The largest of the elements up to each one along `dim`, and the last place where it is."""
+    """The largest of the elements up to each position along `dim`, and the last index that has this value."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int) -> Pair:
@@ -98,7 +98,7 @@ class CummaxOp(RunningExtremeOp):
 
 @aten("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 class CumminOp(RunningExtremeOp):
-    """The smallest of the elements up to each one along `dim`, and the last place where it is."""
+    """The smallest of the elements up to each position along `dim`, and the last index that has this value."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int) -> Pair:
@@ -137,7 +137,7 @@ class LogcumsumexpOp(SchemaOp):
 
 
 class OfLineOp(SchemaOp):
-    """One element of each line along `dim`, and its place."""
+    """A selected element of each line along `dim`, and its int64 index."""
 
     takes = REALS
 
@@ -160,7 +160,7 @@ class OfLineOp(SchemaOp):
 
 @aten("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
 class MedianDimOp(OfLineOp):
-    """The middle element along `dim`, the lower one of two, and its place; the first NaN when there is one."""
+    """The median along `dim` (the lower of two middle elements) and its int64 index; the first NaN if there is a NaN."""
 
     takes = REALS - {i1}
 
@@ -199,7 +199,7 @@ def _chosen(x: Array, values: Array, places: Array, at: Array, dim: int, keepdim
 
 @aten("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)")
 class NanmedianDimOp(OfLineOp):
-    """The middle one of the elements along `dim` that are numbers, the lower one of two, and its place."""
+    """The median along `dim` without NaN (the lower of two middle elements), and its int64 index."""
 
     takes = REALS - {i1}
 
@@ -223,7 +223,7 @@ class NanmedianDimOp(OfLineOp):
 
 
 class MedianOfAllOp(SchemaOp):
-    """The middle one of all elements, the lower one of two."""
+    """Medians of all elements; of two middle elements the lower."""
 
     takes = REALS - {i1}
 
@@ -236,7 +236,7 @@ class MedianOfAllOp(SchemaOp):
 
 @aten("median(Tensor self) -> Tensor")
 class MedianOp(MedianOfAllOp):
-    """The middle one of all elements, the lower one of two; NaN when there is one."""
+    """The median of all elements (the lower of two middle elements); NaN if there is a NaN."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -249,7 +249,7 @@ class MedianOp(MedianOfAllOp):
 
 @aten("nanmedian(Tensor self) -> Tensor")
 class NanmedianOp(MedianOfAllOp):
-    """The middle one of all elements that are numbers, the lower one of two."""
+    """The median of all elements without NaN (the lower of two middle elements)."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -262,7 +262,7 @@ class NanmedianOp(MedianOfAllOp):
 
 @aten("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
 class ModeOp(OfLineOp):
-    """The most frequent element along `dim`, the smallest one of several, and the last place where it is."""
+    """The most frequent element along `dim` (the smallest of several), and the last int64 index that has this value."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, keepdim: bool) -> Pair:
@@ -312,7 +312,7 @@ def _is_right(right: bool, side: str | None) -> bool:
     "Tensor? sorter=None) -> Tensor"
 )
 class SearchsortedTensorOp(SchemaOp):
-    """How many entries of a sorted sequence are smaller than each number; with `right` also those that are equal."""
+    """The number of entries of a sorted sequence that are less than each number; with `right`, less or equal."""
 
     @staticmethod
     def infer(sequence: Tensor, x: Tensor | float, /, out_int32: bool, right: bool, side: str | None, sorter: Tensor | None) -> Tensor:
@@ -375,7 +375,7 @@ class SearchsortedTensorOp(SchemaOp):
 @aten("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")
 @aten("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor")
 class BucketizeScalarOp(SchemaOp):
-    """How many boundaries are smaller than each number; with `right` also those that are equal."""
+    """The number of sorted boundaries that are less than each number; with `right`, less or equal."""
 
     @staticmethod
     def infer(x: Tensor | float, boundaries: Tensor, /, out_int32: bool, right: bool) -> Tensor:

@@ -36,7 +36,7 @@ def average(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 class AccumulationOp(SchemaOp):
-    """A sum or a product over named dimensions, or over all when none is named; integers and bools accumulate as int64."""
+    """Sums and products over the given dimensions, or over all if none is given; integers and bools accumulate as int64."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
@@ -45,7 +45,7 @@ class AccumulationOp(SchemaOp):
 
 @aten("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class SumDimIntListOp(AccumulationOp, PartwiseOp):
-    """The sum over the named dimensions, or over all when none is named."""
+    """The sum over the given dimensions, or over all elements if none is given."""
 
     dim_order = "read"
     bounds = staticmethod(ranges.of_same_sign)
@@ -70,7 +70,7 @@ class SumOp(AccumulationOp):
 @aten("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
 @aten("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class ProdDimIntOp(AccumulationOp):
-    """The product over one dimension, or over all when none is named."""
+    """The product over one dimension, or over all elements if none is given."""
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
@@ -100,7 +100,7 @@ class ProdDimIntOp(AccumulationOp):
 
 
 class FloatReductionOp(SchemaOp):
-    """A reduction of floats over named dimensions, or over all when none is named."""
+    """Reductions of floats over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
@@ -112,7 +112,7 @@ class FloatReductionOp(SchemaOp):
 @aten("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", core=True)
 @aten("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", core=True)
 class MeanDimOp(FloatReductionOp, PartwiseOp):
-    """The mean over the named dimensions, or over all when none is named."""
+    """The mean over the given dimensions, or over all elements if none is given."""
 
     dim_order = "read"
     bounds = staticmethod(ranges.of_same_sign)
@@ -137,9 +137,9 @@ def correction_of(correction: float | None, unbiased: bool | None) -> float | No
 
 
 class VarianceOp(FloatReductionOp):
-    """The variance over the named dimensions, or over all when none is named.
+    """The variance over the given dimensions, or over all elements if none is given.
 
-    The divisor is the number of elements less `correction`, which is 1 when it is absent or the variance `unbiased`.
+    The divisor is the number of elements minus `correction`, which is 1 if it is absent or if the variance is `unbiased`.
     """
 
     @staticmethod
@@ -151,7 +151,7 @@ class VarianceOp(FloatReductionOp):
 @aten("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", core=True)
 @aten("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", core=True)
 class VarCorrectionOp(VarianceOp):
-    """The variance; the divisor is the number of elements less `correction` (1 when absent), or less 1 when `unbiased`."""
+    """The variance; the divisor is the number of elements minus `correction` (by default 1), or minus 1 if `unbiased`."""
 
 
 @aten("var(Tensor self, bool unbiased=True) -> Tensor")
@@ -167,7 +167,7 @@ class VarOp(VarianceOp):
 @aten("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor")
 @aten("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
 class StdCorrectionOp(FloatReductionOp):
-    """The square root of the variance over the named dimensions, or over all when none is named."""
+    """The square root of the variance over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, correction: float | None = None, unbiased: bool | None = None, keepdim: bool = False) -> Array:
@@ -182,7 +182,7 @@ class StdCorrectionOp(FloatReductionOp):
 
 
 class ExtremeOp(SchemaOp):
-    """The largest or smallest element over named dimensions, or over all when none is named."""
+    """The largest or smallest element over the given dimensions, or over all if none is given."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = (), keepdim: bool = False) -> Tensor:
@@ -194,7 +194,7 @@ class ExtremeOp(SchemaOp):
 
 @aten("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True)
 class AmaxOp(ExtremeOp):
-    """The largest element over the named dimensions; NaN when there is one."""
+    """The largest element over the given dimensions; NaN if there is a NaN."""
 
     dim_order = "read"
     moves = True
@@ -207,7 +207,7 @@ class AmaxOp(ExtremeOp):
 
 @aten("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True)
 class AminOp(ExtremeOp):
-    """The smallest element over the named dimensions; NaN when there is one."""
+    """The smallest element over the given dimensions; NaN if there is a NaN."""
 
     dim_order = "read"
     moves = True
@@ -246,7 +246,7 @@ def truth_element(element: Attribute) -> ElementType:
 
 
 class TruthOp(TruthOperandsOp):
-    """Whether any or all elements are not zero, over named dimensions: over all without a list, each on its own for an empty list."""
+    """Whether any or all elements differ from 0, over the given dimensions: all dimensions without a list, none for an empty list."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False) -> Tensor:
@@ -264,7 +264,7 @@ def truth(function: Callable[..., Any], x: Array, dims: Dims, keepdim: bool) -> 
 @aten("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", core=True)
 @aten("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True)
 class AnyDimsOp(TruthOp):
-    """Whether an element over the named dimensions is not zero."""
+    """Whether any element over the given dimensions differs from 0, as bool."""
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
@@ -272,7 +272,7 @@ class AnyDimsOp(TruthOp):
 
 
 class EveryOp(TruthOp):
-    """Whether no element over the named dimensions is zero."""
+    """Whether all elements over the given dimensions differ from 0, as bool."""
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False) -> Array:
@@ -286,7 +286,7 @@ def not_any(x: SSAValue, any_zero: OperatorName, *args: Any) -> SSAValue:
 
 @aten("all(Tensor self) -> Tensor")
 class AllOp(EveryOp):
-    """Whether no element is zero."""
+    """Whether all elements differ from 0, as bool."""
 
     @staticmethod
     def decompose(x: SSAValue, /) -> SSAValue:
@@ -295,7 +295,7 @@ class AllOp(EveryOp):
 
 @aten("_is_any_true(Tensor self) -> Tensor")
 class IsAnyTrueOp(AnyDimsOp):
-    """Whether one of the truth values is true."""
+    """Whether any element of a bool tensor is true."""
 
     takes = frozenset({i1})
 
@@ -306,7 +306,7 @@ class IsAnyTrueOp(AnyDimsOp):
 
 @aten("_is_all_true(Tensor self) -> Tensor")
 class IsAllTrueOp(EveryOp):
-    """Whether all of the truth values are true."""
+    """Whether all elements of a bool tensor are true."""
 
     takes = frozenset({i1})
 
@@ -317,7 +317,7 @@ class IsAllTrueOp(EveryOp):
 
 @aten("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
 class AllDimOp(EveryOp):
-    """Whether no element along `dim` is zero."""
+    """Whether all elements along `dim` differ from 0, as bool."""
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: int, keepdim: bool) -> SSAValue:
@@ -326,7 +326,7 @@ class AllDimOp(EveryOp):
 
 @aten("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
 class AllDimsOp(EveryOp):
-    """Whether no element over the named dimensions is zero."""
+    """Whether all elements over the given dimensions differ from 0, as bool."""
 
     @staticmethod
     def decompose(x: SSAValue, /, dim: Dims, keepdim: bool) -> SSAValue:
@@ -334,7 +334,7 @@ class AllDimsOp(EveryOp):
 
 
 class SpreadAndMeanOp(SchemaOp):
-    """A measure of spread and the mean of floats, over named dimensions or over all when none is named."""
+    """A measure of spread and the mean of floats, over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -346,7 +346,7 @@ class SpreadAndMeanOp(SchemaOp):
 @aten("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
 @aten("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", keep=True)
 class VarMeanCorrectionOp(SpreadAndMeanOp):
-    """The variance and the mean over the named dimensions, or over all when none is named."""
+    """The variance and the mean over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def numpy(
@@ -365,7 +365,7 @@ class VarMeanCorrectionOp(SpreadAndMeanOp):
 @aten("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")
 @aten("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
 class StdMeanCorrectionOp(SpreadAndMeanOp):
-    """The square root of the variance and the mean over the named dimensions, or over all when none is named."""
+    """The square root of the variance and the mean over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def numpy(

@@ -29,7 +29,7 @@ def strides(count: int) -> Iterator[int]:
 
 
 class ScanOp(SchemaOp):
-    """A running result of the elements; integers and bools accumulate as int64."""
+    """Running sums and products; integers and bools accumulate as int64."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, dtype: Attribute | None = None) -> Tensor:
@@ -41,7 +41,7 @@ class ScanOp(SchemaOp):
 
 @aten("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", core=True)
 class CumsumOp(ScanOp, PartwiseOp):
-    """The sum of the elements up to each one along `dim`."""
+    """The sum of the elements up to and including each element along `dim`."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
@@ -51,7 +51,7 @@ class CumsumOp(ScanOp, PartwiseOp):
 
 @aten("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", keep=True)
 class CumprodOp(ScanOp):
-    """The product of the elements up to each one along `dim`."""
+    """The product of the elements up to and including each element along `dim`."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:

@@ -1,4 +1,4 @@
-"""Reductions of segments: parts of a dimension one after another, whose lengths, or whose bounds, are data."""
+"""Reductions of segments: consecutive parts of a dimension, whose lengths or offsets are in a tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.in
     "bool unsafe=False, Scalar? initial=None) -> Tensor"
 )
 class SegmentReduceOp(SchemaOp):
-    """The sum, mean, prod, max or min of each segment of dimension `axis`, and of `initial`; a mean is divided by the length alone.
+    """The sum, mean, prod, max or min of each segment of dimension `axis` and of `initial`; a mean divides by the segment's length.
 
     Dimensions before `axis` have their own segments.
     """
@@ -115,7 +115,7 @@ class SegmentReduceOp(SchemaOp):
 
 @aten("embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor")
 class EmbeddingRenormOp(SchemaOp):
-    """The table, of which the rows that `indices` number are scaled down to a norm that they must not exceed."""
+    """The table with the rows at `indices` scaled down to the norm `max_norm` if their norm exceeds it."""
 
     takes = FLOATS
 

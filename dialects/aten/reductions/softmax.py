@@ -38,7 +38,7 @@ def log_normalized(x: Array, dim: int) -> Array:
 
 
 class NormalizingOp(SchemaOp):
-    """A normalisation of floats along one dimension."""
+    """Normalisations of floats along one dimension."""
 
     inplace = (0,)  # a line is read as a whole before it is written
 
@@ -53,7 +53,7 @@ class NormalizingOp(SchemaOp):
 
 @aten("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", core=True)
 class SoftmaxOp(NormalizingOp):
-    """exp(x) over its sum along `dim`."""
+    """exp(x) divided by its sum along `dim`."""
 
     bounds = staticmethod(ranges.between(0, 1))
 
@@ -72,7 +72,7 @@ class LogSoftmaxOp(NormalizingOp):
 
 
 class CastNormalizingOp(SchemaOp):
-    """A normalisation along one dimension, of the operand in a type of choice."""
+    """Normalisations along one dimension, after the operand is converted to the type `dtype` if given."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int, dtype: Attribute | None) -> Tensor:
@@ -81,7 +81,7 @@ class CastNormalizingOp(SchemaOp):
 
 @aten("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 class SoftmaxIntOp(CastNormalizingOp):
-    """exp(x) over its sum along `dim`, of x in the type `dtype`."""
+    """exp(x) divided by its sum along `dim`, for x converted to `dtype`."""
 
     bounds = staticmethod(ranges.between(0, 1))
 
@@ -96,7 +96,7 @@ class SoftmaxIntOp(CastNormalizingOp):
 
 @aten("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 class LogSoftmaxIntOp(CastNormalizingOp):
-    """The logarithm of the softmax along `dim`, of x in the type `dtype`."""
+    """The logarithm of the softmax along `dim`, for x converted to `dtype`."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
@@ -109,7 +109,7 @@ class LogSoftmaxIntOp(CastNormalizingOp):
 
 @aten("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 class SafeSoftmaxOp(CastNormalizingOp):
-    """As softmax, but 0 where all of x along `dim` is -inf."""
+    """The softmax along `dim`; 0 where all elements along `dim` are -inf."""
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:
@@ -126,7 +126,7 @@ class SafeSoftmaxOp(CastNormalizingOp):
 
 @aten("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
 class LogsumexpOp(SchemaOp):
-    """The logarithm of the sum of exp(x) over the named dimensions, without overflow."""
+    """The logarithm of the sum of exp(x) over the given dimensions, without overflow."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims, keepdim: bool) -> Tensor:

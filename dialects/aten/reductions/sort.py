@@ -1,4 +1,4 @@
-"""Elements in order. NaN counts as the largest."""
+"""Operators that sort elements. NaN counts as the largest element."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run_starts(values: SSAValue) -> SSAValue:
 
 @aten("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", core=True)
 class SortOp(SchemaOp):
-    """The elements in order along `dim`, and their places."""
+    """The elements sorted along `dim`, and their int64 indices in the operand."""
 
     infer = staticmethod(sorted_types)
     numpy = staticmethod(sorted_along)
@@ -89,7 +89,7 @@ class SortOp(SchemaOp):
 
 @aten("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
 class SortStableOp(SchemaOp):
-    """The elements in order along `dim`, equal ones as they were, and their places."""
+    """The elements sorted along `dim`, with equal elements in their original order, and their int64 indices in the operand."""
 
     infer = staticmethod(sorted_types)
     numpy = staticmethod(sorted_along)
@@ -101,7 +101,7 @@ class SortStableOp(SchemaOp):
 
 @aten("topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", core=True)
 class TopkOp(SchemaOp):
-    """The k largest or smallest elements along `dim` and their places, in order, equal ones in the order of PyTorch's CPU kernel."""
+    """The k largest or smallest elements along `dim`, sorted, and their int64 indices; equal elements are ordered as in PyTorch on CPU."""
 
     takes = NUMBERS
 
@@ -131,7 +131,7 @@ class TopkOp(SchemaOp):
 @aten("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
 @aten("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor")
 class ArgsortOp(SchemaOp):
-    """The places of the elements in order along `dim`; equal ones keep theirs."""
+    """The int64 indices that sort the elements along `dim`; equal elements keep their order."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> Tensor:
@@ -148,7 +148,7 @@ class ArgsortOp(SchemaOp):
 
 @aten("msort(Tensor self) -> Tensor")
 class MsortOp(SchemaOp):
-    """The elements in order along dimension 0."""
+    """The elements sorted along dimension 0."""
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -165,7 +165,7 @@ class MsortOp(SchemaOp):
 
 @aten("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
 class KthvalueOp(SchemaOp):
-    """The k-th smallest element along `dim`, counted from 1, and its place."""
+    """The k-th smallest element along `dim`, for k from 1, and its int64 index."""
 
     takes = NUMBERS
 

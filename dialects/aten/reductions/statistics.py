@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 @aten("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
 @aten("count_nonzero(Tensor self, int? dim=None) -> Tensor")
 class CountNonzeroOp(SchemaOp):
-    """The number of elements that are not zero, over the named dimensions or over all when none is named."""
+    """The number of elements that differ from 0 over the given dimensions, or over all if none is given."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims) -> Tensor:
@@ -76,7 +76,7 @@ class NanmeanOp(FloatReductionOp):
 
 @aten("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
 class DiffOp(SchemaOp):
-    """The n-th differences of neighbours along `dim`, of the tensor between `prepend` and `append`; of bools whether they differ."""
+    """The n-th differences of neighbours along `dim`, of the tensor between `prepend` and `append`; for bools, whether they differ."""
 
     @staticmethod
     def infer(x: Tensor, /, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
@@ -114,7 +114,7 @@ class DiffOp(SchemaOp):
 
 @aten("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor")
 class HistcOp(SchemaOp):
-    """The number of elements in each of `bins` equal parts of [min, max], or of the range of the elements when both are equal."""
+    """The number of elements in each of `bins` equal parts of [min, max], or of the range of the elements if min = max."""
 
     @staticmethod
     def infer(x: Tensor, bins: int, low: float, high: float, /) -> Tensor:

@@ -1,4 +1,4 @@
-"""Elements, or slices, without repetition. How many there are depends on the content."""
+"""Operators that remove repeated elements or slices; the size of the result depends on the content."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Values = tuple[SSAValue, SSAValue, SSAValue]
 
 
 class UniqueOp(SchemaOp):
-    """What is there without repetition, where each element or slice is among it, and how often it is there.
+    """The different elements or slices, the index of each element or slice among them, and how often each occurs.
 
-    The places and counts of elements have no content unless they are asked for; those of slices are always there.
+    The indices and counts of elements are empty unless requested; the indices and counts of slices are always computed.
     """
 
     takes = REALS
@@ -129,7 +129,7 @@ def _decomposed(x: SSAValue, dim: int | None, inverse: bool, counts: bool, in_or
 
 @aten("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)")
 class Unique2Op(UniqueOp):
-    """The different elements in order, where each element is among them, and how often each is there."""
+    """The different elements in ascending order, the index of each element among them, and how often each occurs."""
 
     @staticmethod
     def infer(x: Tensor, /, return_inverse: bool, return_counts: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -146,7 +146,7 @@ class Unique2Op(UniqueOp):
 
 @aten("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)")
 class UniqueDimOp(UniqueOp):
-    """The different slices along `dim` in the order of their first elements that differ, and the same of them."""
+    """The different slices along `dim` in lexicographic order, the index of each slice among them, and how often each occurs."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -163,7 +163,7 @@ class UniqueDimOp(UniqueOp):
 
 @aten("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)")
 class UniqueConsecutiveOp(UniqueOp):
-    """The elements, or slices along `dim`, that differ from the one before, and the same of them."""
+    """The elements, or slices along `dim`, that differ from their predecessor, the index of each among them, and the lengths of runs."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: int | None, return_inverse: bool, return_counts: bool) -> tuple[Tensor, Tensor, Tensor]:

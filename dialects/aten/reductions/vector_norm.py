@@ -97,7 +97,7 @@ def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: 
 @aten("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
 @aten("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
 class LinalgVectorNormOp(SchemaOp):
-    """The norm of order `ord` or `p` (2 when absent) over the named dimensions, or over all elements."""
+    """The norm of order `ord` or `p` (by default 2) over the given dimensions, or over all elements if none is given."""
 
     @staticmethod
     def infer(x: Tensor, order: float | None, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Tensor:
@@ -140,9 +140,9 @@ def matrix_norm_axes(order: Any, dims: Dims, rank: int) -> tuple[int, int] | Non
 @aten('linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor')
 @aten("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
 class LinalgNormOp(SchemaOp):
-    """The norm of an order: of vectors over one dimension, of matrices over two; without an order the square root of the sum of squares.
+    """The norm of order `ord`: of vectors over one dimension, of matrices over two; by default the square root of the sum of squares.
 
-    Of matrices, the orders are "fro" (the square root of the sum of squares), 1, -1, inf and -inf.
+    The orders for matrices are "fro" (the square root of the sum of squares), 1, -1, inf and -inf.
     """
 
     @staticmethod
@@ -179,7 +179,7 @@ class LinalgNormOp(SchemaOp):
 
 @aten("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
 class FrobeniusNormDimOp(SchemaOp):
-    """The square root of the sum of squares over the named dimensions."""
+    """The square root of the sum of squares over the given dimensions."""
 
     @staticmethod
     def infer(x: Tensor, /, dim: Dims, keepdim: bool) -> Tensor:
@@ -196,7 +196,7 @@ class FrobeniusNormDimOp(SchemaOp):
 
 @aten("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
 class CosineSimilarityOp(SchemaOp):
-    """The cosine of the angle between vectors along `dim`, of floats; a norm below eps counts as eps."""
+    """The cosine of the angle between float vectors along `dim`; a norm below eps counts as eps."""
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, dim: int) -> Tensor:

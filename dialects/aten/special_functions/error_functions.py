@@ -1,4 +1,4 @@
-"""The error function's complement and its inverses, and the same of the normal distribution."""
+"""The complementary error function, inverses of the error function, and functions of the normal distribution."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scaled_complement(x: Any) -> Any:
 
 @aten("erfc(Tensor self) -> Tensor", keep=True)
 class ErfcOp(FormulaOp):
-    """1 - erf(x), exact where erf is almost 1."""
+    """1 - erf(x), exact also if erf(x) is almost 1."""
 
     formula = staticmethod(complement)
 

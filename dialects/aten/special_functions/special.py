@@ -28,7 +28,7 @@ from flambeau.support.lazy import Array, np
 
 @aten("deg2rad(Tensor self) -> Tensor")
 class Deg2radOp(FloatUnaryOp):
-    """Degrees as radians."""
+    """x in degrees, converted to radians."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -41,7 +41,7 @@ class Deg2radOp(FloatUnaryOp):
 
 @aten("rad2deg(Tensor self) -> Tensor")
 class Rad2degOp(FloatUnaryOp):
-    """Radians as degrees."""
+    """x in radians, converted to degrees."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -54,7 +54,7 @@ class Rad2degOp(FloatUnaryOp):
 
 @aten("sinc(Tensor self) -> Tensor")
 class SincOp(FloatUnaryOp):
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x); 1 for 0."""
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -70,7 +70,7 @@ class SincOp(FloatUnaryOp):
 
 @aten("positive(Tensor(a) self) -> Tensor(a)")
 class PositiveOp(IdentityOp):
-    """The same content."""
+    """The operand unchanged."""
 
     takes = NUMBERS
 
@@ -83,7 +83,7 @@ class PositiveOp(IdentityOp):
 @aten("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor")
 @aten("xlogy.Tensor(Tensor self, Tensor other) -> Tensor")
 class XlogyTensorOp(FloatBinaryOp):
-    """a * log(b) as a float; 0 where a is 0, unless b is NaN."""
+    """a * log(b) as a float; 0 if a is 0, unless b is NaN."""
 
     @staticmethod
     def numpy(a: Array | float, b: Array | float, /) -> Array:
@@ -102,7 +102,7 @@ class XlogyTensorOp(FloatBinaryOp):
 
 @aten("heaviside(Tensor self, Tensor values) -> Tensor")
 class HeavisideOp(BinaryOp):
-    """0 below 0, 1 above 0, and b where a is 0; both have one type."""
+    """0 if a < 0, 1 if a > 0, and b if a is 0; a and b have the same type."""
 
     @staticmethod
     def infer(a: Tensor | float, b: Tensor | float, /) -> Tensor:
