@@ -23,7 +23,7 @@ def layout_of(value: SSAValue | Attribute) -> LayoutAttr | None:
 
 
 def is_row_major(value: SSAValue | Attribute) -> bool:
-    """Returns whether the dim order is that of a type without an encoding."""
+    """Returns whether the dim order is row-major, as of a type without an encoding."""
     layout = layout_of(value)
     return layout is None or layout.is_row_major
 
@@ -84,7 +84,7 @@ def byte_strides(value: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def equal_memory(a: SSAValue | Attribute, b: SSAValue | Attribute) -> bool:
-    """Returns whether two tensors of one shape lay their elements out in the same places: dimensions of size 1 may stand anywhere."""
+    """Returns whether two tensors of the same shape have the same memory layout; the position of dimensions of size 1 is irrelevant."""
     shape = tensor_type(a).get_shape()
     if shape != tensor_type(b).get_shape():
         return False

@@ -9,7 +9,7 @@ from flambeau.dialects.exec.slots import SlotOp
 
 
 def order_declarations(method: MethodOp) -> None:
-    """Moves declarations before those that mention them; the others keep their order."""
+    """Moves each declaration before the declarations that use it; otherwise the order is kept."""
     done: set[Operation] = set()
     anchor: Operation | None = None
     block = method.body.block

@@ -147,7 +147,7 @@ class EvaluateOp(InstructionOp):
         return dict(zip(map(_expression, self.computed), self.outs, strict=True))
 
     def verify_(self) -> None:
-        """Checks that each expression has a slot, and that the symbols of what is computed are known."""
+        """Checks that each expression has a slot, and that the symbols of computed expressions are known."""
         if len(self.known) != len(self.ins) or len(self.computed) != len(self.outs):
             raise VerifyException(f"{self.name} needs one slot for each expression")
         symbols = {expression.symbol for expression in map(_expression, self.known)}

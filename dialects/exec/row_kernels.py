@@ -18,7 +18,7 @@ from flambeau.dialects.schema.schema import Schema, SchemaArgument
 
 @dataclass(frozen=True)
 class RowKernel:
-    """An operator's out-variant together with the row that says what it means."""
+    """An operator's out-variant, and the row of the operator that it computes."""
 
     row: type[SchemaOp]
     out: Schema
@@ -52,7 +52,7 @@ def _as_argument(argument: SchemaArgument, value: Any) -> Any:
 
 @cached_over_rows
 def row_kernels() -> dict[str, RowKernel]:
-    """Returns every kernel that a row describes, by qualified name; also those of ATen that our passes never call."""
+    """Returns every kernel that a row describes, by qualified name, including ATen kernels that Flambeau's passes never call."""
     kernels: dict[str, RowKernel] = {}
     single = [kind for dialect in sorted(load_rows()) if dialect not in ("aten", "edge") for kind in level_ops(dialect)]
     for kind in (*level_ops("edge"), *single, *level_ops("aten")):
@@ -64,5 +64,5 @@ def row_kernels() -> dict[str, RowKernel]:
 
 
 def _copying(view: Schema) -> Schema | None:
-    """Returns the operator that copies what a view shows."""
+    """Returns the operator that copies the elements of a view."""
     return find_schema(f"{view.base}_copy.{view.overload}" if view.overload else f"{view.base}_copy")

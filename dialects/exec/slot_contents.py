@@ -473,7 +473,7 @@ class ContentAnalysis:
         state.whole[slot] = ((0, size),)
 
     def _break(self, slot: int, place: Place, arena: int, low: int, high: int, position: int, through: int, state: _State) -> None:
-        """Marks bytes [low, high) of an arena as no longer those of `slot`, which is at `place`."""
+        """Records that bytes [low, high) of an arena no longer hold the content of `slot`, which is at `place`."""
         spans = state.whole.get(slot)
         if spans is None or place[0] != arena:
             return

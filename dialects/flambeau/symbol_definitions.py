@@ -31,7 +31,7 @@ class Definition:
     dim: int | None
     """None where the value holds the integer."""
     expression: Expression
-    """What is known of the extent: `factor * symbol + offset`."""
+    """The extent in terms of the symbol: `factor * symbol + offset`."""
     factor: int = 1
     offset: int = 0
 

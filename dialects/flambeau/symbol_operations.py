@@ -116,7 +116,7 @@ class AssertOp(IRDLOperation):
 
     @property
     def is_proven(self) -> bool:
-        """Whether it holds for all values in the ranges of the symbols."""
+        """Whether the relation holds for all values in the ranges of the symbols."""
         try:
             return HOLDS[cast(Relation, self.relation.data)](self.left.value, self.right.value)
         except UndecidedError:
@@ -124,7 +124,7 @@ class AssertOp(IRDLOperation):
 
     @property
     def text(self) -> str:
-        """What an error says: the message, or else the relation."""
+        """The text of an error: the message, or the relation if there is no message."""
         relation = f"{self.left.value} {SIGNS[cast(Relation, self.relation.data)]} {self.right.value}"
         return relation if self.message is None else f"{self.message.data} ({relation})"
 

@@ -95,10 +95,10 @@ def is_listening(severity: Severity = "remark") -> bool:
 
 
 def warn(op: Operation, message: str) -> None:
-    """Emits a warning: probably not what the user wants, but the work goes on. Tools always show it."""
+    """Emits a warning about something that the user probably did not intend; the work continues. Tools always show warnings."""
     emit(Diagnostic("warning", message, op=op))
 
 
 def remark(op: Operation, message: str) -> None:
-    """Emits a remark: what a pass did with an operation, or why it did nothing. Tools show it with `--remarks`."""
+    """Emits a remark on a rewrite that a pass made or declined. Tools show remarks with `--remarks`."""
     emit(Diagnostic("remark", message, op=op))

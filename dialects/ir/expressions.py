@@ -137,7 +137,7 @@ class Expression:
         return total
 
     def text(self, name: Naming, tight: bool = False) -> str:
-        """Returns the text, in which `name` writes the symbols; `tight` asks for parentheses around what is not a single factor."""
+        """Returns the expression as text; `name` gives the text of a symbol. `tight` puts all but single factors in parentheses."""
         text = ""
         for monomial, factor in self.terms:
             shown = abs(factor) if text else factor

@@ -31,7 +31,7 @@ class Extent(Integer):
     __slots__ = ("_range", "expression")
 
     expression: Expression | None
-    """What it is; None for an unknown extent, which equals no other and not even itself."""
+    """The value as an expression; None for an unknown extent, which equals no extent, not even itself."""
 
     def __new__(cls, expression: Expression | None = None, bounds: Range = (0, INFINITE)) -> Extent:
         """Returns an extent that is an expression, or without one an unknown extent in a range."""
@@ -134,7 +134,7 @@ class Extent(Integer):
         return difference.range if isinstance(difference, Extent) else (difference, difference)
 
     def _never_equals(self, other: object) -> bool:
-        """Returns whether the difference is never a multiple of what divides all of its terms, as 2 * s0 - 3."""
+        """Returns whether the difference is never 0: a common divisor of its terms does not divide the constant, as in 2 * s0 - 3."""
         difference = self - cast(int, other)
         if not isinstance(difference, Extent) or difference.expression is None:
             return False
@@ -200,7 +200,7 @@ def unknown(low: int = 0, high: int | None = None) -> int:
 
 
 def either(a: int, b: int) -> int:
-    """Returns one of two values that must be equal: the one of which more is known."""
+    """Returns the better known of two values that must be equal."""
     return b if is_known(b) or is_unknown(a) else a
 
 

@@ -51,7 +51,7 @@ class LayoutAttr(ParametrizedAttribute):
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the dim order is that of a type without an encoding."""
+        """Whether the dim order is row-major, as of a type without an encoding."""
         order = self.dim_order
         return order == tuple(range(len(order)))
 

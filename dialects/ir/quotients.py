@@ -103,14 +103,14 @@ class Quotient:
         return self.floor() if exceeds(self.numerator, -1) else maximum(self.floor(), 0) + minimum(self.ceil(), 0)
 
     def round(self) -> int:
-        """Returns the nearest integer, the even one of two. Raises ValueError where the float may round otherwise."""
+        """Returns the nearest integer, for halves the even integer. Raises ValueError if the float may round differently."""
         below = self.numerator // self.denominator
         rounded = (2 * self.numerator + self.denominator - 1 + below % 2) // (2 * self.denominator)
         return self._where_never(self.less or self.more, rounded)
 
     @property
     def is_power_of_two(self) -> bool:
-        """Whether it is known to be one, or the reciprocal of one, perhaps negative."""
+        """Whether the quotient is known to be ±2^n for an integer n."""
         sides = (self.numerator, self.denominator)
         return all(is_known(side) and side and abs(side) & (abs(side) - 1) == 0 for side in sides)
 

@@ -59,7 +59,7 @@ class ModuleVerifier:
         self._symbols: dict[str, Operation] | None = None
 
     def verify(self, module: ModuleOp, changed: Operation | None = None) -> None:
-        """As `verify_module`; `changed`, if given, is the only operation that has changed since the last call, and is checked alone."""
+        """Verifies a module as `verify_module` does; with `changed`, the only operation changed since the last call, checks only it."""
         root: Operation = module if changed is None or not changed.has_trait(IsolatedFromAbove) else changed
         if root is module or self._symbols is None:
             self._symbols = symbols_of(module)

@@ -140,7 +140,7 @@ class ImportedOp(IRDLOperation):
 
     @classmethod
     def build(cls, **parts: Any) -> ImportedOp:
-        """As xDSL's."""
+        """Creates an operation as xDSL does, with the names of segment sizes that MLIR expects."""
         op = super().build(**parts)
         op._name_segments()
         return op

@@ -264,7 +264,7 @@ class Entry:
     """An operand, a result or a parameter, or a group of them."""
 
     label: str | None
-    """Its name, if it has one."""
+    """The name of the entry; None without a name."""
     rule: Rule
     variadicity: Variadicity = Variadicity.SINGLE
 

@@ -98,7 +98,7 @@ class GlobalOp(upstream.GlobalOp):
 
 
 def check_type(found: GlobalOp, type: Attribute, what: str) -> None:
-    """Checks that the type of an access (`what`: "loads" or "stores") is the type of its global. Raises VerifyException."""
+    """Raises VerifyException if the type of an access differs from its global's; `what` is "loads" or "stores", for the message."""
     if found.type != type:
         raise VerifyException(f"{what} {type}, but global @{found.sym_name.data} is {found.type}")
 

@@ -47,7 +47,7 @@ def weights_in(module: ModuleOp, blobs: BlobStore, *, held_only: bool = False) -
 
 
 def check_weights(module: ModuleOp, blobs: BlobStore) -> None:
-    """Raises BlobError, with the operation, for weights that are not in the store, or whose size is not that of their global."""
+    """Raises BlobError, with the operation, for weights that are not in the store, or whose size differs from their global's."""
     for op in module.body.block.ops:
         for blob in blobs_in(op):
             try:

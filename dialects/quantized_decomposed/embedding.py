@@ -18,7 +18,7 @@ from flambeau.support.lazy import Array, np
 
 
 def unpacked(weight: Array, bits: int) -> Array:
-    """Returns a table's numbers as int8: bytes as they are, two 4-bit numbers of a byte (high first), or four 2-bit ones (low first)."""
+    """Returns a table's numbers as int8: a byte has one 8-bit number, two 4-bit numbers (high first), or four 2-bit numbers (low first)."""
     if bits == 8:
         return weight
     shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 @dataclass(frozen=True)
 class Parts:
-    """A complex tensor as two real ones of one type."""
+    """A complex tensor, as two real tensors of the same type."""
 
     real: SSAValue
     imaginary: SSAValue | None

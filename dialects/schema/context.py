@@ -64,7 +64,7 @@ class FlambeauContext(Context):
             self.load_registered_dialect(name)
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """As xDSL's, with the operators of schema dialects found by name."""
+        """Returns the class of an operation as xDSL does; operators of schema dialects are looked up by name."""
         if "." in name:
             self._admit(name.partition(".")[0])
         for candidate in (name, *(f"{dialect}.{name}" for dialect in reversed(dialect_stack))):
@@ -75,17 +75,17 @@ class FlambeauContext(Context):
         return super().get_optional_op(name, dialect_stack=dialect_stack)
 
     def get_optional_attr(self, name: str) -> type[Attribute] | None:
-        """As xDSL's, with the dialects of plug-ins."""
+        """Returns the definition as xDSL does; also from dialects that a plug-in added after this context was created."""
         self._admit(name.partition(".")[0])
         return super().get_optional_attr(name)
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
-        """As xDSL's, with the dialects of plug-ins."""
+        """Returns the definition as xDSL does; also from dialects that a plug-in added after this context was created."""
         self._admit(name.partition(".")[0])
         return super().get_optional_type(name)
 
     def get_optional_dialect(self, name: str) -> Dialect | None:
-        """As xDSL's, with the dialects of plug-ins."""
+        """Returns the definition as xDSL does; also from dialects that a plug-in added after this context was created."""
         self._admit(name)
         return super().get_optional_dialect(name)
 

@@ -65,7 +65,7 @@ def chosen_element(dtype: Attribute | int | None, default: Attribute) -> Element
 
 
 def promote_values(*operands: SSAValue | bool | int | float) -> ElementType:
-    """As `promote_operands`, of values and numbers."""
+    """Returns the common element type of values and numbers, as `promote_operands` does for tensor types and numbers."""
     return promote_operands(*(tensor_type(operand) if isinstance(operand, SSAValue) else operand for operand in operands))
 
 

@@ -51,7 +51,7 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
 
 
 def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
-    """Returns whether a declared extent may stand for the inferred one, in a shape that is inferred in these symbols.
+    """Returns whether a result may declare this extent instead of the inferred extent; `symbols` are those of the inferred shape.
 
     Sums of products of symbols have a normal form, so two of them that differ are different in some run. A condition of the
     program, such as that a size is even, may decide quotients, remainders, minimums and maximums, and whether an extent is a
@@ -64,7 +64,7 @@ def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
 
 
 def refuse_other_sizes(op: Operation, declared: Sequence[Attribute], inferred: Sequence[Attribute]) -> None:
-    """Raises VerifyException for a result whose size is that of an input which has nothing to do with the inferred size.
+    """Raises VerifyException for a result whose declared size is the size of an input that is unrelated to the inferred size.
 
     A symbol that the inferred shape does not name is a new name for a size, unless an argument of the function has it already and no
     assertion speaks of it.

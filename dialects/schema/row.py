@@ -216,7 +216,7 @@ class SchemaOp(IRDLOperation):
 
     @staticmethod
     def on_parts(*args: Any, **kwargs: Any) -> Any:
-        """As `decompose` of complex tensors, each given and returned as `Parts`; None where the operator stays."""
+        """Decomposes the operator on complex tensors, which are given and returned as `Parts`; returns None if the operator is kept."""
         raise NotImplementedError
 
     @staticmethod
@@ -234,7 +234,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
-        """Returns what a function of the row gives for the arguments in schema order: it takes those that its parameters name."""
+        """Returns the result of a function of the row; of the arguments in schema order, those that its parameters name are passed."""
         meaning: Callable[..., Any] = getattr(cls, function)
         places, defaults = _places(cls, function, meaning)
         values = (*arguments, *defaults) if defaults else arguments

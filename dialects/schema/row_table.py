@@ -50,7 +50,7 @@ def backend_dialects() -> tuple[str, ...]:
 
 
 def load_rows() -> dict[str, dict[str, type[SchemaOp]]]:
-    """Returns every row of every dialect, those of loaded plug-ins among them: dialect -> operator name -> class."""
+    """Returns every row of every dialect, including loaded plug-ins: dialect -> operator name -> class."""
     _load_own_rows()
     return ROWS
 
@@ -174,13 +174,13 @@ _CACHES: list[Callable[[], None]] = []
 
 
 def cached_over_rows(function: Callable[P, T]) -> Callable[P, T]:
-    """As `functools.cache`, forgotten when rows come or go."""
+    """Caches a function as `functools.cache` does, until rows are added or removed."""
     cached = cache(function)
     _CACHES.append(cached.cache_clear)
     return cached  # pyright: ignore[reportReturnType]  functools.cache forgets the parameters
 
 
 def rows_changed() -> None:
-    """Forgets what was derived from rows."""
+    """Clears the caches of functions over rows."""
     for clear in _CACHES:
         clear()

@@ -25,7 +25,7 @@ class SchemaType:
     """`Tensor`, `int` (also for SymInt), `float`, `bool`, `Scalar`, `str`, `ScalarType`, `MemoryFormat`, `Layout`, `Device`, …"""
     is_list: bool = False
     list_size: int | None = None
-    """N of `int[N]`: a single number stands for N equal ones."""
+    """N of `int[N]`: a single number is repeated N times."""
     optional: bool = False
     element_optional: bool = False
     """True for `Tensor?[]`: elements may be None."""
@@ -41,7 +41,7 @@ class SchemaType:
 
     @property
     def plain(self) -> SchemaType:
-        """The type without what it says about aliases."""
+        """The type without its alias annotations."""
         return replace(self, alias=None, mutated=False)
 
 
@@ -131,7 +131,7 @@ class Schema:
         return Schema(self.namespace, base, self.overload, arguments, tuple(replace(r, alias=None) for r in self.returns))
 
     def functional(self) -> Schema:
-        """Returns an operator that writes to arguments as one of values: the new values of these arguments are its last results.
+        """Returns the functional form of an operator that writes to arguments: the new values of these arguments are its last results.
 
         Its kernel has the name and the arguments of the operator, and one out more for each result that is not such an argument.
         """

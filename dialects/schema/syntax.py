@@ -102,7 +102,7 @@ def accepts(attribute: Attribute, kind: SchemaType) -> bool:
 
 
 def _python_type(attribute: Attribute) -> type | None:
-    """Returns the type of the Python value of an attribute, or of each in an array; None for what `to_value` leaves as it is."""
+    """Returns the type of an attribute's Python value, or of an array's elements; None if `to_value` returns the attribute."""
     if isinstance(attribute, StringAttr):
         return str
     if isinstance(attribute, FloatAttr):

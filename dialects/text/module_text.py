@@ -60,7 +60,7 @@ class IRError(ValueError):
 
     @staticmethod
     def of(diagnostics: Sequence[Diagnostic], file: str) -> IRError:
-        """Returns one exception for several errors of a file; its message is that of the first."""
+        """Returns an exception for several errors of a file, with the message of the first error."""
         first = diagnostics[0]
         error = IRError(first.message if first.position else f"{file}: {first.message}", first.position, first.op, tuple(diagnostics[1:]))
         error.diagnostic = replace(error.diagnostic, notes=first.notes)

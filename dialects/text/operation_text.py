@@ -115,7 +115,7 @@ def operation_text(op: Operation, options: PrintingOptions | None = None) -> str
 
 
 def strict_text(op: Operation, options: PrintingOptions) -> str:
-    """As `operation_text`, but exceptions from the custom syntax of an operation are raised."""
+    """Returns the text as `operation_text` does, but raises the exceptions of an operation's custom syntax."""
     if options.irdl is not None:
         op = options.irdl(op)
     stream = StringIO()

@@ -305,7 +305,7 @@ class ModuleParser(TokenParser):
     # Locations
 
     def parse_optional_location(self) -> LocationAttr | None:
-        """As xDSL's; a location at the end of a line is cached by its text."""
+        """Parses as xDSL does; a location at the end of a line is cached by its text."""
         if self._token.text != "loc":
             return None
         start = self._token.start

@@ -25,7 +25,7 @@ class ModulePrinter(Printer):
     _plain: dict[type[Operation], bool] = field(default_factory=dict[type[Operation], bool], init=False)
     """Whether the operations of a class are printed in their own syntax, without a new scope of names."""
     symbols: dict[str, Symbol] = field(default_factory=dict[str, Symbol], init=False)
-    """The symbols whose ranges stand in the text so far, by name."""
+    """The symbols whose ranges have been printed, by name."""
 
     def forget_texts(self) -> None:
         """Forgets the texts of types: a name in them is now another symbol's."""
@@ -107,7 +107,7 @@ class ModulePrinter(Printer):
             self.print_string(text)
 
     def print_operation_type(self, op: Operation) -> None:
-        """Prints the types of operands and results. The location stands at the end of an operation, also where regions follow its types."""
+        """Prints the types of operands and results, without the location, which follows at the end of the operation after regions."""
         self.print_function_type(op.operand_types, op.result_types)
 
     def print_op_with_default_format(self, op: Operation) -> None:
@@ -155,7 +155,7 @@ _OMITTING: dict[type[Operation], bool] = {ModuleOp: False, FuncOp: False}
 
 
 def _omits_attributes(op: Operation) -> bool:
-    """Returns whether an operation's custom syntax would omit some of its attributes, as that of some xDSL operations does."""
+    """Returns whether an operation's custom syntax would omit some of its attributes, as with some xDSL operations."""
     if type(op).print is Operation.print:
         return False
     if isinstance(op, FuncOp) and not op.body.blocks:

@@ -41,7 +41,7 @@ class SourceMap:
     ranges: dict[Operation, tuple[int, int]] = field(default_factory=dict[Operation, tuple[int, int]])
     """Each operation's range, from its results to the end of its location or of its last region."""
     symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
-    """The operations that define symbols; the first of those of one name."""
+    """The operations that define symbols, by name; the first of several with the same name."""
     mentions: list[Mention] = field(default_factory=list[Mention])
     """All occurrences of names, in the order of the text."""
 
@@ -159,7 +159,7 @@ class MapParser(ModuleParser):
         return op
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
-        """As xDSL's; records the use."""
+        """Parses as xDSL does, and records the use."""
         value = super().resolve_operand(operand, type)
         self._note(operand.span, (value,))
         return value
@@ -184,7 +184,7 @@ class MapParser(ModuleParser):
         return block
 
     def parse_optional_successor(self) -> Block | None:
-        """As xDSL's; records the use."""
+        """Parses as xDSL does, and records the use."""
         token = self._token
         block = super().parse_optional_successor()
         if block is not None:
@@ -197,7 +197,7 @@ class MapParser(ModuleParser):
         return block
 
     def parse_optional_symbol_name(self) -> StringAttr | None:
-        """As xDSL's; records the occurrence."""
+        """Parses as xDSL does, and records the occurrence."""
         token = self._token
         name = super().parse_optional_symbol_name()
         if name is not None:

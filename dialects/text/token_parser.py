@@ -101,7 +101,7 @@ class TokenParser(Parser):
         return token
 
     def parse_optional_characters(self, text: str) -> str | None:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         state = self._parser_state
         if state.current_token.text != text:
             return None
@@ -109,7 +109,7 @@ class TokenParser(Parser):
         return text
 
     def parse_optional_punctuation(self, punctuation: PunctuationSpelling) -> PunctuationSpelling | None:
-        """As xDSL's; compares texts, since the text of a punctuation belongs to no other token."""
+        """Parses as xDSL does; compares texts, since the text of a punctuation belongs to no other token."""
         state = self._parser_state
         if state.current_token.text != punctuation:
             return None
@@ -117,7 +117,7 @@ class TokenParser(Parser):
         return punctuation
 
     def parse_punctuation(self, punctuation: PunctuationSpelling, context_msg: str = "") -> PunctuationSpelling:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         if self.parse_optional_punctuation(punctuation) is None:
             self.raise_error(f"Expected '{punctuation}'{context_msg}", self._token.span)
         return punctuation
@@ -125,7 +125,7 @@ class TokenParser(Parser):
     def parse_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], ItemT], separator: str = ",", context_msg: str = ""
     ) -> list[ItemT]:
-        """As xDSL's. After an arrow, a single type may be without parentheses, as MLIR allows it everywhere."""
+        """Parses as xDSL does. After an arrow, a single type may be without parentheses, as MLIR allows it everywhere."""
         around = _DELIMITERS[delimiter]
         if parse == self.parse_type and delimiter is Parser.Delimiter.PAREN and self._token.text != "(" and self._is_behind_arrow():
             return [parse()]
@@ -148,7 +148,7 @@ class TokenParser(Parser):
     # Literals
 
     def parse_optional_boolean(self) -> bool | None:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         text = self._parser_state.current_token.text
         if text not in ("true", "false"):
             return None
@@ -156,11 +156,11 @@ class TokenParser(Parser):
         return text == "true"
 
     def parse_optional_str_literal(self) -> str | None:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         return super().parse_optional_str_literal() if self._token.kind is MLIRTokenKind.STRING_LIT else None
 
     def parse_optional_number(self, *, allow_boolean: bool = False) -> int | float | None:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         token = self._token
         if token.kind is MLIRTokenKind.INTEGER_LIT and len(token.text) < _SHORT and token.text.isdigit():
             return int(self._consume_token().text)
@@ -169,7 +169,7 @@ class TokenParser(Parser):
         return super().parse_optional_number(allow_boolean=allow_boolean)
 
     def parse_number(self, allow_boolean: bool = False, context_msg: str = "") -> int | float:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         kind = self._token.kind
         if kind is MLIRTokenKind.INTEGER_LIT or kind is MLIRTokenKind.FLOAT_LIT:
             number = self.parse_optional_number()
@@ -188,13 +188,13 @@ class TokenParser(Parser):
     # Types
 
     def parse_optional_type(self) -> TypeAttribute | None:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         if self._token.kind is MLIRTokenKind.EXCLAMATION_IDENT:
             return super().parse_optional_type()
         return self._parse_optional_builtin_type()
 
     def parse_type(self) -> TypeAttribute:
-        """As xDSL's."""
+        """Parses as xDSL's method of this name does."""
         found = self.parse_optional_type()
         return super().parse_type() if found is None else found
 
@@ -227,7 +227,7 @@ class TokenParser(Parser):
         return tensor(element, shape) if max(shape, default=0) <= _MOST else None
 
     def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
-        """As xDSL's, but an extent is an int64."""
+        """Parses as xDSL does, but an extent is an int64."""
         place = self._token.span
         extent = super().parse_shape_dimension(allow_dynamic)
         if extent > _MOST:
@@ -237,7 +237,7 @@ class TokenParser(Parser):
     # Constants
 
     def parse_dense_int_or_fp_elements_attr(self, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-        """As xDSL's; a long list of plain numbers is parsed as JSON."""
+        """Parses as xDSL does; a long list of plain numbers is parsed as JSON."""
         start = self._token.start
         match = _NUMBERS.match(self._text, start) if type is None else None
         if match is not None and match.end() - start > _LONG and (read := _flat(match[1])) is not None:

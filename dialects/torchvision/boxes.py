@@ -113,7 +113,7 @@ def _starts_and_steps(rois: SSAValue, side: int, scale: float, bins: int, aligne
 
 
 def _shares(start: SSAValue, step: SSAValue, bins: int, samples: int, size: int) -> SSAValue:
-    """Returns what each of `size` features in a row gives to each bin of each box: [boxes, bins, size]."""
+    """Returns the weight of each of `size` features in a row for each bin of each box: [boxes, bins, size]."""
     element = element_of(start)
     marks = aten.div.Scalar(aten.add.Scalar(aten.arange.start_step(0, bins * samples, dtype=element), 0.5), samples)
     at = aten.add.Tensor(aten.unsqueeze(start, 1), aten.mul.Tensor(aten.unsqueeze(step, 1), aten.unsqueeze(marks, 0)))

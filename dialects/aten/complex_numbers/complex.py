@@ -26,7 +26,7 @@ def to_parts(x: Array, /) -> Array:
 
 
 def from_parts(x: Array, /) -> Array:
-    """Returns complex numbers, whose real and imaginary parts stand in the last dimension."""
+    """Returns the complex tensor whose real and imaginary parts are in the last dimension of `x`, of size 2."""
     return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
 
 

@@ -31,7 +31,7 @@ def converted(x: Operand, /, dtype: Attribute | None) -> Parts | SSAValue:
 
 
 def _each_part(x: Any, index: int) -> Any:
-    """Returns an argument of the operator that computes the real parts (0) or the imaginary ones (1)."""
+    """Returns an argument for the operator on the real parts (0) or on the imaginary parts (1)."""
     if isinstance(x, Parts):
         return imaginary(x) if index else x.real
     if isinstance(x, list | tuple) and any(isinstance(item, Parts) for item in cast("Sequence[Any]", x)):

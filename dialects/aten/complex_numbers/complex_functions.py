@@ -129,7 +129,7 @@ def logistic(x: Parts, /) -> Parts:
 
 
 def power(a: Operand, b: Operand, /) -> Parts:
-    """Returns a to the power of b; nothing to that of nothing is 1."""
+    """Returns a to the power of b; 0 to the power of 0 is 1."""
     if isinstance(a, Parts) and b == 2:
         return multiply(a, a)
     if isinstance(a, Parts) and b in (1, -1, 0.5):

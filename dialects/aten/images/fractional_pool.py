@@ -29,7 +29,7 @@ class FractionalMaxPoolOp(SchemaOp):
 
     takes = frozenset({f32, f64})
     drawn: ClassVar[Numbers]
-    """Which of the numbers is that of each dimension."""
+    """The index of each pooled dimension's random number."""
 
     @classmethod
     def infer(cls, x: Tensor, /, kernel_size: Numbers, output_size: Numbers, random_samples: Tensor) -> tuple[Tensor, Tensor]:

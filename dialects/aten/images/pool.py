@@ -371,7 +371,7 @@ class AdaptiveAvgPoolOp(SchemaOp):
 
     @classmethod
     def sizes(cls, shape: Sequence[int], output_size: Sequence[int]) -> Numbers:
-        """Returns the output's extents; -1 (PyTorch's None) keeps that of the input. Raises ValueError."""
+        """Returns the output's extents; -1 (PyTorch's None) keeps the extent of the input. Raises ValueError."""
         if len(shape) not in (cls.rank + 1, cls.rank + 2):
             raise ValueError(f"input must have {cls.rank + 1} or {cls.rank + 2} dimensions, got shape {list(shape)}")
         if any(size < 0 for size in output_size):

@@ -146,7 +146,7 @@ class UpsampleOp(SchemaOp):
 
     @classmethod
     def by_matrices(cls, x: SSAValue, *args: Any) -> SSAValue:
-        """As core operators do it: by index for the nearest neighbour, else by a matrix per dimension. Built detached."""
+        """Builds detached core operators: indexing for the nearest neighbour, else a matrix product per dimension."""
         extents = placed(shape_of(x), cls.rank)
         sizes, factors, align_corners = cls.plan(extents, *args)
         element = element_of(x)
@@ -302,7 +302,7 @@ class UpsampleBicubic2dAaVecOp(DecomposedUpsampleOp):
 
 @aten("upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor")
 class UpsampleNearest1dOp(PlainUpsampleOp):
-    """As `upsample_nearest1d.vec`, with one scale per dimension."""
+    """`upsample_nearest1d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 1, "nearest"
     image = UpsampleNearest1dVecOp
@@ -310,7 +310,7 @@ class UpsampleNearest1dOp(PlainUpsampleOp):
 
 @aten("upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor")
 class UpsampleNearest2dOp(PlainUpsampleOp):
-    """As `upsample_nearest2d.vec`, with one scale per dimension."""
+    """`upsample_nearest2d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 2, "nearest"
     image = UpsampleNearest2dVecOp
@@ -318,7 +318,7 @@ class UpsampleNearest2dOp(PlainUpsampleOp):
 
 @aten("upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor")
 class UpsampleNearest3dOp(PlainUpsampleOp):
-    """As `upsample_nearest3d.vec`, with one scale per dimension."""
+    """`upsample_nearest3d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 3, "nearest"
     image = UpsampleNearest3dVecOp
@@ -326,7 +326,7 @@ class UpsampleNearest3dOp(PlainUpsampleOp):
 
 @aten("upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor")
 class UpsampleLinear1dOp(PlainUpsampleOp):
-    """As `upsample_linear1d.vec`, with one scale per dimension."""
+    """`upsample_linear1d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 1, "linear"
     image = UpsampleLinear1dVecOp
@@ -334,7 +334,7 @@ class UpsampleLinear1dOp(PlainUpsampleOp):
 
 @aten("upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor")
 class UpsampleBilinear2dOp(PlainUpsampleOp):
-    """As `upsample_bilinear2d.vec`, with one scale per dimension."""
+    """`upsample_bilinear2d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 2, "linear"
     image = UpsampleBilinear2dVecOp
@@ -345,7 +345,7 @@ class UpsampleBilinear2dOp(PlainUpsampleOp):
     "float? scales_w=None) -> Tensor"
 )
 class UpsampleTrilinear3dOp(PlainUpsampleOp):
-    """As `upsample_trilinear3d.vec`, with one scale per dimension."""
+    """`upsample_trilinear3d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 3, "linear"
     image = UpsampleTrilinear3dVecOp
@@ -353,7 +353,7 @@ class UpsampleTrilinear3dOp(PlainUpsampleOp):
 
 @aten("upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor")
 class UpsampleBicubic2dOp(PlainUpsampleOp):
-    """As `upsample_bicubic2d.vec`, with one scale per dimension."""
+    """`upsample_bicubic2d.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 2, "cubic"
     image = UpsampleBicubic2dVecOp
@@ -364,7 +364,7 @@ class UpsampleBicubic2dOp(PlainUpsampleOp):
     keep=True,
 )
 class UpsampleBilinear2dAaOp(PlainUpsampleOp):
-    """As `_upsample_bilinear2d_aa.vec`, with one scale per dimension."""
+    """`_upsample_bilinear2d_aa.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 2, "linear-antialias"
     image = UpsampleBilinear2dAaVecOp
@@ -374,7 +374,7 @@ class UpsampleBilinear2dAaOp(PlainUpsampleOp):
     "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"
 )
 class UpsampleBicubic2dAaOp(PlainUpsampleOp):
-    """As `_upsample_bicubic2d_aa.vec`, with one scale per dimension."""
+    """`_upsample_bicubic2d_aa.vec` with a separate scale argument for each dimension."""
 
     rank, mode = 2, "cubic-antialias"
     image = UpsampleBicubic2dAaVecOp

@@ -21,7 +21,7 @@ SUM, MEAN, MAX = range(3)
 
 
 def adds_whole_bags(element: ElementType, mode: int, padding_idx: int) -> bool:
-    """Returns whether PyTorch adds rows up without looking at them. Then it heeds the last offset; else the last bag goes to the end."""
+    """Returns whether PyTorch's fast sum applies, where the last offset ends the last bag; otherwise the last bag extends to the end."""
     return mode != MAX and padding_idx < 0 and element in (f32, f16, bf16)
 
 

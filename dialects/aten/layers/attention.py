@@ -135,7 +135,7 @@ class ScaledDotProductAttentionOp(SchemaOp):
 
 
 def _hidden(visible: SSAValue, scores: SSAValue) -> SSAValue:
-    """Returns what is added to scores: 0 where they are visible, and -inf elsewhere. It has the size of the mask, which layers share."""
+    """Returns the addend of scores with the shape of the mask: 0 for visible scores, -inf for hidden scores. Layers share it."""
     return to_element(aten.where.Scalar(visible, 0.0, -math.inf), element_of(scores))
 
 

@@ -325,7 +325,7 @@ class PaddedConvolutionOp(ConvolutionFamilyOp):
 
     @classmethod
     def convolution(cls, shape: Sequence[int], weight: Sequence[int], *args: Any) -> tuple[Any, ...]:
-        """As the base; what is more after than before is padded separately."""
+        """Builds the convolution as the base class does; padding that is larger after than before is a separate operation."""
         stride, padding, dilation, groups = args
         before = tuple(low for low, _ in cls.margins(weight, stride, padding, dilation))
         return (stride, before, dilation, False, (0,) * cls.rank, groups)

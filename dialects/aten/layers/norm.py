@@ -29,7 +29,7 @@ def require_float(x: Tensor) -> ElementType:
 
 
 def statistics_element(x: Tensor, *parameters: Tensor | None) -> ElementType:
-    """Returns the type of a mean or a deviation: that of the parameters, where those of a half-type input are float32."""
+    """Returns the element type of means and deviations: float32 if the input is a half type and the parameters are float32."""
     return next((element_of(parameter) for parameter in parameters if parameter is not None), element_of(x))
 
 

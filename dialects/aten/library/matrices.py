@@ -53,7 +53,7 @@ def like(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
 
 
 def batch_of(*operands: Tensor) -> tuple[int, ...]:
-    """Returns the batch that those of several operands broadcast to. Raises ValueError."""
+    """Returns the batch dimensions to which the batch dimensions of several operands broadcast. Raises ValueError."""
     return broadcast(*(matrices(x)[:-2] for x in operands))
 
 

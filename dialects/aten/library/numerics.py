@@ -73,19 +73,19 @@ def cast_operands(*operands: Any) -> tuple[Array, ...]:
 
 
 def float_operands(*operands: Any) -> tuple[Array, ...]:
-    """As `cast_operands`; integers and bools become the default float."""
+    """Converts operands as `cast_operands` does; integers and bools become the default float type."""
     element = promote_operands(*map(operand_kind, operands))
     element = element if dtype_of(element).category >= 2 else f32
     return tuple(cast_to(operand, element) for operand in operands)
 
 
 def to_float(x: Array) -> Array:
-    """Integers and bools as the default float; others as they are."""
+    """Returns integers and bools as the default float type; other arrays unchanged."""
     return x if dtype_of(element_of_array(x)).category >= 2 else x.astype(numpy_dtype(f32))
 
 
 def widened(x: Array) -> Array:
-    """Returns the half types as float32, in which PyTorch computes a step of several operations before it rounds; others as they are."""
+    """Returns arrays of half types as float32, in which PyTorch computes several operations before it rounds; other arrays unchanged."""
     return x.astype(numpy_dtype(f32)) if x.dtype.name in ("float16", "bfloat16") else x
 
 

@@ -1,4 +1,4 @@
-"""The random numbers of programs: Philox 4x32-10, the same ones in the C runtime and here.
+"""The random numbers of programs: Philox 4x32-10, with the same sequence as in the C runtime.
 
 Words come in blocks of four: the cipher of a counter, with the seed as its key. Every operator that draws starts with a new block.
 """
@@ -80,5 +80,5 @@ def drawing(stream: RandomStream) -> Generator[None, None, None]:
 
 
 def stream() -> RandomStream:
-    """Returns the stream to draw from: that of the program which runs, else a new one."""
+    """Returns the stream of the running program; a new stream if no program runs."""
     return _STREAM.get() or RandomStream()

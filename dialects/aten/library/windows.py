@@ -10,7 +10,7 @@ from flambeau.support.lazy import Array, np
 
 
 def spread(values: Sequence[int], rank: int, name: str) -> tuple[int, ...]:
-    """Returns one value per spatial dimension; a single value stands for all. Raises ValueError."""
+    """Returns one value per spatial dimension; a single value is repeated. Raises ValueError."""
     if len(values) == 1:
         return tuple(values) * rank
     if len(values) != rank:

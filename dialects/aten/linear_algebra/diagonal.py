@@ -26,7 +26,7 @@ def on_diagonal(rows: int, columns: int, offset: int) -> SSAValue:
 
 
 def spread(x: SSAValue, rows: int, columns: int, offset: int) -> SSAValue:
-    """Returns the last dimension of x such that, broadcast to a matrix, its elements in order stand on a diagonal."""
+    """Returns x reshaped so that, broadcast to a matrix, the elements of its last dimension are on a diagonal, in order."""
     missing = (rows if offset >= 0 else columns) - shape_of(x)[-1]
     padded = aten.constant_pad_nd(x, [0, missing], zero_of(x)) if missing else x
     return aten.unsqueeze(padded, -1 if offset >= 0 else -2)

@@ -343,7 +343,7 @@ class GeqrfOp(MatrixOp):
 
 
 def product_of_reflections(vectors: Array, taus: Array) -> Array:
-    """As many columns of the product of reflections as there are in `vectors`; the numbers tau are one row."""
+    """Returns the first columns of the product of reflections, as many as `vectors` has; `tau` is a row."""
     found = np.eye(*vectors.shape)
     for j in range(taus.shape[1])[::-1]:
         v = np.concatenate([[1.0], vectors[j + 1 :, j]])
@@ -379,7 +379,7 @@ def whole_product(vectors: Array, taus: Array) -> Array:
 
 
 def square_product(vectors: SSAValue, taus: SSAValue) -> SSAValue:
-    """Returns what `whole_product` gives, built detached."""
+    """Returns the result of `whole_product` as a value, built detached."""
     rows, columns = shape_of(vectors)[-2:]
     least = minimum(rows, columns)
     kept = aten.slice.Tensor(vectors, -1, 0, least)

@@ -141,7 +141,7 @@ def parity_of(pivots: Array) -> Array:
 
 
 def parity(pivots: SSAValue, element: Any) -> SSAValue:
-    """Returns what `parity_of` gives, built detached."""
+    """Returns the result of `parity_of` as a value, built detached."""
     own = aten.arange.start_step(1, shape_of(pivots)[-1] + 1, 1, dtype=i32)
     odd = aten.remainder.Scalar(aten.sum.dim_IntList(aten.ne.Tensor(pivots, own), (-1,)), 2)
     return aten._to_copy(aten.rsub.Scalar(aten.mul.Scalar(odd, 2), 1), dtype=element)

@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 
 
 def _legacy_empty(shape: Sequence[int]) -> bool:
-    """Returns a 1-d tensor without elements, which `cat` leaves out whatever the rank of the others."""
+    """Returns whether a shape is [0], because `cat` ignores such tensors for any rank of the other tensors."""
     return len(shape) == 1 and provably_equal(shape[0], 0)
 
 
@@ -147,7 +147,7 @@ class VstackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns at least two dimensions, new ones in front."""
+        """Returns the tensor with at least two dimensions; new dimensions are leading."""
         return (1,) * (2 - len(shape)) + shape
 
     @staticmethod
@@ -177,7 +177,7 @@ class ColumnStackOp(StackFamilyOp):
 
     @staticmethod
     def part(shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns at least two dimensions, new ones last."""
+        """Returns the tensor with at least two dimensions; new dimensions are last."""
         return shape if len(shape) > 1 else (*(shape or (1,)), 1)
 
     @staticmethod

@@ -131,7 +131,7 @@ class NumpyTOp(PermuteFamilyOp):
 
 
 def moved(rank: int, source: Sequence[int], destination: Sequence[int]) -> tuple[int, ...]:
-    """Returns the order after dimensions `source` moved to `destination`; the others keep theirs. Raises IndexError, ValueError."""
+    """Returns the order of dimensions after `source` moved to `destination`; the rest keep their order. Raises IndexError, ValueError."""
     if len(source) != len(destination):
         raise ValueError(f"source {list(source)} and destination {list(destination)} must be as many")
     places = dict(zip(normalize_dims(destination, rank), normalize_dims(source, rank), strict=True))

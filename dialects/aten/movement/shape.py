@@ -17,7 +17,7 @@ from flambeau.support.lazy import Array, np
 
 
 def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that `view` to `size` gives: one -1 in `size` stands for what is left of the elements of `shape`.
+    """Returns the shape that `view` to `size` gives: one -1 in `size` is replaced by the remaining factor of the number of elements.
 
     Raises ValueError when the elements do not fit.
     """
@@ -34,7 +34,7 @@ def resolve_size(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that `expand` to `size` gives: -1 keeps a dimension, new ones come in front. Raises ValueError."""
+    """Returns the shape that `expand` to `size` gives: -1 keeps a dimension, new dimensions are leading. Raises ValueError."""
     added = len(size) - len(shape)
     if added < 0:
         raise ValueError(f"size {list(size)} has fewer dimensions than shape {list(shape)}")
@@ -59,7 +59,7 @@ def normalize_dims(dims: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def squeezed_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """Returns `shape` without those of `dims` that have size 1."""
+    """Returns `shape` without the dimensions among `dims` that have size 1."""
     removed = {dim for dim in normalize_dims(dims, len(shape)) if dim < len(shape) and shape[dim] == 1}
     return tuple(extent for dim, extent in enumerate(shape) if dim not in removed)
 

@@ -56,7 +56,7 @@ class DistributedOp(SchemaOp):
 
     @classmethod
     def drawn_numbers(cls, shape: tuple[int, ...], element: Attribute, first: float, second: float) -> Array:
-        """As many numbers as a shape has elements."""
+        """Returns as many random numbers as a shape has elements."""
         drawn_in = element if dtype_of(element).category == 2 else f32
         draw = stream().normal if cls.normal else stream().uniform
         drawn = cast_to(draw(shape, drawn_in), drawn_in).astype(np.float64)

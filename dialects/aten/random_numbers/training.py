@@ -30,7 +30,7 @@ class ChannelDropoutOp(SchemaOp):
     random = True
     by_channel = False
     keeps_moments = False
-    """Whether what is dropped becomes SELU's lowest value, and the result has the mean and the variance of the tensor."""
+    """Whether dropped elements become SELU's lowest value, and the result keeps the mean and the variance of the tensor."""
 
     def draws(self) -> bool:
         """Returns whether it trains, and both dropping and keeping may happen."""
@@ -46,7 +46,7 @@ class ChannelDropoutOp(SchemaOp):
 
     @classmethod
     def _numbers(cls, shape: tuple[int, ...], p: float) -> tuple[tuple[int, ...], float, float, float]:
-        """Returns the shape of what is drawn, and what a kept element is multiplied by, and what is added to a kept and a dropped one."""
+        """Returns the shape of the random numbers, the factor of kept elements, and the addends of kept and of dropped elements."""
         drawn = (*shape[:2], *(1,) * (len(shape) - 2)) if cls.by_channel else shape
         if not cls.keeps_moments:
             return drawn, 1 / (1 - p), 0.0, 0.0

@@ -191,7 +191,7 @@ class MedianDimOp(OfLineOp):
 
 
 def _chosen(x: Array, values: Array, places: Array, at: Array, dim: int, keepdim: bool) -> Pair:
-    """Returns the elements and the original places at `at` of lines sorted along `dim`, which goes unless `keepdim`."""
+    """Returns the elements at position `at` of lines sorted along `dim`, and their original indices; `dim` is removed unless `keepdim`."""
     found = np.take_along_axis(values, at, dim), np.take_along_axis(places, at, dim)
     shape = found[0].shape if keepdim else np.squeeze(found[0], dim).shape
     return found[0].reshape(shape if x.ndim else ()), found[1].reshape(shape if x.ndim else ())

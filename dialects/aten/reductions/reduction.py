@@ -132,7 +132,7 @@ def variance(x: Array, dims: Dims, correction: float, keepdim: bool) -> Array:
 
 
 def correction_of(correction: float | None, unbiased: bool | None) -> float | None:
-    """Returns the number of elements minus the divisor of the variance; None stands for 1."""
+    """Returns the number of elements minus the divisor of the variance; 1 for None."""
     return correction if unbiased is None else int(unbiased)
 
 

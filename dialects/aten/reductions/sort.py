@@ -22,7 +22,7 @@ Pair = tuple[Array, Array]
 
 
 def order_along(x: Array, dim: int, descending: bool) -> Array:
-    """Returns the places of the elements in order along `dim`; equal ones keep theirs."""
+    """Returns the indices that sort the elements along `dim`; equal elements keep their order."""
     if not descending:
         return np.argsort(x, axis=dim, kind="stable")
     # The order of the reversed tensor, reversed, keeps equal elements in place.
@@ -45,7 +45,7 @@ def sorted_types(x: Tensor, /, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> SSAValue:
-    """Returns the places of elements in order, those of equal elements put in order too: kernels of `topk` give them in any."""
+    """Returns indices of sorted elements with the indices of equal elements sorted too, because `topk` returns these in any order."""
     before, after = aten.slice.Tensor(values, dim, 0, -1), aten.slice.Tensor(values, dim, 1, count)
     differs = aten.ne.Tensor(before, after)
     if dtype_of(element_of(values)).category == 2:
@@ -59,12 +59,12 @@ def in_place_order(values: SSAValue, places: SSAValue, dim: int, count: int) -> 
 
 
 def shifted(values: SSAValue, steps: int, fill: float = 0) -> SSAValue:
-    """Returns what stands `steps` places before each element of a line, and a number where nothing does."""
+    """Returns each line shifted by `steps` elements towards the end, with a number in the first `steps` places."""
     return aten.slice.Tensor(aten.constant_pad_nd(values, (steps, 0), fill), -1, 0, shape_of(values)[-1])
 
 
 def run_starts(values: SSAValue) -> SSAValue:
-    """Returns which elements of each line are others than the one before; the first always is."""
+    """Returns, as bool, whether each element of a line differs from its predecessor; True for the first element."""
     places = aten.arange.start_step(0, shape_of(values)[-1])
     return aten.logical_or(aten.ne.Tensor(values, shifted(values, 1)), aten.eq.Scalar(places, 0))
 

@@ -39,7 +39,7 @@ from flambeau.support.lazy import Array, np
 
 
 def is_absolute(shape: Sequence[int], axes: Sequence[int], order: float) -> bool:
-    """Returns whether a norm is that of single entries, which is their absolute value."""
+    """Returns whether a norm is taken over single entries, so that it is the absolute value."""
     return order != 0 and all(provably_equal(shape[axis], 1) for axis in axes)
 
 
@@ -71,7 +71,7 @@ def vector_norm(x: Array, order: float, dims: Dims, keepdim: bool, dtype: Attrib
 
 
 def vector_norm_of(x: SSAValue, order: float, dims: Dims, keepdim: bool, dtype: Attribute | None) -> SSAValue:
-    """As `vector_norm`, in terms of core operators."""
+    """Returns the norm as `vector_norm` computes it, built from core operators."""
     element = chosen_element(dtype, element_of(x))
     axes = reduced_dims(dims, len(shape_of(x)))
     x = to_element(x, element)

@@ -71,7 +71,7 @@ def digamma(x: Any) -> Any:
 
 
 def _zeta_of_positive(x: Any, q: Any) -> Any:
-    """Returns Σ (q + i)^-x for x > 1 and q > 0: ten terms, and Euler's and Maclaurin's sum of the others."""
+    """Returns Σ (q + i)^-x for x > 1 and q > 0: ten terms, and the Euler–Maclaurin formula for the rest."""
     total = np.power(q, -x)
     for step in range(1, 9):
         total = total + np.power(q + float(step), -x)
