@@ -25,7 +25,7 @@ class MadeOp(SchemaOp):
 
 
 class OneNumberOp(MadeOp):
-    """A tensor whose elements all are one number, the only `Scalar` of the schema."""
+    """A tensor whose elements are all one number, the only `Scalar` of the schema."""
 
 
 @aten(
@@ -33,7 +33,7 @@ class OneNumberOp(MadeOp):
     core=True,
 )
 class ScalarTensorOp(OneNumberOp, RealNumberOp):
-    """A number as a 0-d tensor, of the default float when no type is given."""
+    """A number as a 0-d tensor, of the default float type if no type is given."""
 
     @staticmethod
     def infer(s: float, dtype: Attribute | None = None) -> Tensor:
@@ -51,7 +51,7 @@ class ScalarTensorOp(OneNumberOp, RealNumberOp):
     core=True,
 )
 class FullOp(OneNumberOp, RealNumberOp):
-    """A tensor whose elements all are one number; its type is the number's when none is given."""
+    """A tensor of `size` whose elements are all `fill_value`; the default type is that of the number."""
 
     @staticmethod
     def infer(size: Sequence[int], value: float, /, dtype: Attribute | None = None) -> Tensor:
@@ -164,7 +164,7 @@ class LikeOp(MadeOp):
     core=True,
 )
 class FullLikeOp(OneNumberOp, RealNumberOp):
-    """A tensor of one number with another's shape, and its type when none is given."""
+    """A tensor whose elements are all `fill_value`, with the shape of `self`, and with its type if no type is given."""
 
     @staticmethod
     def infer(x: Tensor, value: float, /, dtype: Attribute | None = None) -> Tensor:
@@ -272,7 +272,7 @@ class NewEmptyOp(NewOp):
     "bool? pin_memory=None) -> Tensor"
 )
 class NewFullOp(OneNumberOp):
-    """A tensor of one number and a given size."""
+    """A tensor of shape `size` whose elements are all `fill_value`."""
 
     @staticmethod
     def infer(x: Tensor, size: Sequence[int], value: float, /, dtype: Attribute | None = None) -> Tensor:
@@ -289,7 +289,7 @@ class NewFullOp(OneNumberOp):
 
 @aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", core=True)
 class FillScalarOp(OneNumberOp, RealNumberOp):
-    """A number with another tensor's shape and type."""
+    """A tensor whose elements are all a given number, with the shape and type of `self`."""
 
     @staticmethod
     def infer(x: Tensor, /, value: float) -> Tensor:
