@@ -11,38 +11,16 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation
+from flambeau.passes.manager.registry import own_pass_names
 from flambeau.tools.semantics.check_semantics import CheckSemantics
 from flambeau.tools.semantics.reference_results import SemanticsError
 from fuzz.campaign import Campaign
 from fuzz.mutation import mutated
 from fuzz.passes import Printing, is_fault, random_pipeline, refusal
 
-_PASSES = (
-    "canonicalize",
-    "compile",
-    "compile{target=flambeau}",
-    "convert-aten-to-core",
-    "convert-core-to-edge",
-    "convert-edge-to-exec",
-    "convert-edge-to-fused",
-    "convert-partitions",
-    "cse",
-    "decompose-aten",
-    "elide-views",
-    "fold-batch-norm",
-    "fold-constants",
-    "fuse-epilogues",
-    "fuse-rms-norm",
-    "lower-expressions",
-    "lower-partitions",
-    "place-concat",
-    "plan-memory",
-    "propagate-layouts",
-    "remove-dead-code",
-    "remove-redundant-clamps",
-    "reuse-storage",
-    "verify-plan",
-)
+_WITHOUT_WORK = ("apply-pdl-patterns", "partition", "print-op-stats", "view-op-graph")
+"""The passes that do nothing without options, or to a module."""
+_PASSES = ("compile", "compile{target=flambeau}", *(name for name in own_pass_names() if name not in _WITHOUT_WORK))
 
 
 def make(chosen: random.Random) -> str:

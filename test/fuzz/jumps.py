@@ -24,7 +24,9 @@ from fuzz.campaign import Campaign
 from fuzz.modules import random_function
 from fuzz.structure import fill_globals, store_globals
 
-_LOWERING = "decompose-aten,convert-aten-to-core,convert-core-to-edge,convert-edge-to-exec,lower-expressions"
+_LOWERING = ",".join(
+    name for pipeline in ("aten-to-core", "core-to-edge", "edge-to-exec") for name in passes.needed(pipeline, "executorch")
+)
 _STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "cse", "canonicalize")
 _ALGORITHMS = ("best", "first-fit", "best-fit", "greedy", "naive")
 

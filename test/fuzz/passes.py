@@ -14,6 +14,9 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import IRError, parse_module, print_module, verify_parsed
 from flambeau.passes.manager import PassCrash, PassError, Pipeline
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
+from flambeau.passes.manager.pipeline import pass_text
+from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.manager.registry import pipelines
 from flambeau.tools.instruments.debug_counter import CounterRange, DebugCounter
 from flambeau.tools.semantics.check_semantics import CheckSemantics
 from flambeau.tools.semantics.reference_results import Reference, SemanticsError
@@ -26,6 +29,15 @@ _PLAN = "plan-memory{effort=1000}"
 _STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "canonicalize", "cse")
 
 
+def needed(pipeline: str, target: str) -> list[str]:
+    """The passes of a named pipeline without those that are drawn: what follows may need each of them.
+
+    Without `lower-scf` too: the evaluator has no branches between blocks.
+    """
+    left_out = {*_ANYWHERE, *_STORAGE, "lower-scf"}
+    return [pass_text(item) for item in pipelines()[pipeline](PipelineOptions(target=target)) if item.name not in left_out]
+
+
 def random_pipeline(chosen: random.Random) -> str:
     """Passes in an order that makes sense, up to some stage."""
     names: list[str] = []
@@ -36,15 +48,15 @@ def random_pipeline(chosen: random.Random) -> str:
 
     target = chosen.choice(("executorch", "flambeau"))
     more(_ANYWHERE)
-    names += [f"decompose-aten{{target={target}}}", "convert-aten-to-core"]
+    names += needed("aten-to-core", target)
     more(_ANYWHERE)
     names.append("optimize-core" if chosen.random() < 0.5 else "remove-dead-code")
-    names.append("convert-core-to-edge")
+    names += needed("core-to-edge", target)
     more(_ANYWHERE)
     if target == "flambeau":
         names.append("optimize-edge{target=flambeau}")
         more((*_ANYWHERE, "fuse-epilogues", "propagate-layouts", "fuse-rms-norm"))
-    names += [f"convert-edge-to-exec{{target={target}}}", "lower-expressions"]
+    names += needed("edge-to-exec", target)
     while chosen.random() < 0.7:
         names.append(chosen.choice((*_STORAGE, f"elide-views{{target={target}}}")))
     names += [_PLAN, "verify-plan"]
