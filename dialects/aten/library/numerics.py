@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.dialects.builtin import f32
 
 from flambeau.dialects.ir.tensor_types import (
     dtype_of,
@@ -16,7 +16,6 @@ from flambeau.dialects.ir.tensor_types import (
     numpy_dtype,
     promote_operands,
     tensor,
-    ui16,
     ui64,
 )
 from flambeau.support.lazy import Array, np
@@ -60,7 +59,7 @@ def cast_to(x: Any, element: Any) -> Array:
         array = real_part(array)
     if array.dtype.kind in "iub" or element == ui64 or dtype_of(element).category != 1:
         return array.astype(numpy_dtype(element), copy=False)
-    by = np.iinfo(np.int32 if element in (i8, i16, i32, ui16) else np.int64)
+    by = np.iinfo(f"int{dtype_of(element).by}")
     real = array.astype(np.float64)
     fits = (real >= by.min) & (real < 2.0 ** (by.bits - 1))
     return np.where(fits, real, by.min).astype(by.dtype).astype(numpy_dtype(element))
