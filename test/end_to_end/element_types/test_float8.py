@@ -62,12 +62,13 @@ def test_every_number_becomes_the_float8_that_pytorch_makes_of_it() -> None:
 
 
 def test_every_float8_becomes_the_number_that_it_is_in_pytorch() -> None:
-    given = [torch.arange(256, dtype=torch.uint8).view(kind) for kind in KINDS]
+    given, kinds = [torch.arange(256, dtype=torch.uint8).view(kind) for kind in KINDS], len(KINDS)
     # What an integer makes of NaN is not defined, and PyTorch's vectors and single numbers make different ones.
     whole = [item.float().nan_to_num(0).clamp(0, 200).to(item.dtype) for item in given]
     found = run(
         lambda *items: (
-            [item.to(dtype) for item in items[:4] for dtype in WIDE[:4]] + [item.to(dtype) for item in items[4:] for dtype in WIDE[4:]]
+            [item.to(dtype) for item in items[:kinds] for dtype in WIDE[:4]]
+            + [item.to(dtype) for item in items[kinds:] for dtype in WIDE[4:]]
         ),
         *given,
         *whole,
