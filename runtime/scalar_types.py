@@ -24,7 +24,7 @@ class FloatFormat:
     fraction: int
     """Number of bits of the fraction."""
     specials: str
-    """The special numbers: `IEEE` (infinities, NaN), `FN` (a NaN of each sign) or `FNUZ` (one NaN, and one zero)."""
+    """The kind of numbers beside the finite ones, as `scalar_types.def` calls it."""
 
     @property
     def largest(self) -> float:
