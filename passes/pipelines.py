@@ -95,6 +95,11 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     """Hands what the backends of `options` take to them, if any are named: `delegate{backends=a,b}`."""
     if not options.backends:
         return []
+    return [_pass("partition", backends=options.backends, no_delegate=options.no_delegate), *after_partition(options)]
+
+
+def after_partition(options: PipelineOptions) -> Sequence[ModulePass]:
+    """From partitions to the payloads of the backends of `options`."""
     return [
         _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
         # Decomposes operators that were kept whole for a backend, if no backend took them.
@@ -108,15 +113,12 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
-def _keep_operators(options: PipelineOptions) -> bool:
-    """Whether a backend wants operators whole that are not Core ATen."""
+def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
+    """From operators that were kept whole for a backend, and that none took, to those that the target runs."""
     from flambeau.passes.delegation.options import find_choice
 
-    return any(rule.whole for name in options.backends for rule in find_choice(name).table.rules.values())
-
-
-def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
-    """From operators of the edge level that were kept for a backend to those that the target runs."""
+    if not any(rule.whole for name in options.backends for rule in find_choice(name).table.rules.values()):
+        return []
     return [
         _pass("decompose-aten", target=options.target, preserve=options.preserve),
         _pass("convert-aten-to-core", target=options.target, preserve=options.preserve),
@@ -176,9 +178,9 @@ class Stage:
     steps: tuple[str, ...] = ()
     """Named pipelines."""
 
-    def passes(self, options: PipelineOptions) -> Sequence[ModulePass]:
-        """Returns the passes that lead to this stage from the one before."""
-        return [item for step in self.steps for item in PIPELINES[step](options)]
+    def passes(self, options: PipelineOptions, skip: Sequence[str] = ()) -> Sequence[ModulePass]:
+        """Returns the passes that lead to this stage from the one before, but for the named pipelines in `skip`."""
+        return [item for step in self.steps if step not in skip for item in PIPELINES[step](options)]
 
 
 ROAD = (

@@ -77,7 +77,7 @@ class Compilation:
         if there < here:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in ROAD[here + 1 : there + 1]:
-            self._reach(following.name, following.passes(self.options))
+            self._reach(following.name, following.passes(self.options, skip))
 
     def emit(self) -> bytes:
         """Returns the program as the bytes of a .pte file, after running the remaining passes."""

@@ -30,7 +30,7 @@ from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.survey import Survey, survey
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import delegate, planner_pass
+from flambeau.passes.pipelines import after_partition, planner_pass
 from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 
@@ -330,10 +330,8 @@ def _to_edge(
     module = import_program(named | export_constants(constant_methods or {}), context, recorded=recorded)
     options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
     bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
-    compilation = Compilation(module, context, replace(options, backends=backends, bounds=bounds))
-    compilation.to("core")
-    compilation.options = options
-    compilation.to("edge")
+    # What stays whole for the backends is handed over later: a user may transform the program before.
+    Compilation(module, context, replace(options, backends=backends, bounds=bounds)).to("edge", skip=("delegate",))
     return EdgeProgramManager(module, context, options, recorded=recorded and {name: recorded[name] for name in named})
 
 
@@ -372,10 +370,9 @@ def _delegated(
     unless: Callable[[SchemaOp], bool] | None = None,
 ) -> EdgeProgramManager:
     backends = tuple(item.backend for item in chosen)
-    partition, *rest = delegate(replace(edge.options, backends=backends, no_delegate=no_delegate))
-    assert isinstance(partition, PartitionPass)
+    partition = PartitionPass(backends, no_delegate).keeping(unless)
     handing_over = HandOver({find_choice(item.backend).backend.identifier: item.compile_specs for item in chosen})
-    found = edge.transform([partition.keeping(unless), handing_over, *rest])
+    found = edge.transform([partition, handing_over, *after_partition(replace(edge.options, backends=backends))])
     return EdgeProgramManager(found.module, edge.context, edge.options, {**edge.delegated, **handing_over.handed}, edge.recorded)
 
 
