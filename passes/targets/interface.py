@@ -74,7 +74,7 @@ class Target:
 
     def has(self, kind: type[SchemaOp]) -> bool:
         """Returns whether it has the kernel that an operator becomes."""
-        out = out_variant(kind.schema)
+        out = out_variant(kind.at("edge").schema)
         return out is not None and out.qualified_name in self.operators | self.views
 
     def keeps(self, kind: type[SchemaOp]) -> bool:

@@ -13,6 +13,7 @@ from xdsl.utils.test_value import create_ssa_value
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.aten.elementwise.math import SquareOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.ir.tensor_types import tensor
 from flambeau.dialects.schema.context import FlambeauContext
@@ -62,6 +63,10 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
             assert "core.silu" in str(run(f"convert-aten-to-core{options}", silu.replace("LEVEL", level)))
     with pytest.raises(VerifyException, match=r"square is not in Core ATen, and its row does not let targets keep it whole"):
         SquareOp.at("core")(create_ssa_value(tensor(f32, (4,)))).verify_()
+
+
+def test_it_has_the_kernel_of_an_operator_of_any_level():
+    assert all(find_target("executorch").has(kind) for kind in (ViewOp, ViewOp.at("core"), ViewOp.at("edge")))
 
 
 DSP = """
