@@ -9,8 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.aten.layers.linear import LinearOp
 from flambeau.dialects.aten.linear_algebra.matmul import AddmmOp, MmOp
 from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.schema.row import SchemaOp
 
-PRODUCTS: tuple[type[Operation], ...] = (LinearOp, AddmmOp, MmOp)
+PRODUCTS: tuple[type[SchemaOp], ...] = (LinearOp, AddmmOp, MmOp)
+EDGE_PRODUCTS = tuple(kind.at("edge") for kind in PRODUCTS)
 
 
 @dataclass(frozen=True)

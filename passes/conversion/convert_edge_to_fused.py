@@ -25,7 +25,7 @@ from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.causal_masks import causal_mask
-from flambeau.passes.analysis.linear_layers import PRODUCTS, linear_parts
+from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, linear_parts
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -55,14 +55,12 @@ class LinearPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = PRODUCTS
+    roots = EDGE_PRODUCTS
     counter = "linear layers packed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
-        assert isinstance(op, SchemaOp)
-        parts = linear_parts(op)
-        if op.level() != "edge" or parts is None:
+        """Rewrites `op` when the target has its fused form."""
+        if (parts := linear_parts(op)) is None:
             return
         if not self.target.has(FusedLinearOp):
             return decline(_lacks(self.target, FusedLinearOp))
@@ -95,17 +93,15 @@ class Conv2dPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = (ConvolutionOp,)
+    roots = (ConvolutionOp.at("edge"),)
     counter = "convolutions packed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
+        """Rewrites `op` when the target has its fused form."""
         assert isinstance(op, ConvolutionOp)
         arguments: list[Any] = op.arguments()
         x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
         array = self.constants.array(weight)
-        if op.level() != "edge":
-            return
         if not self.target.has(FusedConv2dOp):
             return decline(_lacks(self.target, FusedConv2dOp))
         if not self.target.takes(CHANNELS_LAST):
@@ -154,15 +150,13 @@ class AttentionPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = (ScaledDotProductAttentionOp,)
+    roots = (ScaledDotProductAttentionOp.at("edge"),)
     counter = "attentions converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
+        """Rewrites `op` when the target has its fused form."""
         assert isinstance(op, ScaledDotProductAttentionOp)
         query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
-        if op.level() != "edge":
-            return
         if not self.target.has(FusedAttentionOp):
             return decline(_lacks(self.target, FusedAttentionOp))
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
@@ -187,14 +181,12 @@ class NormPattern(Pattern):
     """edge.layer_norm and edge.rms_norm of f32 tensors."""
 
     target: Target
-    roots = (LayerNormOp, RmsNormOp)
+    roots = (LayerNormOp.at("edge"), RmsNormOp.at("edge"))
     counter = "norms converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
+        """Rewrites `op` when the target has its fused form."""
         assert isinstance(op, LayerNormOp | RmsNormOp)
-        if op.level() != "edge":
-            return
         form = FusedLayerNormOp if isinstance(op, LayerNormOp) else FusedRmsNormOp
         if not self.target.has(form):
             return decline(_lacks(self.target, form))

@@ -18,7 +18,7 @@ from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES
 from flambeau.dialects.ir.tensor_types import element_of, is_float, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorTensorOp, DequantizePerTokenOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.linear_layers import PRODUCTS, linear_parts
+from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, linear_parts
 from flambeau.passes.quantization.weight_only_layers import IntegerWeight, integer_weight
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
@@ -55,14 +55,12 @@ class DynamicPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = PRODUCTS
+    roots = EDGE_PRODUCTS
     counter = "dynamically quantized layers fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
-        assert isinstance(op, SchemaOp)
-        parts = linear_parts(op)
-        if op.level() != "edge" or parts is None or (x := dynamic_input(parts.input)) is None:
+        """Rewrites `op`, whose input is dequantized."""
+        if (parts := linear_parts(op)) is None or (x := dynamic_input(parts.input)) is None:
             return None
         if (weight := integer_weight(parts, self.constants)) is None:
             return None
@@ -90,13 +88,13 @@ class IntegerProductPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = (MulTensorOp,)
+    roots = (MulTensorOp.at("edge"),)
     counter = "products of integers fused"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op`, one of whose operands the product is."""
         assert isinstance(op, MulTensorOp)
-        if op.level() != "edge" or not self.target.has(DynamicQuantizedLinearOp):
+        if not self.target.has(DynamicQuantizedLinearOp):
             return None
         for value, scale in (op.operands, reversed(op.operands)):
             source = _widened_from(value, f32)

@@ -103,14 +103,14 @@ class TablePattern(Pattern):
     """embedding(dequantize(constant), indices): dequantize(embedding(constant, indices)), with the scales of the same rows."""
 
     constants: ModuleConstants
-    roots = (EmbeddingOp,)
+    roots = (EmbeddingOp.at("edge"),)
     counter = "embeddings taken from integers"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrites `op`, whose table is computed."""
         assert isinstance(op, EmbeddingOp)
         table, indices = op.operands
-        if op.level() != "edge" or self.constants.is_constant(table) or element_of(table) != f32 or not is_static(table):
+        if self.constants.is_constant(table) or element_of(table) != f32 or not is_static(table):
             return None
         rows, count = shape_of(table)[0], math.prod(shape_of(indices))
         if rows < 2 or (is_known(count) and count >= rows) or not is_row_major(indices) or not is_row_major(op.result):

@@ -16,8 +16,7 @@ from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_linear_weight
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
-from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.linear_layers import PRODUCTS, LinearParts, linear_parts
+from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, LinearParts, linear_parts
 from flambeau.passes.analysis.quantized_types import DEQUANTIZE, dequantized
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
@@ -62,14 +61,12 @@ class WeightPattern(Pattern):
 
     target: Target
     constants: ModuleConstants
-    roots = PRODUCTS
+    roots = EDGE_PRODUCTS
     counter = "weights kept as integers"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` at the edge level."""
-        assert isinstance(op, SchemaOp)
-        parts = linear_parts(op)
-        if op.level() != "edge" or parts is None or (weight := integer_weight(parts, self.constants)) is None:
+        """Rewrites `op`, whose weight is dequantized."""
+        if (parts := linear_parts(op)) is None or (weight := integer_weight(parts, self.constants)) is None:
             return None
         if not self.target.has(WeightOnlyLinearOp):
             return decline(f"its weight becomes floats: the target {self.target.name!r} has no kernel for {WeightOnlyLinearOp.name}")

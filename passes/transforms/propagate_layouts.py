@@ -145,13 +145,13 @@ class PermutePattern(Pattern):
     """A permutation whose users take any layout is a matter of its type: no byte moves."""
 
     target: Target
-    roots = (PermuteOp,)
+    roots = (PermuteOp.at("edge"),)
     counter = "permutations made free"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Gives the result the layout in which the bytes stay where they are."""
         assert isinstance(op, PermuteOp)
-        if op.level() != "edge" or not is_row_major(op.result) or not is_row_major(op.operands[0]):
+        if not is_row_major(op.result) or not is_row_major(op.operands[0]):
             return
         dims: tuple[int, ...] = op.argument("dims")
         rank = len(dims)
@@ -197,14 +197,12 @@ class AttentionResultPattern(Pattern):
 class DropCopyPattern(Pattern):
     """A copy between layouts that place every element alike, as dimensions of size 1 allow, before an operator that only reshapes."""
 
-    roots = (ViewOp,)
+    roots = (ViewOp.at("edge"),)
     counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Lets a view read the original bytes."""
         assert isinstance(op, ViewOp)
-        if op.level() != "edge":
-            return
         origin = _moved(op.operands[0])
         if origin is not None and equal_memory(origin, op.operands[0]):
             new = type(op).from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
