@@ -30,6 +30,25 @@ _UNFIT = (ValueError, TypeError, IndexError, VerifyException)
 
 
 @dataclass(frozen=True)
+class BackToAtenPattern(Pattern):
+    """Takes back to `aten` what was kept for a backend and is in no partition: on the way from there, types and scalars become explicit."""
+
+    target: Target
+    preserve: frozenset[str]
+    roots = (SchemaOp,)
+    counter = "operators taken back"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op` unless something else keeps it."""
+        assert isinstance(op, SchemaOp)
+        was_kept = op.level() == "edge" and op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
+        if was_kept and op.schema.name not in self.preserve and not self.target.runs(op):
+            new = op.siblings["row"].from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
+            rename_values(op, new)
+            rewriter.replace(op, new)
+
+
+@dataclass(frozen=True)
 class DecomposePattern(Pattern):
     """Replaces an operator by what the target's contract names instead, or by its row's decomposition."""
 
@@ -70,11 +89,6 @@ class DecomposePattern(Pattern):
             return None
         decomposed: Any = op.call("decompose", op.arguments()) if instead is None else instead(*op.arguments())
         return None if decomposed is None else flat_results(decomposed)
-
-    def _is_left(self, op: SchemaOp) -> bool:
-        """Returns whether an operator was kept whole for a backend, and no partition took it."""
-        was_kept = op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
-        return was_kept and op.schema.name not in self.preserve and not self.target.runs(op)
 
     def _keeps(self, op: SchemaOp) -> bool:
         if op.level() != "aten":
@@ -147,6 +161,7 @@ class DecomposeAtenPass(PatternPass):
     """Backends whose tables want operators whole."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """Returns the pattern, which decomposes by the operator's row."""
+        """Returns the step back to `aten`, and the pattern that decomposes by the operator's row."""
+        target, preserve = find_target(self.target), frozenset(self.preserve)
         tables = tuple(find_choice(name).table for name in self.backends)
-        return [DecomposePattern(find_target(self.target), frozenset(self.preserve), tables)]
+        return [BackToAtenPattern(target, preserve), DecomposePattern(target, preserve, tables)]
