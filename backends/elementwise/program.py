@@ -20,8 +20,9 @@ from flambeau.backends.elementwise.payload import (
     read_payload,
 )
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import shape_of, tensor
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded, partition_module
 from flambeau.passes.rewriting.constants import ModuleConstants

@@ -16,8 +16,9 @@ from flambeau.backends.openvino.encode import ELEMENTS
 from flambeau.backends.openvino.payload import Payload, read_payload, refused
 from flambeau.backends.openvino.representation import OPEN, Layer, Port, read_model
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, shape_of, tensor, tensor_type
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.support.lazy import Array, np

@@ -31,8 +31,9 @@ from flambeau.backends.xnnpack.payload import (
     read_payload,
 )
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError

@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:

@@ -15,7 +15,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp, reads_and_writes
 from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, SlotOp, StateOp
-from flambeau.dialects.flambeau.blobs import BlobAttr
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.verify import VerificationError
 from flambeau.dialects.ml_program.ops import GlobalOp
 

@@ -2,10 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from flambeau.dialects.flambeau.blobs import BlobAttr, BlobError, BlobStore
 from flambeau.dialects.flambeau.symbol_operations import SYMBOL_OPERATIONS
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 
 DIALECT = Dialect("flambeau", SYMBOL_OPERATIONS, [BlobAttr, ExtentAttr])
-
-__all__ = ["DIALECT", "BlobAttr", "BlobError", "BlobStore"]

@@ -1,1 +1,1 @@
-"""Services over IR of any dialect: tensor types, diagnostics, symbols, verification, dominance, equivalence."""
+"""Services over IR of any dialect: tensor types, diagnostics, symbols, weights, verification, dominance, equivalence."""

@@ -2,9 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from flambeau.dialects.flambeau.blobs import BlobAttr, BlobError, BlobStore
 from flambeau.dialects.ml_program.ops import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 
 DIALECT = Dialect("ml_program", [GlobalOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp])
 
-__all__ = ["DIALECT", "BlobAttr", "BlobError", "BlobStore", "GlobalLoadConstantOp", "GlobalLoadOp", "GlobalOp", "GlobalStoreOp"]
+__all__ = ["DIALECT", "GlobalLoadConstantOp", "GlobalLoadOp", "GlobalOp", "GlobalStoreOp"]

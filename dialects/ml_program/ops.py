@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.flambeau.blobs import BlobAttr
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.symbols import SymbolUserOp
 
 

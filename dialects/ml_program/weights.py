@@ -8,9 +8,9 @@ from os import PathLike
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.flambeau.blobs import BlobAttr, BlobStore
-from flambeau.dialects.flambeau.weight_files import BlobError
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
+from flambeau.dialects.ir.weight_files import BlobError
 from flambeau.dialects.ml_program.ops import GlobalOp
 
 

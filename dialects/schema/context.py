@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
-from flambeau.dialects.flambeau.blobs import BlobStore
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row_table import ROWS, backend_dialects, dialect_names
 from flambeau.support.tables import Table

@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ir.verify import VerificationError, verify_module
+from flambeau.dialects.ir.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.operation_text import PrintingOptions, strict_text

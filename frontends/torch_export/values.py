@@ -9,13 +9,13 @@ from torch._subclasses.fake_tensor import FakeTensor
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, from_torch_name, numpy_dtype, tensor
-from flambeau.dialects.ml_program import BlobAttr
 from flambeau.support.lazy import Array
 
 if TYPE_CHECKING:
-    from flambeau.dialects.ml_program import BlobStore
+    from flambeau.dialects.ir.blobs import BlobStore
     from flambeau.frontends.torch_export.exported_symbols import Symbols
 
 MEMORY_FORMATS = {

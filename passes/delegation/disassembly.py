@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.passes.delegation.interface import BackendError, find_identifier
 
 

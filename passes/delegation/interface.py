@@ -21,10 +21,11 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
-from flambeau.dialects.ml_program import BlobStore, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable

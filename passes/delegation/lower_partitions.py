@@ -12,8 +12,8 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.delegation.options import Choice, choice_of
 from flambeau.passes.manager import count

@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
-from flambeau.dialects.flambeau.blobs import DIGEST_LENGTH
+from flambeau.dialects.ir.blobs import DIGEST_LENGTH, BlobAttr, BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
-from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ir.weight_files import BlobError
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.support.lazy import Array, np
 

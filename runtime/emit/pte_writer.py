@@ -13,8 +13,9 @@ from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, 
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp, written_inputs
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.exec.slot_syntax import describe
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, tensor_type
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte

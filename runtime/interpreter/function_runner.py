@@ -19,10 +19,11 @@ from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, out
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
 from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, ValueOp
 from flambeau.dialects.ir.attribute_values import is_extents
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import numpy_dtype, tensor_type
-from flambeau.dialects.ml_program import BlobAttr, GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results

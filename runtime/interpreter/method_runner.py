@@ -33,9 +33,10 @@ from flambeau.dialects.exec.instructions import (
 from flambeau.dialects.exec.method import MethodOp, written_inputs
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import is_static, may_equal, numpy_dtype, shape_of, tensor, tensor_type
-from flambeau.dialects.ml_program import BlobAttr, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.array_kinds import check_size
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, EndlessError, Observer

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, f64
 
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.stored_arrays import stored_array
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.tensor_types import tensor_type
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.dialects.text.module_text import parse_module, print_module

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from flambeau.dialects.flambeau.weight_files import check_beside
+from flambeau.dialects.ir.weight_files import check_beside
 from flambeau.runtime.emit import Constant, ExternalConstants
 from flambeau.runtime.pte.reader import IDENTIFIER
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from flambeau.dialects.flambeau.weight_files import weights_beside
+from flambeau.dialects.ir.weight_files import weights_beside
 from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_text

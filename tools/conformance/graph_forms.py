@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
-from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import Backend
 from flambeau.passes.delegation.lower_partitions import LowerPartitionsPass

@@ -15,9 +15,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.flambeau.blobs import BlobAttr
-from flambeau.dialects.flambeau.weight_files import WEIGHTS
+from flambeau.dialects.ir.blobs import BlobAttr
 from flambeau.dialects.ir.symbols import symbol_name
+from flambeau.dialects.ir.weight_files import WEIGHTS
 from flambeau.dialects.ml_program.weights import weights_in
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.operation_text import PrintingOptions, operation_text

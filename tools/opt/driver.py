@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, parse_module, verify_parsed
 from flambeau.dialects.text.operation_text import operation_text

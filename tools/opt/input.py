@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import Diagnostic
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import decode, print_module, read_text
 from flambeau.dialects.text.source_text import Source

@@ -10,8 +10,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.flambeau.weight_files import check_beside, check_text_name, takes_weights, weights_beside
-from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
+from flambeau.dialects.ir.weight_files import BlobError, check_beside, check_text_name, takes_weights, weights_beside
 from flambeau.dialects.ml_program.weights import weights_in
 from flambeau.support.files import replacing, same_file, write_text
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flambeau.dialects.flambeau.weight_files import files_beside
+from flambeau.dialects.ir.weight_files import files_beside
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import ParsedModule, decode, parse_module, read_text, verify_parsed
 from flambeau.dialects.text.source_text import Source

@@ -23,10 +23,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, may_equal, numel, shape_of, tensor
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.dialects.schema.syntax import normalized_attribute

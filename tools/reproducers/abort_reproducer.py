@@ -7,8 +7,8 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.flambeau.weight_files import weights_beside
-from flambeau.dialects.ml_program import BlobAttr
+from flambeau.dialects.ir.blobs import BlobAttr
+from flambeau.dialects.ir.weight_files import weights_beside
 from flambeau.dialects.text.module_text import print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import Pipeline

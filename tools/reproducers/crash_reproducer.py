@@ -9,10 +9,10 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import Diagnostic, listening
 from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep

@@ -29,8 +29,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from flambeau.dialects.flambeau.weight_files import check_beside, takes_weights, weights_beside
-from flambeau.dialects.ml_program import BlobAttr, BlobError
+from flambeau.dialects.ir.blobs import BlobAttr
+from flambeau.dialects.ir.weight_files import BlobError, check_beside, takes_weights, weights_beside
 from flambeau.dialects.ml_program.weights import blobs_in, save_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module

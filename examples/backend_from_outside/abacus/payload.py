@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded, partition_module
 from flambeau.passes.kit import ModuleConstants, ModuleOp, SchemaOp, SSAValue, op, shape_of, tensor
 from xdsl.dialects.builtin import f32

@@ -15,7 +15,7 @@ from runtime_programs import call, plan, stock, write
 
 from flambeau import to_edge_transform_and_lower
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.flambeau.blobs import digest_of
+from flambeau.dialects.ir.blobs import digest_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import Runtime, pte
 from flambeau.runtime.emit import read_pte

@@ -20,9 +20,9 @@ from flambeau.backends.elementwise import BACKEND
 from flambeau.backends.elementwise.payload import COMPUTATIONS, read_payload
 from flambeau.backends.elementwise.program import decode, encode
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.dialects.ir.tensor_types import f32
-from flambeau.dialects.ml_program import BlobStore
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Check, Limit, OperatorTable, Rule
 from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend

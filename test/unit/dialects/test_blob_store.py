@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from flambeau.dialects.flambeau.blobs import digest_of
-from flambeau.dialects.ml_program import BlobAttr, BlobError, BlobStore
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore, digest_of
+from flambeau.dialects.ir.weight_files import BlobError
 from flambeau.runtime.scalar_types import SCALAR_TYPES
 from flambeau.support.safetensors import DATA_ALIGNMENT, read_safetensors
 
@@ -42,7 +42,7 @@ def _length(data: memoryview) -> str:
 def test_the_bytes_of_a_buffer_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     array, store = np.arange(6, dtype=np.float32), BlobStore()
     blob = store.add("a", array.data)
-    monkeypatch.setattr("flambeau.dialects.flambeau.blobs.sha256_of", _length)
+    monkeypatch.setattr("flambeau.dialects.ir.blobs.sha256_of", _length)
     assert store.add("b", array.reshape(2, 3).data).digest == blob.digest
     assert store.sha256(array[:4].data) == f"{16:064x}"
     assert store.sha256(array[:0].data) == f"{0:064x}"

@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
-from flambeau.dialects.ml_program import BlobError
+from flambeau.dialects.ir.weight_files import BlobError
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row_table import dialect_names

@@ -11,7 +11,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
 from flambeau.dialects.ir.equivalence import equivalent
 from flambeau.dialects.ir.verify import VerificationError, verify_module
-from flambeau.dialects.ml_program import BlobError
+from flambeau.dialects.ir.weight_files import BlobError
 from flambeau.dialects.ml_program.weights import save_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module, read_module

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.flambeau.weight_files import check_beside, files_beside, takes_weights
+from flambeau.dialects.ir.weight_files import check_beside, files_beside, takes_weights
 from flambeau.passes.manager import Instrumentation, PassStep, Pipeline
 from flambeau.support.files import same_file
 from flambeau.tools.opt.groups.semantics_options import semantics_checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.dialects.ml_program import BlobStore
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.reducers.reduce_attributes import SIMPLER, AttributesReducer, ValuesReducer
 from flambeau.tools.reduction.reducers.reduce_calls import CallsReducer

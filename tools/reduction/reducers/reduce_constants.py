@@ -19,9 +19,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, OpResult
 
 from flambeau.dialects.exec.slots import SlotOp
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.symbols import symbol_name
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, is_static, nbytes
-from flambeau.dialects.ml_program import BlobStore, GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.tools.reduction.edits import is_terminator, replace_results
 from flambeau.tools.reduction.reducer import Reducer
 

@@ -8,8 +8,9 @@ from typing import cast
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType, VectorType
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
-from flambeau.dialects.ml_program import BlobStore, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.tools.reduction.function_signature import free_functions
 from flambeau.tools.reduction.reducer import Reducer
 from flambeau.tools.reduction.retype import Retyping, Step, shaped_types, with_shape

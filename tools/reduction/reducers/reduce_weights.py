@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, numpy_dtype, shape_of
-from flambeau.dialects.ml_program import BlobAttr, BlobStore, GlobalOp
+from flambeau.dialects.ml_program import GlobalOp
 from flambeau.support.lazy import np
 from flambeau.tools.reduction.reducer import Reducer
 

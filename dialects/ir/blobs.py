@@ -18,7 +18,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.flambeau.weight_files import BlobError, check_replaceable, files_beside, weights_beside
+from flambeau.dialects.ir.weight_files import BlobError, check_replaceable, files_beside, weights_beside
 from flambeau.support.files import same_file
 from flambeau.support.lazy import np
 from flambeau.support.safetensors import SafetensorsError, read_safetensors, write_safetensors
