@@ -19,7 +19,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import emit_pte

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from flambeau.compiler.edge_program import EdgeProgramManager, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolNameConstraint
 from xdsl.ir import Block, Operation, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
@@ -15,7 +15,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec import slot_syntax as syntax
 from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, JumpFalseOp, LabelOp, ReturnOp, reads_and_writes
 from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, SlotOp, StateOp
-from flambeau.dialects.ir.blobs import BlobAttr
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ir.verify import VerificationError
 from flambeau.dialects.ml_program.ops import GlobalOp
 
@@ -241,3 +241,8 @@ class NamedDataOp(IRDLOperation):
         op = cls.create(properties={"key": StringAttr(key), "value": parser.parse_attribute()})
         _, op.attributes = syntax.parse_braces(parser, {})
         return op
+
+
+def named_data_of(module: ModuleOp, blobs: BlobStore) -> dict[str, memoryview]:
+    """Returns what the payloads of a module find by name."""
+    return {op.key.data: blobs.get(op.value) for op in module.body.block.ops if isinstance(op, NamedDataOp)}

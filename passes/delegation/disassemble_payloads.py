@@ -11,7 +11,7 @@ from xdsl.rewriter import Rewriter
 
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
-from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.ir.diagnostics import warn
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.passes.delegation.disassembly import disassemble
@@ -36,7 +36,7 @@ class DisassemblePayloadsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         blobs, taken = blob_store(ctx), set(symbols_of(op))
-        named_data = {item.key.data: blobs.get(item.value) for item in op.body.block.ops if isinstance(item, NamedDataOp)}
+        named_data = named_data_of(op, blobs)
         inputs: dict[str, int] = {}
         for payload in [item for item in op.body.block.ops if isinstance(item, PayloadOp)]:
             if not may_rewrite(self.name, payload):

@@ -10,34 +10,25 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
-from xdsl.dialects.func import ReturnOp as FunctionReturnOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ir.extents import is_known
-from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.ml_program import GlobalOp
-from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.support.executorch_names import INSTEAD
-from flambeau.support.lazy import Array, np
 from flambeau.support.tables import RegistrationError, Table, discover, hint, note_registration, origin
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
-    from flambeau.runtime.interpreter import FunctionProgram
 
 
 class BackendError(ValueError):

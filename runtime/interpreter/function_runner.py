@@ -14,7 +14,7 @@ from flambeau.dialects.aten.library.philox import RandomStream, drawing
 from flambeau.dialects.delegate.ops import CallOp as DelegateCallOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.stored_arrays import logical_array
-from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.flambeau.method_interface import Constant, inputs_of, outputs_of
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
 from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, ValueOp
@@ -54,7 +54,7 @@ class FunctionProgram:
         self._delegates = delegates
         self._limit = limit
         self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
-        self._named_data = named_data_of(module, context)
+        self._named_data = named_data_of(module, context.blobs)
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
         self._functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self._state: dict[str, Array] = {}

@@ -30,7 +30,7 @@ from flambeau.dialects.exec.instructions import (
     MoveOp,
     ReturnOp,
 )
-from flambeau.dialects.exec.method import MethodOp, written_inputs
+from flambeau.dialects.exec.method import MethodOp, named_data_of, written_inputs
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, Roots, StateOp, TensorOp, nbytes, place_of, root_of
 from flambeau.dialects.ir.blobs import BlobAttr
@@ -46,7 +46,6 @@ from flambeau.runtime.interpreter.function_runner import (
     FunctionProgram,
     Leaf,
     check_writable,
-    named_data_of,
     run_delegate,
 )
 from flambeau.runtime.interpreter.kernels import PRIMITIVES, TENSOR_PRIMITIVES, compute_kernel
@@ -84,7 +83,7 @@ class MethodProgram:
         self._context = context
         self._delegates = delegates
         self._limit = limit
-        self._named_data = named_data_of(module, context)
+        self._named_data = named_data_of(module, context.blobs)
         self._delegated = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
         self._partitions = FunctionProgram(module, context, delegates, limit)
         self._globals = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}

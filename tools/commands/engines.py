@@ -70,7 +70,7 @@ def make_engine(
 
             return lambda inputs: run_leaves(module, context, inputs, method)
         case "numpy":
-            from flambeau.passes.delegation.interface import run_payload
+            from flambeau.passes.delegation.payload_runner import run_payload
             from flambeau.runtime.interpreter import interpret
 
             if stage == STAGES[-1]:

@@ -15,7 +15,7 @@ from flambeau.compiler.stages import stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
-from flambeau.dialects.exec.method import MethodOp, written_inputs
+from flambeau.dialects.exec.method import MethodOp, named_data_of, written_inputs
 from flambeau.dialects.flambeau.method_interface import Leaf, inputs_of, outputs_of
 from flambeau.dialects.ir.extents import is_known, largest, least
 from flambeau.dialects.ir.tensor_types import dtype_of, nbytes, shape_of, tensor_type
@@ -24,7 +24,6 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.runtime.interpreter.function_runner import named_data_of
 
 
 def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:

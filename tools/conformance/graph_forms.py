@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import Backend
@@ -60,9 +60,9 @@ class Forms:
     def lower(self) -> list[Payload]:
         """Compiles the partitions to payloads."""
         self._after.run(self.module, self._context)
-        ops = list(self.module.body.block.ops)
-        named_data = {op.key.data: bytes(self._context.blobs.get(op.value)) for op in ops if isinstance(op, NamedDataOp)}
-        return [Payload(op.backend.data, bytes(self._context.blobs.get(op.data)), named_data) for op in ops if isinstance(op, PayloadOp)]
+        blobs, payloads = self._context.blobs, [op for op in self.module.body.block.ops if isinstance(op, PayloadOp)]
+        named_data = {key: bytes(data) for key, data in named_data_of(self.module, blobs).items()}
+        return [Payload(op.backend.data, bytes(blobs.get(op.data)), named_data) for op in payloads]
 
     def emit(self) -> bytes:
         """Compiles the rest for the CPU, and returns the program."""

@@ -12,8 +12,9 @@ import numpy as np
 from xdsl.dialects.builtin import UnitAttr
 
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.options import Choice
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import PassError
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array

@@ -12,8 +12,8 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import run_payload
 from flambeau.passes.delegation.options import Choice
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array
 from flambeau.tools.conformance.graph_drawing import REFUSED_SAMPLES, is_steady, why_not

@@ -18,7 +18,7 @@ from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.ir.locations import describe_location, file_positions, module_paths
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.etdump import ETDump

@@ -20,7 +20,7 @@ from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import (
     FunctionProgram,
     InputKind,

@@ -11,7 +11,8 @@ from flambeau.backends.elementwise.payload import COMPUTATIONS, Instruction, Pay
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte

@@ -11,7 +11,8 @@ from flambeau.backends.elementwise.legality import table
 from flambeau.compiler.edge_program import EdgeCompileConfig, EdgeProgramManager, to_edge
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import BackendError, BackendOptions, run_payload
+from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte

@@ -21,7 +21,8 @@ from flambeau.backends.openvino.encode import encode
 from flambeau.backends.openvino.payload import read_payload, write_compiled, write_payload
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import BackendError, run_payload
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.pte import read_program
 

@@ -19,7 +19,7 @@ from flambeau.backends.openvino.decode import decode
 from flambeau.dialects.ir.tensor_types import element_of, f32, numel
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime import Runtime
 from flambeau.runtime.pte import read_program
 

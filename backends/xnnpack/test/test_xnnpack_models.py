@@ -15,7 +15,7 @@ from flambeau.backends.xnnpack.payload import read_payload
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte

@@ -24,7 +24,8 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row_table import load_rows
-from flambeau.passes.delegation.interface import BackendError, BackendOptions, run_payload
+from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret

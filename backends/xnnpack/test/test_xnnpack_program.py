@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from flambeau.compiler.edge_program import EdgeCompileConfig, to_edge
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import Pipeline
 from flambeau.runtime import Runtime
 from flambeau.runtime.emit import read_pte

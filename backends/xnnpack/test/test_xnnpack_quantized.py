@@ -23,7 +23,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from flambeau.backends.xnnpack.payload import read_payload, write_payload
 from flambeau.compiler.edge_program import to_edge
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.interpreter import interpret

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.delegation.interface import BackendError, register_backend, run_payload
+from flambeau.passes.delegation.interface import BackendError, register_backend
 from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.kit import FlambeauContext, ModuleOp, PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp, compile_specs, spec_value
+from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -20,7 +21,6 @@ from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.partitioner import CompileSpec
 from flambeau.passes.rewriting.constants import blob_store
-from flambeau.runtime.interpreter.function_runner import named_data_of
 from flambeau.support.executorch_names import ExplainsMembers
 
 
@@ -104,7 +104,7 @@ def count_delegated(module: ModuleOp, context: FlambeauContext, known: Mapping[s
     inside: Counter[str] = Counter()
     outside: Counter[str] = Counter()
     subgraphs = 0
-    named_data = named_data_of(module, context)
+    named_data = named_data_of(module, context.blobs)
     for op in module.body.block.ops:
         if isinstance(op, FuncOp):
             outside += operators_in(op)

@@ -19,7 +19,6 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.cost import KernelCall, flops, untouched
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.runtime.interpreter.function_runner import named_data_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class InstructionCost:
 def instruction_costs(module: ModuleOp, context: FlambeauContext, method: MethodOp) -> list[InstructionCost]:
     """Returns the cost of each instruction of a method."""
     delegates: dict[str, int | None] = {}
-    named_data = named_data_of(module, context)
+    named_data = named_data_of(module, context.blobs)
     for op in module.body.block.ops:
         if isinstance(op, PartitionOp):
             delegates[op.sym_name.data] = _total(op)

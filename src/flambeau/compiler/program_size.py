@@ -8,12 +8,12 @@ from typing import Literal, get_args
 
 from flambeau.compiler.program_profile import UNKNOWN_PLACE, module_of
 from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime import pte
 from flambeau.runtime.emit.pte_reader import from_program
-from flambeau.runtime.interpreter.function_runner import named_data_of
 
 SizeBy = Literal["part", "module", "operator"]
 """The kinds of rows of a report of sizes."""
@@ -154,7 +154,7 @@ def _named_data_of_payloads(program: pte.Program) -> Mapping[bytes, Sequence[str
         module = from_program(program, context)
     except pte.PteError:
         return {}
-    named_data, found = named_data_of(module, context), dict[bytes, Sequence[str]]()
+    named_data, found = named_data_of(module, context.blobs), dict[bytes, Sequence[str]]()
     for op in module.body.block.ops:
         if isinstance(op, PayloadOp):
             try:

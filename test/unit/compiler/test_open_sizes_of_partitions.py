@@ -12,7 +12,7 @@ import pytest
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.delegation.interface import run_payload
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.delegation.survey import survey
 from flambeau.passes.manager import Pipeline
 from flambeau.plugins.loader import load_plugin, plugin_scope

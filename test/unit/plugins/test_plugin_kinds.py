@@ -393,7 +393,7 @@ def test_why_memory_could_not_be_measured_is_told(tmp_path: Path, monkeypatch: p
 
 
 def test_a_backend(tmp_path: Path):
-    from flambeau.passes.delegation.interface import run_payload
+    from flambeau.passes.delegation.payload_runner import run_payload
 
     with pytest.raises(BackendError, match="there is no backend 'cosine'"):
         find_backend("cosine")

@@ -18,18 +18,10 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.operator_table import OperatorTable, Rule
 from flambeau.passes.delegation.grouping import contracted_order, dependencies, group
-from flambeau.passes.delegation.interface import (
-    Backend,
-    BackendError,
-    BackendOptions,
-    Encoded,
-    backend_names,
-    one_by_one,
-    register_backend,
-    run_payload,
-)
+from flambeau.passes.delegation.interface import Backend, BackendError, BackendOptions, Encoded, backend_names, one_by_one, register_backend
 from flambeau.passes.delegation.options import find_choice, split_choices
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions

@@ -1,0 +1,121 @@
+"""Runs the payloads of backends with numpy, by what they decode into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.rewriter import Rewriter
+
+from flambeau.dialects.delegate.ops import CallOp, PartitionOp
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
+from flambeau.runtime.interpreter import FunctionProgram, InterpreterError
+from flambeau.support.lazy import Array, np
+
+_Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
+
+
+def run_payload(
+    identifier: str, data: memoryview, named_data: Mapping[str, memoryview], arguments: Sequence[Array], with_outputs: bool = False
+) -> Sequence[Array]:
+    """Runs a delegate with numpy: what the interpreter takes as `delegates`.
+
+    The arguments are the inputs; `with_outputs`, then the storage of the outputs, which is not read. Raises BackendError.
+    """
+    backend = find_identifier(identifier)
+    if backend is None:
+        raise BackendError(unknown_identifier(identifier))
+    if backend.decode is None:
+        raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
+    table = backend.table if isinstance(backend.table, OperatorTable) else backend.table(backend.options())
+    return _run_partition(backend.name, backend.decode, data, named_data, arguments, with_outputs, table.tensors.static)
+
+
+class _Decoded:
+    """The payloads of one program, decoded once each: of the program that ran last."""
+
+    def __init__(self, named_data: Mapping[str, memoryview]):
+        self.named_data = named_data
+        self.programs: dict[tuple[str, bytes, bool], tuple[list[tuple[int, ...]], FunctionProgram]] = {}
+
+    def program(self, name: str, decode: _Decode, data: memoryview, is_open: bool) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+        """Returns the shapes of the inputs, and a module with the function `main`, whose sizes the run decides if it `is_open`."""
+        key = (name, bytes(data), is_open)
+        if key not in self.programs:
+            self.programs[key] = _decoded(decode, data, self.named_data, is_open)
+        return self.programs[key]
+
+
+_last = _Decoded({})
+
+
+def _run_partition(
+    name: str,
+    decode: _Decode,
+    data: memoryview,
+    named_data: Mapping[str, memoryview],
+    arguments: Sequence[Array],
+    with_outputs: bool,
+    is_static: bool,
+) -> Sequence[Array]:
+    """Runs what a payload decodes into, as the body of a function. Unless it `is_static`, sizes may be smaller than it says."""
+    global _last
+    if (last := _last).named_data is not named_data:
+        last = _last = _Decoded(named_data)
+    shapes, program = last.program(name, decode, data, False)
+    inputs = arguments[: len(shapes)] if with_outputs else arguments
+    # ExecuTorch's compilers give a tensor without dimensions one of size 1.
+    inputs = [
+        given.reshape(1) if not given.ndim and len(shape) == 1 else given for shape, given in zip(shapes, inputs, strict=False)
+    ] + list(inputs[len(shapes) :])
+    if not is_static and any(map(_is_smaller, inputs, shapes)):
+        _, program = last.program(name, decode, data, True)
+    try:
+        outputs = [np.asarray(value) for value in program.run("main", inputs)]
+    except InterpreterError as error:
+        raise BackendError(f"{name}: {error}") from error
+    if with_outputs and len(inputs) + len(outputs) != len(arguments):
+        raise BackendError(
+            f"{name}: a call has {len(arguments)} arguments, and its payload {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    return outputs
+
+
+def _is_smaller(given: Array, shape: Sequence[int]) -> bool:
+    """Returns whether an input has other sizes than the payload's."""
+    return len(shape) != given.ndim or any(is_known(size) and size != found for size, found in zip(shape, given.shape, strict=True))
+
+
+def _decoded(
+    decode: _Decode, data: memoryview, named_data: Mapping[str, memoryview], is_open: bool
+) -> tuple[list[tuple[int, ...]], FunctionProgram]:
+    context = FlambeauContext()
+    module = decode(data, named_data, context.blobs)
+    partition = next(op for op in module.body.block.ops if isinstance(op, PartitionOp))
+    shapes = [shape_of(argument) for argument in partition.body.block.args]
+    if is_open:
+        _open_sizes(partition)
+    kind = partition.function_type
+    block = Block(arg_types=kind.inputs.data)
+    call = CallOp(partition.sym_name.data, block.args, kind.outputs.data)
+    block.add_ops([call, ReturnOp(*call.results)])
+    module.body.block.add_op(FuncOp("main", kind, Region(block)))
+    return shapes, FunctionProgram(module, context)
+
+
+def _open_sizes(partition: PartitionOp) -> None:
+    """Lets the run decide each size. A payload says the greatest ones, and that inputs have smaller ones is seen when they come."""
+    block = partition.body.block
+    for value in (*block.args, *(result for op in block.ops if isinstance(op, SchemaOp) for result in op.results)):
+        Rewriter.replace_value_with_new_type(value, TensorType(element_of(value), [DYNAMIC_INDEX] * len(shape_of(value))))
+    assert block.last_op is not None
+    outputs = [value.type for value in block.last_op.operands]
+    partition.function_type = FunctionType.from_lists(list(block.arg_types), outputs)
