@@ -109,7 +109,7 @@ def level_ops(level: str) -> Iterator[type[SchemaOp]]:
             yield found.at(level)
 
 
-def check_operator(name: str) -> None:
+def check_operator_name(name: str) -> None:
     """Raises ValueError, with the one that was probably meant, for a name that is not ATen's (`add.Tensor`) or a row's (`mine.f`)."""
     if find_op(f"aten.{name}") is None and find_op(name) is None:
         near = did_you_mean(name, [operator.schema.name for operator in level_ops("aten")])

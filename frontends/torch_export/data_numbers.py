@@ -18,6 +18,7 @@ from flambeau.dialects.aten.movement.shape import ExpandOp
 from flambeau.dialects.flambeau.symbol_operations import Relation, ValueOp
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.schema import Schema
@@ -129,7 +130,7 @@ class Arithmetic:
         """Returns whether the only element of a tensor is nonzero."""
         if element_of(source) == i1:
             return self.element(source)
-        return self.element(self._call("aten.ne.Scalar", source, 0))
+        return self.element(self.emit(aten.ne.Scalar(source, 0).op))
 
     def _converted(self, value: SSAValue, kind: Attribute) -> SSAValue:
         if value.type == i1:
@@ -147,12 +148,7 @@ class Arithmetic:
         else:
             value = self._value(number)
             found = self.emit(tensor.FromElementsOp.create(operands=[value], result_types=[make_type(cast(Any, value.type), ())]))
-        return found if element in (None, element_of(found)) else self._call("aten._to_copy", found, dtype=element)
-
-    def _call(self, name: str, *arguments: Any, **options: Any) -> SSAValue:
-        operator = find_op(name)
-        assert operator is not None
-        return self.emit(operator(*arguments, **options))
+        return found if element in (None, element_of(found)) else self.emit(aten._to_copy(found, dtype=element).op)
 
     def compute(self, function: str, operands: Sequence[Any], kind: Attribute) -> Number | Comparison | None:
         """Emits a Python function of numbers, with a result of type `kind`. Returns None if the function has no form in the IR."""
@@ -196,11 +192,11 @@ class Arithmetic:
                 quotient = self.emit(arith.FloorDivSIOp(left, right))
                 return quotient if function == "floordiv" else self.emit(arith.SubiOp(left, self.emit(arith.MuliOp(quotient, right))))
             case "pow", (first, int() | float() as exponent) if kind == f64:
-                return self.element(self._call("aten.pow.Tensor_Scalar", self._float_tensor(first), exponent))
+                return self.element(self.emit(aten.pow.Tensor_Scalar(self._float_tensor(first), exponent).op))
             case (("float" | "int" | "trunc"), (first,)):
                 return self.value(first)
             case _, (first,) if function in _FUNCTIONS:
-                return self.element(self._call(f"aten.{function}", self._float_tensor(first)))
+                return self.element(self.emit(getattr(aten, function)(self._float_tensor(first)).op))
             case _:
                 return None
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, cast
 
 import torch
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from flambeau.dialects.ir.tensor_types import (
     ElementType,
@@ -23,6 +23,7 @@ from flambeau.dialects.ir.tensor_types import (
     tensor,
     tensor_type,
 )
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.operators import find_op, schema_table
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
@@ -148,9 +149,9 @@ def build(cls: type[SchemaOp], given: Mapping[str, Any], result_types: Sequence[
 
 def _operand(value: Any, result_types: Sequence[Tensor], given: Iterable[Any], insert: Insert) -> Any:
     if _is_number(value):
-        op = _full(value, _number_element(value, result_types, given))
-        insert(op)
-        return op.result
+        full = _full(value, _number_element(value, result_types, given))
+        insert(full.op)
+        return full
     if isinstance(value, complex):
         return _complex_number(value, result_types, insert)
     if isinstance(value, tuple | list):
@@ -164,12 +165,10 @@ def _complex_number(value: complex, result_types: Sequence[Tensor], insert: Inse
     """Returns a complex number as a 0-d tensor, of the result's type if that is complex."""
     element = next((element_of(kind) for kind in result_types if is_complex(element_of(kind))), c64)
     parts = [_full(number, part_of(element)) for number in (value.real, value.imag)]
-    kind = find_op("aten.complex")
-    assert kind is not None
-    whole = kind(*(part.result for part in parts))
-    for op in (*parts, whole):
-        insert(op)
-    return whole.result
+    whole = aten.complex(*parts)
+    for result in (*parts, whole):
+        insert(result.op)
+    return whole
 
 
 def _number_element(value: bool | int | float, result_types: Sequence[Tensor], given: Iterable[Any]) -> ElementType:
@@ -180,11 +179,8 @@ def _number_element(value: bool | int | float, result_types: Sequence[Tensor], g
     return next((element for element in wide if dtype_of(element).category == dtype_of(natural).category), natural)
 
 
-def _full(value: bool | int | float, element: ElementType) -> SchemaOp:
-    cls = find_op("aten.full")
-    if cls is None:
-        raise UnsupportedError("the schema table lacks aten.full")
-    return cls((), value, element, result_types=[tensor(element, ())])
+def _full(value: bool | int | float, element: ElementType) -> OpResult:
+    return aten.full((), value, element, result_types=[tensor(element, ())])
 
 
 def _attribute(argument: SchemaArgument, value: Any) -> Any:

@@ -22,7 +22,8 @@ from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import Tensor, element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, find_op
+from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import symbolic_numbers
 from flambeau.frontends.torch_export.conditions import assert_condition, conditions_of, dynamic_sizes
@@ -40,7 +41,7 @@ from flambeau.frontends.torch_export.functionalization import (
     only_metadata,
 )
 from flambeau.frontends.torch_export.graph_signature import STATE_KINDS, TreeSpecs, constant_leaf, example_arrays, is_constant
-from flambeau.frontends.torch_export.higher_order.control_flow import check_operator, import_higher_order, needs_retracing
+from flambeau.frontends.torch_export.higher_order.control_flow import check_higher_order, import_higher_order, needs_retracing
 from flambeau.frontends.torch_export.higher_order.subgraph_writes import without_subgraph_writes
 from flambeau.frontends.torch_export.higher_order.writing_calls import WritingCall, is_writing_call
 from flambeau.frontends.torch_export.import_report import POISON, Unsupported, UnsupportedProgramError, is_poisoned
@@ -333,18 +334,16 @@ class _Method:
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
         """Returns the value in the element type that an in-place operator keeps, or with the sizes that PyTorch knows."""
-        convert = find_op("aten._to_copy")
-        assert convert is not None
-        op = convert(value, dtype=element_of(kind), result_types=[kind])
-        op.location = location(step.node, self.name)
-        self._emit(op)
-        return op.result
+        converted = aten._to_copy(value, dtype=element_of(kind), result_types=[kind])
+        converted.op.location = location(step.node, self.name)
+        self._emit(converted.op)
+        return converted
 
     def _higher_order(self, step: Step, operator: HigherOrderOperator) -> Any:
         known = len(self.problems)
         poisoned = is_poisoned(self._resolve(step.args))
         try:
-            check_operator(operator)
+            check_higher_order(operator)
             given = self._standing_in(step.args)
             results = import_higher_order(operator, given, step.node.meta.get("val"), location(step.node, self.name), self)
         except (UnsupportedError, TypeError) as error:
@@ -440,12 +439,10 @@ class _Method:
         storage.check_bounds(offset, argument(step, 1), argument(step, 2))
         value = self._resolve(storage.node)
         if not storage.is_row_major:
-            permute = find_op("aten.permute")
-            assert permute is not None
-            op = permute(value, storage.order)
-            op.location = location(step.node, self.name)
-            self._emit(op)
-            value = op.result
+            permuted = aten.permute(value, storage.order)
+            permuted.op.location = location(step.node, self.name)
+            self._emit(permuted.op)
+            value = permuted
         return {"self": value, "storage_offset": offset}
 
     def _resolve(self, value: Any) -> Any:

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from flambeau.dialects.flambeau.symbol_operations import HOLDS, SIGNS, AssertOp, DefineSymbolOp
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, shape_of
-from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.namespace import aten
 from flambeau.frontends.torch_export.data_numbers import Arithmetic, Comparison, DataNumber, Item, Number, is_of_sizes, is_size
 from flambeau.frontends.torch_export.exported_graph import ASSERTIONS, Step
 from flambeau.frontends.torch_export.exported_symbols import Symbols
@@ -88,11 +88,9 @@ def import_number(step: Step, operands: Sequence[Any], symbols: Symbols, insert:
 
 def _import_item(name: str, value: Any, operand: SSAValue, symbols: Symbols, insert: Insert) -> int | Item:
     if isinstance(operand.type, TensorType) and shape_of(operand):
-        view = find_op("aten.view")
-        assert view is not None
-        flat = view(operand, ())
-        insert(flat)
-        operand = flat.result
+        flat = aten.view(operand, ())
+        insert(flat.op)
+        operand = flat
     match dtype_of(element_of(operand)).category:
         case 1:
             return _define(name, value, operand, symbols, insert)

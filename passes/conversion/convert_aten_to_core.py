@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, check_operator
+from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.options import BackendName, find_choice
 from flambeau.passes.manager import OperationPass
@@ -51,7 +51,7 @@ class ConvertAtenToCorePass(OperationPass):
     name = "convert-aten-to-core"
     target: TargetName | None = None
     """Whose kernels and fused forms decide which operators outside of Core ATen are legal; without it, all that some target may keep."""
-    preserve: tuple[Annotated[str, check_operator], ...] = ()
+    preserve: tuple[Annotated[str, check_operator_name], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[BackendName, ...] = ()
     """Backends whose tables want operators whole."""

@@ -15,7 +15,7 @@ from flambeau.dialects.edge.layout import row_major
 from flambeau.dialects.ir.detached_operations import detached_ops
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import is_static
-from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.analysis.operator_table import OperatorTable, is_constant
@@ -155,7 +155,7 @@ class DecomposeAtenPass(PatternPass):
     name = "decompose-aten"
     target: TargetName = "executorch"
     """Whose kernels decide which operators stay whole."""
-    preserve: tuple[Annotated[str, check_operator], ...] = ()
+    preserve: tuple[Annotated[str, check_operator_name], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
     backends: tuple[BackendName, ...] = ()
     """Backends whose tables want operators whole."""

@@ -11,7 +11,7 @@ from flambeau.support.lazy import later
 
 # These modules take as long to import as the rest, and few pipelines name a target, an operator or a backend: imported on first use.
 _known_target = later("flambeau.passes.targets.interface:find_target")
-_known_operator = later("flambeau.dialects.schema.operators:check_operator")
+_known_operator = later("flambeau.dialects.schema.operators:check_operator_name")
 _known_backend = later("flambeau.passes.delegation.options:find_choice")
 
 

@@ -20,7 +20,7 @@ from flambeau.dialects.flambeau.symbol_operations import ValueOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import Tensor, may_equal, shape_of, tensor_type
 from flambeau.dialects.ir.tensor_types import tensor as make_type
-from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.namespace import aten
 from flambeau.frontends.torch_export.data_numbers import Arithmetic, DataNumber
 from flambeau.frontends.torch_export.exported_symbols import Symbols
 from flambeau.frontends.torch_export.higher_order.subgraph_writes import have_subgraph_writes
@@ -130,9 +130,7 @@ class _Importer:
             return value
         if not may_equal(shape_of(value), shape_of(kind)) or tensor_type(value).element_type != cast(Tensor, kind).element_type:
             raise UnsupportedError(f"a subgraph gives {value.type} where {kind} is expected")
-        clone = find_op("aten.clone")
-        assert clone is not None
-        return self.emit(clone(value, result_types=[kind]))
+        return self.emit(aten.clone(value, result_types=[kind]).op)
 
     def condition(self, predicate: Any) -> SSAValue:
         """Returns a truth value, or the only element of a tensor of bools."""
@@ -258,7 +256,7 @@ _CALLS: dict[str, Callable[[Sequence[Any]], tuple[fx.GraphModule, Sequence[Any]]
 """Operators that call a subgraph once: the subgraph and its operands."""
 
 
-def check_operator(operator: HigherOrderOperator) -> None:
+def check_higher_order(operator: HigherOrderOperator) -> None:
     """Raises UnsupportedError for an operator that has no form in the IR."""
     supported = sorted((*_CALLS, *_CONTROL_FLOW))
     if operator.name() not in supported:
@@ -266,7 +264,7 @@ def check_operator(operator: HigherOrderOperator) -> None:
 
 
 def import_higher_order(operator: HigherOrderOperator, args: Sequence[Any], results: Any, where: LocationAttr, builder: Builder) -> Any:
-    """Emits a call of a higher-order operator that `check_operator` accepts, and returns its results in PyTorch's nesting.
+    """Emits a call of a higher-order operator that `check_higher_order` accepts, and returns its results in PyTorch's nesting.
 
     Args:
         operator: the operator.

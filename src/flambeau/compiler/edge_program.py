@@ -20,7 +20,7 @@ from flambeau.compiler.etrecord import ETRecord, InstructionMaps, instruction_ma
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.operators import check_operator
+from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
@@ -472,7 +472,7 @@ def _operator_name(operator: Any) -> str:
     """Returns the operator's name, such as `add.Tensor`, for a name or a `torch.ops.aten` overload. Raises ValueError if unknown."""
     text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
     name = text.removeprefix("aten::").removeprefix("aten.")
-    check_operator(name)
+    check_operator_name(name)
     return name
 
 
