@@ -101,9 +101,8 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
 def after_partition(options: PipelineOptions) -> Sequence[ModulePass]:
     """From partitions to the payloads of the backends of `options`."""
     return [
-        _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
         # Decomposes operators that were kept whole for a backend, if no backend took them.
-        *(_decompose_the_rest(options) if _keep_operators(options) else ()),
+        *_decompose_the_rest(options),
         # Converts partitions to the backends' own operators; `cse` then removes equal operators.
         _pass("convert-partitions"),
         _pass("cse"),

@@ -62,11 +62,6 @@ class DecomposePattern(Pattern):
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Decomposes `op` unless the target runs it."""
         assert isinstance(op, SchemaOp)
-        if op.level() == "edge" and self._is_left(op):
-            # The operator restarts at the aten level, because the later conversions make types and scalars explicit.
-            new = op.siblings["row"].from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
-            rename_values(op, new)
-            return rewriter.replace(op, new)
         if op.level() != op.siblings["row"].level() or self._keeps(op):
             return
         try:

@@ -206,11 +206,6 @@ class FunctionProgram:
         return ()
 
 
-def named_data_of(module: ModuleOp, context: FlambeauContext) -> dict[str, memoryview]:
-    """Returns the named data of a module, which its payloads find by name."""
-    return {op.key.data: context.blobs.get(op.value) for op in module.body.block.ops if isinstance(op, NamedDataOp)}
-
-
 def run_delegate(
     delegates: DelegateRunner | None,
     payload: PayloadOp,

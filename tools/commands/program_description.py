@@ -45,7 +45,7 @@ def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, An
 
 def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
     """Returns the delegates of a module by name, for JSON; `unread` is the reason why a payload cannot be disassembled."""
-    named_data = named_data_of(module, context)
+    named_data = named_data_of(module, context.blobs)
     weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
     found: dict[str, Any] = {}
     for op in module.body.block.ops:

@@ -69,8 +69,11 @@ class Compilation:
         """The current stage of the module."""
         return self.records[-1].stage
 
-    def to(self, stage: str) -> None:
-        """Runs the passes up to `stage`. Raises StageError for an unknown or earlier stage, PassError if a pass fails."""
+    def to(self, stage: str, skip: Sequence[str] = ()) -> None:
+        """Runs the passes up to `stage`, without the named pipelines in `skip`.
+
+        Raises StageError for an unknown or earlier stage, and PassError if a pass fails.
+        """
         if stage not in STAGES:
             raise StageError(f"there is no stage {stage!r}; there are {', '.join(STAGES)}")
         here, there = STAGES.index(self.stage), STAGES.index(stage)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp, literal_value
-from flambeau.dialects.exec.method import MethodOp
+from flambeau.dialects.exec.method import MethodOp, named_data_of
 from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
