@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import element_of, is_float
-from flambeau.dialects.schema.ranges import EMPTY, EVERYTHING, Range
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.value_ranges import EMPTY, EVERYTHING, Range
 from flambeau.passes.analysis.dataflow import ForwardAnalysis
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np

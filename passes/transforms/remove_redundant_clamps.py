@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.ir.diagnostics import remark
-from flambeau.dialects.schema.ranges import EVERYTHING
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.value_ranges import EVERYTHING
 from flambeau.passes.analysis.ranges import RangeAnalysis, bounds_of_clamp
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite

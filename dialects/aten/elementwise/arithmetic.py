@@ -12,7 +12,7 @@ from flambeau.dialects.aten.elementwise.math import is_negative
 from flambeau.dialects.aten.library.numerics import cast_operands, float_operands, widened
 from flambeau.dialects.aten.library.operands import number_for, to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, promote_operands, shape_of, tensor
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.families import (
     BinaryOp,
     FloatBinaryOp,
@@ -54,7 +54,7 @@ class ScaledSumOp(BinaryOp):
 class AddTensorOp(ScaledSumOp):
     """a + alpha * b."""
 
-    on_parts, bounds = staticmethod(add), staticmethod(ranges.total)
+    on_parts, bounds = staticmethod(add), staticmethod(value_ranges.total)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
@@ -76,7 +76,7 @@ class SubtractOp(ScaledSumOp):
 class SubTensorOp(SubtractOp):
     """a - alpha * b."""
 
-    on_parts, bounds = staticmethod(subtract), staticmethod(ranges.difference)
+    on_parts, bounds = staticmethod(subtract), staticmethod(value_ranges.difference)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /, alpha: float) -> Array:
@@ -120,7 +120,7 @@ def product(a: Any, b: Any) -> Array:
 class MulTensorOp(BinaryOp):
     """a * b."""
 
-    on_parts, bounds = staticmethod(multiply), staticmethod(ranges.product)
+    on_parts, bounds = staticmethod(multiply), staticmethod(value_ranges.product)
 
     @staticmethod
     def numpy(a: Array, b: Array | float, /) -> Array:

@@ -11,7 +11,7 @@ from flambeau.dialects.aten.complex_numbers.complex_arithmetic import Operand, i
 from flambeau.dialects.aten.library.numerics import cast_operands, cast_to, operand_kind, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, promote_operands, shape_of, tensor
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import NUMBERS, BinaryOp, CompareOp, UnaryPredicateOp, float_element, operand_shape, require_category
 from flambeau.dialects.schema.namespace import aten
@@ -166,7 +166,7 @@ class IsneginfOp(UnaryPredicateOp):
 class MaximumOp(BinaryOp):
     """The larger of a and b; NaN if a or b is NaN."""
 
-    bounds = staticmethod(ranges.larger)
+    bounds = staticmethod(value_ranges.larger)
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -177,7 +177,7 @@ class MaximumOp(BinaryOp):
 class MinimumOp(BinaryOp):
     """The smaller of a and b; NaN if a or b is NaN."""
 
-    bounds = staticmethod(ranges.smaller)
+    bounds = staticmethod(value_ranges.smaller)
 
     @staticmethod
     def numpy(a: Array, b: Array, /) -> Array:
@@ -216,7 +216,7 @@ class ClampOp(SchemaOp):
     """x limited to [min, max]; either bound may be absent. The result is max if min > max, and NaN for NaN."""
 
     limits = True
-    bounds = staticmethod(ranges.limited)
+    bounds = staticmethod(value_ranges.limited)
     activations = (("relu6", 0, 6),)
     inplace = (0,)
 

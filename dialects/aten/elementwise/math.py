@@ -15,7 +15,7 @@ from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp
 from flambeau.dialects.aten.library.numerics import element_of_array, erf, in_float, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, format_of, holds_complex, part_of, shape_of, tensor
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.families import (
     FLOATS,
     NUMBERS,
@@ -37,7 +37,7 @@ class AbsOp(UnaryOp):
 
     takes = NUMBERS
     on_parts = staticmethod(complex_functions.absolute)
-    bounds = staticmethod(ranges.absolute)
+    bounds = staticmethod(value_ranges.absolute)
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
@@ -61,7 +61,7 @@ class NegateOp(UnaryOp):
 class NegOp(NegateOp, PartwiseOp):
     """-x."""
 
-    bounds = staticmethod(ranges.negative)
+    bounds = staticmethod(value_ranges.negative)
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -112,7 +112,7 @@ class ReciprocalOp(FloatUnaryOp):
 class SqrtOp(FloatUnaryOp):
     """The square root; NaN below 0."""
 
-    bounds = staticmethod(ranges.between(0, math.inf))
+    bounds = staticmethod(value_ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.square_root)
 
     @staticmethod
@@ -124,7 +124,7 @@ class SqrtOp(FloatUnaryOp):
 class RsqrtOp(FloatUnaryOp):
     """1 / sqrt(x)."""
 
-    bounds = staticmethod(ranges.between(0, math.inf))
+    bounds = staticmethod(value_ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.reciprocal_root)
 
     @staticmethod
@@ -136,7 +136,7 @@ class RsqrtOp(FloatUnaryOp):
 class ExpOp(FloatUnaryOp):
     """e to the power of x."""
 
-    bounds = staticmethod(ranges.between(0, math.inf))
+    bounds = staticmethod(value_ranges.between(0, math.inf))
     on_parts = staticmethod(complex_functions.exponential)
 
     @staticmethod
@@ -208,7 +208,7 @@ class ErfOp(FloatUnaryOp):
 class SinOp(FloatUnaryOp):
     """The sine of x in radians."""
 
-    bounds = staticmethod(ranges.between(-1, 1))
+    bounds = staticmethod(value_ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.sine)
 
     @staticmethod
@@ -220,7 +220,7 @@ class SinOp(FloatUnaryOp):
 class CosOp(FloatUnaryOp):
     """The cosine of x in radians."""
 
-    bounds = staticmethod(ranges.between(-1, 1))
+    bounds = staticmethod(value_ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.cosine)
 
     @staticmethod

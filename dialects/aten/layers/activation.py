@@ -12,7 +12,7 @@ from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, e
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, dtype_of, element_of, normalize_dim, shape_of, tensor, tensor_type, ui8
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.families import (
     NUMBERS,
     FloatOnlyUnaryOp,
@@ -36,8 +36,8 @@ class ReluOp(UnaryOp):
     activations = (("relu",),)
 
     @staticmethod
-    def bounds(x: ranges.Range, /) -> ranges.Range:
-        return ranges.limited(x, ranges.Range(0, 0))
+    def bounds(x: value_ranges.Range, /) -> value_ranges.Range:
+        return value_ranges.limited(x, value_ranges.Range(0, 0))
 
     @staticmethod
     def numpy(x: Array, /) -> Array:
@@ -48,7 +48,7 @@ class ReluOp(UnaryOp):
 class SigmoidOp(FloatUnaryOp):
     """1 / (1 + exp(-x))."""
 
-    bounds = staticmethod(ranges.between(0, 1))
+    bounds = staticmethod(value_ranges.between(0, 1))
     on_parts = staticmethod(complex_functions.logistic)
 
     activations = (("sigmoid",),)
@@ -62,7 +62,7 @@ class SigmoidOp(FloatUnaryOp):
 class TanhOp(FloatUnaryOp):
     """The hyperbolic tangent."""
 
-    bounds = staticmethod(ranges.between(-1, 1))
+    bounds = staticmethod(value_ranges.between(-1, 1))
     on_parts = staticmethod(complex_functions.hyperbolic_tangent)
 
     activations = (("tanh",),)
@@ -115,7 +115,7 @@ class HardtanhOp(UnaryOp):
     """x limited to [min_val, max_val]; NaN for NaN."""
 
     limits = True
-    bounds = staticmethod(ranges.limited)
+    bounds = staticmethod(value_ranges.limited)
     activations = (("relu6", 0, 6),)
 
     @staticmethod
@@ -178,7 +178,7 @@ class Relu6Op(UnaryOp):
 class HardsigmoidOp(FloatOnlyUnaryOp):
     """x + 3 limited to [0, 6], divided by 6."""
 
-    bounds = staticmethod(ranges.between(0, 1))
+    bounds = staticmethod(value_ranges.between(0, 1))
     activations = (("hardsigmoid",),)
 
     @staticmethod

@@ -14,7 +14,7 @@ from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, 
 from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, widened
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.complex_parts import Parts
 from flambeau.dialects.schema.families import REALS, chosen_element, reduced_dims, reduced_shape, require_category, sum_element
 from flambeau.dialects.schema.namespace import OperatorName, aten
@@ -48,7 +48,7 @@ class SumDimIntListOp(AccumulationOp, PartwiseOp):
     """The sum over the given dimensions, or over all elements if none is given."""
 
     dim_order = "read"
-    bounds = staticmethod(ranges.of_same_sign)
+    bounds = staticmethod(value_ranges.of_same_sign)
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:
@@ -59,7 +59,7 @@ class SumDimIntListOp(AccumulationOp, PartwiseOp):
 class SumOp(AccumulationOp):
     """The sum over all elements."""
 
-    bounds = staticmethod(ranges.of_same_sign)
+    bounds = staticmethod(value_ranges.of_same_sign)
     numpy = staticmethod(SumDimIntListOp.numpy)
 
     @staticmethod
@@ -115,7 +115,7 @@ class MeanDimOp(FloatReductionOp, PartwiseOp):
     """The mean over the given dimensions, or over all elements if none is given."""
 
     dim_order = "read"
-    bounds = staticmethod(ranges.of_same_sign)
+    bounds = staticmethod(value_ranges.of_same_sign)
 
     @staticmethod
     def numpy(x: Array, /, dim: Dims = None, keepdim: bool = False, dtype: Attribute | None = None) -> Array:

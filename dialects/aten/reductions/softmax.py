@@ -12,7 +12,7 @@ from flambeau.dialects.aten.library.numerics import cast_to, element_of_array, w
 from flambeau.dialects.aten.library.operands import to_element
 from flambeau.dialects.aten.reductions.reduction import Dims, FloatReductionOp
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_empty, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema import ranges
+from flambeau.dialects.schema import value_ranges
 from flambeau.dialects.schema.families import chosen_element, float_element, reduced_dims, reduced_shape, require_category
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
@@ -55,7 +55,7 @@ class NormalizingOp(SchemaOp):
 class SoftmaxOp(NormalizingOp):
     """exp(x) divided by its sum along `dim`."""
 
-    bounds = staticmethod(ranges.between(0, 1))
+    bounds = staticmethod(value_ranges.between(0, 1))
 
     @staticmethod
     def numpy(x: Array, /, dim: int, half_to_float: bool) -> Array:
@@ -83,7 +83,7 @@ class CastNormalizingOp(SchemaOp):
 class SoftmaxIntOp(CastNormalizingOp):
     """exp(x) divided by its sum along `dim`, for x converted to `dtype`."""
 
-    bounds = staticmethod(ranges.between(0, 1))
+    bounds = staticmethod(value_ranges.between(0, 1))
 
     @staticmethod
     def numpy(x: Array, /, dim: int, dtype: Attribute | None) -> Array:

@@ -15,7 +15,7 @@ from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ir.tensor_types import tensor
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.ranges import EMPTY, EVERYTHING, Range
+from flambeau.dialects.schema.value_ranges import EMPTY, EVERYTHING, Range
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.dataflow import BackwardAnalysis
 from flambeau.passes.analysis.ranges import RangeAnalysis, bounds_of_clamp, range_of_type
