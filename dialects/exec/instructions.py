@@ -383,6 +383,12 @@ class ReturnOp(IRDLOperation):
         return op
 
 
+COPY = "aten::clone.out"
+"""The kernel that copies an operand that stays where it is."""
+
+ALIASING = "executorch_prim::et_view.default"
+"""The kernel whose result takes the storage of its first argument."""
+
 OVERWRITE = "aten::copy_"
 """The in-place kernel that does not read the tensor that it writes."""
 

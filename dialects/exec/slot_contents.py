@@ -16,6 +16,7 @@ from typing import TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import (
+    ALIASING,
     COPY_INDEX,
     CallOp,
     InstructionOp,
@@ -35,9 +36,6 @@ Place: TypeAlias = tuple[int, int]
 
 Role: TypeAlias = tuple[Place, int]
 """The place of a slot, and the number of its content."""
-
-ALIASING = "executorch_prim::et_view.default"
-"""The kernel whose result takes the storage of its first argument."""
 
 
 def is_viewing(op: Operation, slot: SSAValue) -> bool:

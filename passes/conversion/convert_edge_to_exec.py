@@ -18,7 +18,7 @@ from xdsl.traits import IsTerminator, SymbolTable
 
 from flambeau.dialects.delegate.ops import CallOp as DelegatedCallOp
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.instructions import OVERWRITE, CallOp, DelegateCallOp, JumpFalseOp, LabelOp
 from flambeau.dialects.exec.instructions import ReturnOp as ExecReturnOp
 from flambeau.dialects.exec.literals import (
     BoolOp,
@@ -198,7 +198,7 @@ class _Method:
 
     def write(self, target: SSAValue, value: SSAValue) -> None:
         """Writes over a slot, which lasts."""
-        self.builder.emit(CallOp("aten::copy_", [target, value, self.slots.constant(False, "bool")], (), [target]))
+        self.builder.emit(CallOp(OVERWRITE, [target, value, self.slots.constant(False, "bool")], (), [target]))
 
     def constant(self, op: arith.ConstantOp) -> None:
         """Gives a constant its slot."""

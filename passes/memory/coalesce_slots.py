@@ -10,13 +10,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.declarations import order_declarations
-from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE, CallOp, DelegateCallOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import COPY, COPY_INDEX, OVERWRITE, CallOp, DelegateCallOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ExternalOp, StateOp, TensorOp, root_of
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.passes.manager import OperationPass, count
-from flambeau.passes.memory.place_concat import COPY
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import editing_operands, replace_uses
 from flambeau.passes.storage.classes import inplace_arguments

@@ -10,9 +10,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from flambeau.dialects.edge.layout import dim_order
 from flambeau.dialects.exec.declarations import order_declarations
-from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.instructions import ALIASING, CallOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slots import TensorOp, nbytes
 from flambeau.dialects.ir.diagnostics import OperationError, remark
 from flambeau.dialects.ir.tensor_types import is_static

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.declarations import order_declarations
-from flambeau.dialects.exec.instructions import CallOp
+from flambeau.dialects.exec.instructions import COPY, CallOp
 from flambeau.dialects.exec.literals import IntOp, NoneOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
@@ -21,9 +21,6 @@ from flambeau.passes.storage.classes import MethodStorage
 from flambeau.passes.storage.reinterpretation import offset_of_view, tensors_of, unwritten_array
 from flambeau.passes.storage.slot_rewrites import collapse_views, erase_instruction, make_view, unplanned_methods_of
 from flambeau.passes.targets.interface import Target, TargetName, find_target
-
-COPY = "aten::clone.out"
-"""The kernel that copies an operand that stays where it is."""
 
 MOST_COPIES = 4
 """More operands than this are not copied one by one: each copy is a call of its own."""

@@ -9,14 +9,13 @@ from xdsl.context import Context
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.declarations import order_declarations
-from flambeau.dialects.exec.instructions import OVERWRITE, CallOp
+from flambeau.dialects.exec.instructions import COPY, OVERWRITE, CallOp
 from flambeau.dialects.exec.literals import OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import AliasOp, ExternalOp, ReuseOp, StateOp, TensorOp, nbytes, root_of
 from flambeau.dialects.ir.extents import provably_equal
 from flambeau.dialects.ir.tensor_types import is_static, shape_of
 from flambeau.passes.manager import OperationPass, count
-from flambeau.passes.memory.place_concat import COPY
 from flambeau.passes.rewriting.actions import analysis, may_rewrite, was_restricted
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.passes.rewriting.uses import replace_uses

@@ -10,6 +10,7 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import (
+    ALIASING,
     COPY_INDEX,
     CallOp,
     FreeOp,
@@ -23,7 +24,6 @@ from flambeau.dialects.exec.instructions import (
 from flambeau.dialects.exec.literals import IntListOp, OptionalTensorListOp, TensorListOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
-from flambeau.dialects.exec.slot_contents import ALIASING
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.exec.slots import AliasOp, ConstantOp, ExternalOp, StateOp, TensorSlotOp, nbytes
 from flambeau.dialects.ir.diagnostics import OperationError

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.edge.layout import upper_bounds
-from flambeau.dialects.exec.instructions import CallOp, MoveOp
+from flambeau.dialects.exec.instructions import COPY, CallOp, MoveOp
 from flambeau.dialects.exec.literals import (
     BoolListOp,
     BoolOp,
@@ -109,7 +109,7 @@ class ValueSlots:
     def copy(self, source: SSAValue, target: SSAValue) -> None:
         """Adds a copy from one slot to another of the same type."""
         if isinstance(source.type, TensorType):
-            self.builder.emit(CallOp("aten::clone.out", [source, self.constant(None, "")], [target]))
+            self.builder.emit(CallOp(COPY, [source, self.constant(None, "")], [target]))
         else:
             self.builder.emit(MoveOp(source, target))
 

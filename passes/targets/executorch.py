@@ -17,8 +17,7 @@ from flambeau.dialects.aten.linear_algebra.fft import real_on_both_sides
 from flambeau.dialects.aten.movement.pad import sliced_and_padded
 from flambeau.dialects.aten.reductions.softmax import log_softmax_in_steps
 from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.dialects.exec.instructions import COPY_INDEX, OVERWRITE
-from flambeau.dialects.exec.slot_contents import ALIASING
+from flambeau.dialects.exec.instructions import ALIASING, COPY, COPY_INDEX, OVERWRITE
 from flambeau.dialects.ir.tensor_types import (
     DTYPES,
     is_float8,
@@ -53,7 +52,7 @@ _MOVES = (
     COPY_INDEX,
     ALIASING,
     "aten::_conj_physical.out",
-    "aten::clone.out",
+    COPY,
     "aten::embedding.out",
     "aten::empty.out",
     "aten::expand_copy.out",

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau.dialects.exec.instructions import COPY_INDEX
+from flambeau.dialects.exec.instructions import ALIASING, COPY_INDEX, OVERWRITE
 from flambeau.dialects.exec.row_kernels import RowKernel, row_kernels
 from flambeau.dialects.ir.tensor_types import from_numpy_name
 from flambeau.dialects.schema.row_functions import flat_results
@@ -97,8 +97,8 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
 TENSOR_PRIMITIVES: dict[str, Callable[..., Array]] = {
     "dim_order_ops::_to_dim_order_copy.out": _same,
     "dim_order_ops::_clone_dim_order.out": _same,
-    "executorch_prim::et_view.default": _reshaped,
-    "aten::copy_": _copied,
+    ALIASING: _reshaped,
+    OVERWRITE: _copied,
     "aten::index_put_": _put,
     COPY_INDEX: _copied_at,
 }

@@ -45,11 +45,9 @@ FL_POINTWISE_KERNEL(relu, 1, relu_f32, relu_f64, relu_i64, 0)
 #define SQRT_HALF 0.70710678118654752440
 #define SQRT_TWO_OVER_PI 0.79788456080286535588
 
-FL_VECTOR_SPAN1(gelu_f32, , x *fl_set(0.5f) * (fl_set(1.0f) + fl_erf(x * fl_set((float)SQRT_HALF))))
+FL_VECTOR_SPAN1(gelu_f32, , fl_gelu(x))
 FL_SPAN1(gelu_f64, double, double, 0.5 * x * (1.0 + erf(x * SQRT_HALF)))
-FL_VECTOR_SPAN1(gelu_tanh_f32, ,
-                x *fl_set(0.5f) * (fl_set(1.0f) + fl_tanh(x * fl_fma(x * x, fl_set((float)(SQRT_TWO_OVER_PI * 0.044715)),
-                                                                     fl_set((float)SQRT_TWO_OVER_PI)))))
+FL_VECTOR_SPAN1(gelu_tanh_f32, , fl_gelu_tanh(x))
 FL_SPAN1(gelu_tanh_f64, double, double, 0.5 * x * (1.0 + tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))))
 
 fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) {

@@ -57,12 +57,4 @@ void fl_gemm_rows(const fl_gemm *g, const float *const *rows, size_t m, float *c
 void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, float *c, size_t c_stride, const float *addend,
                    size_t addend_stride);
 
-/* Return GELU by the error function, and its approximation by tanh. */
-FL_INLINE fl_vec fl_gelu(fl_vec x) { return fl_set(0.5f) * x * (fl_set(1.0f) + fl_erf(x * fl_set(0.70710678118654752f))); }
-
-FL_INLINE fl_vec fl_gelu_tanh(fl_vec x) {
-  fl_vec inner = fl_set(0.79788456080286536f) * fl_fma(x * x * x, fl_set(0.044715f), x);
-  return fl_set(0.5f) * x * (fl_set(1.0f) + fl_tanh(inner));
-}
-
 #endif

@@ -372,4 +372,12 @@ FL_INLINE fl_vec fl_erf(fl_vec x) {
   return fl_select((fl_ivec)(a < fl_set(1.0f)), small, fl_with_sign(large, x));
 }
 
+/* Return GELU by the error function, and its approximation by tanh. */
+FL_INLINE fl_vec fl_gelu(fl_vec x) { return fl_set(0.5f) * x * (fl_set(1.0f) + fl_erf(x * fl_set(0.70710678118654752f))); }
+
+FL_INLINE fl_vec fl_gelu_tanh(fl_vec x) {
+  fl_vec inner = fl_set(0.79788456080286536f) * fl_fma(x * x * x, fl_set(0.044715f), x);
+  return fl_set(0.5f) * x * (fl_set(1.0f) + fl_tanh(inner));
+}
+
 #endif
