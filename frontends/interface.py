@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import read_module
+from flambeau.support.files import no_file
 from flambeau.support.tables import Table, check_called, discover
 
 Frontend = Callable[[str, FlambeauContext], ModuleOp]
@@ -108,7 +109,7 @@ def find_frontend(source: str) -> Frontend | None:
     if found is None and Path(source).suffix and ":" not in source and discover():
         found = _by_suffix(source)
     if found is not None and not Path(source).is_file():
-        raise SourceError(f"no such file: {source}")
+        raise SourceError(no_file(source))
     return found if found is None or found in _OWN.values() else _checked(found)
 
 

@@ -18,6 +18,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export.graph_signature import is_large
 from flambeau.frontends.torch_export.import_report import Unsupported, UnsupportedProgramError
 from flambeau.frontends.torch_export.importer import import_program
+from flambeau.support.files import no_file
 from flambeau.support.logs import logs_silenced
 from flambeau.support.tracebacks import raised_at
 
@@ -53,7 +54,7 @@ def load(path: str | Path) -> ExportedProgram:
     """
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"no such file: {path}")
+        raise ValueError(no_file(path))
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not a .pt2 file: write it with torch.export.save")
     try:

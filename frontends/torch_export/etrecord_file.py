@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from io import BytesIO
 from os import PathLike
@@ -20,6 +21,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree
 
 from flambeau.runtime.inspector.etrecord_reader import IDENTIFIER, PROGRAM
+from flambeau.support.files import replacing
 
 
 def write_etrecord(
@@ -46,7 +48,7 @@ def write_etrecord(
     except ImportError as error:
         text = f"an ETRecord holds programs in ExecuTorch's serialisation: install the package executorch ({error})"
         raise ModuleNotFoundError(text, name="executorch") from error
-    with ZipFile(path, "w") as file:
+    with replacing(path) if isinstance(path, str | PathLike) else nullcontext(path) as opened, ZipFile(opened, "w") as file:
         file.writestr(IDENTIFIER, "")
         for method, program in programs.items():
             name, found = f"{PROGRAM}/{method}", serialize(_without_devices(program))

@@ -17,6 +17,7 @@ from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
 from flambeau.runtime.binding.recording import Event
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments
+from flambeau.support.files import write_bytes
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -120,9 +121,9 @@ class Program(ExplainsMembers):
         if values and debug_buffer_path is None:
             raise FlambeauError(Status.INVALID_ARGUMENT, "values were kept: name a file for them, debug_buffer_path")
         try:
-            Path(path).write_bytes(write_etdump(dump))
+            write_bytes(path, write_etdump(dump))
             if debug_buffer_path is not None:
-                Path(debug_buffer_path).write_bytes(values)
+                write_bytes(debug_buffer_path, values)
         except OSError as error:
             raise FlambeauError(Status.ACCESS_FAILED, f"{error.filename or fspath(path)}: {error.strerror or error}") from None
         self.recorded.clear()

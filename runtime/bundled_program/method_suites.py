@@ -16,6 +16,7 @@ from flambeau.runtime.bundled_program.bundled_values import encode_value
 from flambeau.runtime.pte import ExecutionPlan, TensorShapeDynamism, read_program
 from flambeau.runtime.pte import Tensor as PlannedTensor
 from flambeau.runtime.pte.records import Bool, Double, Int
+from flambeau.support.files import write_bytes
 from flambeau.support.suggestions import did_you_mean
 
 _KINDS: dict[type, str] = {schema.Tensor: "a tensor", Int: "an int", Bool: "a bool", Double: "a float"}
@@ -108,7 +109,7 @@ class BundledProgram:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the `.bpte` file."""
-        Path(path).write_bytes(serialize_from_bundled_program_to_flatbuffer(self))
+        write_bytes(path, serialize_from_bundled_program_to_flatbuffer(self))
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:

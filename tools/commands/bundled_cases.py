@@ -11,6 +11,7 @@ from flambeau.runtime.bundled_program import BundleError, CaseResult, read_bundl
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.flat_tensor import link_files
 from flambeau.runtime.pte import PteError
+from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
@@ -35,7 +36,7 @@ def run_test_cases(
         EngineError: there are no such test cases, or the engine cannot run the program.
     """
     if not path.is_file():
-        raise SourceError(f"no such file: {path}")
+        raise SourceError(no_file(path))
     context = FlambeauContext()
     try:
         bundle = read_bundled_program(path.read_bytes())

@@ -30,7 +30,7 @@ from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
-from flambeau.tools.commands.output_paths import OutputError, check_output, external_files, form_of
+from flambeau.tools.commands.output_paths import OutputError, check_output, check_outputs, external_files, external_outputs, form_of
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.partition_report import PartitionReport
@@ -162,6 +162,8 @@ def compile_command(
     if options.external_constants and form != "pte":
         raise OutputError("--external-constants is for a .pte: beside a .mlir, all weights are in one .safetensors")
     check_output(path, form, model, named=options.output is not None)
+    external = external_files(options.external_constants or ())
+    check_outputs([("-o", path, form), *external_outputs(options.external_constants or (), path.parent)], model)
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
@@ -199,7 +201,7 @@ def compile_command(
                 Pipeline.parse("strip-debuginfo").run(compilation.module, context)
             write_module(compilation.module, context, path)
         else:
-            compilation.external = external_files(options.external_constants or ())
+            compilation.external = external
             parts = compilation.emit_parts()
             with replacing(path) as file:
                 file.writelines(parts)

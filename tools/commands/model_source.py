@@ -16,6 +16,7 @@ from flambeau.frontends.interface import SourceError, find_frontend, readable, r
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.flat_tensor import link_files
 from flambeau.runtime.pte import PteError
+from flambeau.support.files import no_file
 from flambeau.support.logs import logs_silenced
 from flambeau.support.suggestions import did_you_mean
 from flambeau.support.tracebacks import in_one_line, raised_at
@@ -153,7 +154,7 @@ def _find(source: str) -> Any:
     module_name, _, name = source.rpartition(":")
     path = Path(module_name).resolve() if module_name.endswith(".py") else None
     if path is not None and not path.is_file():
-        raise SourceError(f"no such file: {module_name}")
+        raise SourceError(no_file(module_name))
     if path is None and not all(part.isidentifier() for part in module_name.split(".")):
         raise SourceError(
             f"{source}: a module is named as Python imports it from here, or by its file: package.module:name or file.py:name"
@@ -192,5 +193,5 @@ def _at(error: Exception) -> str:
 def absent(path: Path) -> SourceError:
     """Returns the error for a program path that does not exist; for a model source, it names the command that compiles the model."""
     if ":" not in path.name:
-        return SourceError(f"no such file: {path}")
+        return SourceError(no_file(path))
     return SourceError(f"{path} is a model, and this command takes a program: flambeau compile {path} -o model.pte writes one")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from flambeau.dialects.ir.weight_files import check_beside
 from flambeau.runtime.emit import Constant, ExternalConstants
+from flambeau.runtime.etdump.format import IDENTIFIER as ETDUMP_IDENTIFIER
+from flambeau.runtime.flat_tensor.flat_tensor_file import IDENTIFIER as PTD_IDENTIFIER
 from flambeau.runtime.pte.reader import IDENTIFIER
+from flambeau.support.files import same_file
+
+_IDENTIFIERS = {"pte": IDENTIFIER, "etdp": ETDUMP_IDENTIFIER, "ptd": PTD_IDENTIFIER}
+"""The bytes 4 to 7 of files of a form, whatever their names; 8 to 11 if the file begins with its size."""
 
 FORMS = ("pte", "mlir")
 """The forms of a program: bytes for a runtime, or IR."""
@@ -47,30 +52,55 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         named: whether the user chose the name. If not, existing IR is not overwritten, because the user may have written it.
 
     Raises:
-        OutputError: `path` cannot be written, is the source, or exists with another kind of content.
-        BlobError: the weights would replace a file that Flambeau did not write.
+        OutputError: as `check_outputs`.
+        BlobError: the weights would replace a file that is not of Flambeau.
     """
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder, not a file to write")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():
-        return  # a device
-    if form == "mlir":
+    if form == "mlir" and not _is_device(path):
         check_beside(path, source)
-    if not path.exists():
-        return
-    if os.path.exists(source) and os.path.samefile(path, source):
-        raise OutputError(f"refusing to overwrite the input {path}: name another file with -o")
-    if form == "mlir" and not named:
+    check_outputs([("-o", path, form)], source)
+    if form == "mlir" and not named and path.is_file():
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
-    if path.stat().st_size and not (_is_pte(path) if form == "pte" else path.suffix == f".{form}"):
-        raise OutputError(f"{path} exists and is not a .{form} file: name another file with -o")
 
 
-def _is_pte(path: Path) -> bool:
+def check_outputs(outputs: Iterable[tuple[str, Path | None, str]], *sources: str | Path | None) -> None:
+    """Checks, before the work, that its results can be written without overwriting anything else.
+
+    Args:
+        outputs: for each file to write, the option that names it, its path, and its form, such as pte or json.
+        sources: the files that are read.
+
+    Raises:
+        OutputError: a file cannot be written, is a source or another output, or exists with another kind of content.
+    """
+    taken: list[tuple[str, Path]] = []
+    for option, path, form in outputs:
+        if path is None or _is_device(path):
+            continue
+        if path.is_dir():
+            raise OutputError(f"{path} is a folder, not a file to write")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+        if any(source is not None and same_file(path, source) for source in sources):
+            raise OutputError(f"refusing to overwrite the input {path}: name another file with {option}")
+        for other, file in taken:
+            if same_file(path, file) or path.resolve() == file.resolve():
+                raise OutputError(f"{other} and {option} name the same file {path}: name two files")
+        if path.exists() and path.stat().st_size and not _has_form(path, form):
+            raise OutputError(f"{path} exists and is not a .{form} file: name another file with {option}")
+        taken.append((option, path))
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _has_form(path: Path, form: str) -> bool:
+    """Returns whether the name of a file has the suffix of a form, or its content the identifier, where the form has one."""
+    if form not in _IDENTIFIERS:
+        return path.suffix == f".{form}"
     with path.open("rb") as file:
-        return file.read(8)[4:] == IDENTIFIER
+        head = file.read(12)
+    return _IDENTIFIERS[form] in (head[4:8], head[8:])
 
 
 def external_files(options: Sequence[str]) -> ExternalConstants | None:
@@ -86,3 +116,9 @@ def external_files(options: Sequence[str]) -> ExternalConstants | None:
         return next((name for name, pattern in choices if fnmatchcase(constant.name, pattern)), None)
 
     return ExternalConstants(file_of) if choices else None
+
+
+def external_outputs(options: Sequence[str], folder: Path) -> list[tuple[str, Path, str]]:
+    """Returns the files of each `NAME[=PATTERN]`, for `check_outputs`."""
+    names = dict.fromkeys(option.partition("=")[0].removesuffix(".ptd") for option in options)
+    return [("--external-constants", folder / f"{name}.ptd", "ptd") for name in names]

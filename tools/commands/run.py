@@ -16,11 +16,13 @@ from xdsl.dialects.func import FuncOp
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.bundled_cases import run_test_cases
 from flambeau.tools.commands.console import print_json, stderr_console, working
 from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
+from flambeau.tools.commands.output_paths import check_outputs
 from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
 
 
@@ -36,7 +38,7 @@ def parse_input(text: str) -> Any:
             pass
     path = Path(text)
     if not path.is_file():
-        raise EngineError(f"no such file: {text}")
+        raise EngineError(no_file(text))
     try:
         loaded: Any = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -94,6 +96,7 @@ def run_command(
     """Run PROGRAM on inputs."""
     if output is not None and output.suffix != ".npz":
         raise EngineError(f"--output {output}: outputs are written as an .npz file")
+    check_outputs([("--output", output, "npz")], program, *(inputs or ()), *(data_path or ()))
     if bundled:
         if inputs or output is not None or repeat > 1:
             raise EngineError("--bundled takes neither --input nor --output nor --repeat: the test cases have their inputs")

@@ -22,10 +22,12 @@ from flambeau.runtime import FlambeauError
 from flambeau.runtime.binding.recorded_runs import to_etdump
 from flambeau.runtime.etdump import write_etdump
 from flambeau.runtime.interpreter.inputs import generate_inputs
+from flambeau.support.files import write_bytes, write_text
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
 from flambeau.tools.commands.engines import EngineError, about_backends
 from flambeau.tools.commands.model_source import load_program
+from flambeau.tools.commands.output_paths import check_outputs
 from flambeau.tools.commands.run import parse_backend_options, parse_input
 from flambeau.tools.commands.shared_options import AsJson, DataPaths, LoadPlugins
 from flambeau.tools.profiling.machine import measure_machine
@@ -59,6 +61,7 @@ def profile_command(
 ) -> None:
     """Run PROGRAM in the C runtime and show where the time goes, by instruction, operator, module or line of the model."""
     rows = _rows_of(by)
+    check_outputs([("--trace", trace, "json"), ("--etdump", etdump, "etdp")], program, *(inputs or ()), *(data_path or ()))
     options = parse_backend_options(backend_options or ())
     context = FlambeauContext()
     module, pte = load_program(program, context, data_path or ())
@@ -79,9 +82,9 @@ def profile_command(
         console.print(f"note: {len(found.runs)} of {iterations} runs were recorded: the rest had more instructions than the first")
     machine = measure_machine() if peak else None
     if trace is not None:
-        trace.write_text(json_text.dumps(trace_of(found)), encoding="utf-8")
+        write_text(trace, json_text.dumps(trace_of(found)))
     if etdump is not None:
-        etdump.write_bytes(write_etdump(to_etdump(found.runs)))
+        write_bytes(etdump, write_etdump(to_etdump(found.runs)))
     if json:
         print_json(profile_data(found, rows, machine))
         return

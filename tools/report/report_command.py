@@ -18,7 +18,7 @@ from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import write_text
 from flambeau.tools.commands.console import stderr_console, working
 from flambeau.tools.commands.model_source import load_program, load_source, stem_of
-from flambeau.tools.commands.output_paths import OutputError
+from flambeau.tools.commands.output_paths import OutputError, check_outputs
 from flambeau.tools.commands.shared_options import LoadPlugins
 from flambeau.tools.report.model_explorer import graph_collection
 from flambeau.tools.report.report_data import Subject, gather, lower
@@ -56,6 +56,7 @@ def report_command(
     for file, suffix in ((path, ".html"), (model_explorer, ".json")):
         if file is not None and file.suffix != suffix:
             raise OutputError(f"{file} does not end with {suffix}: name a {suffix} file, so that no other file is replaced by mistake")
+    check_outputs([("-o", path, "html"), ("--model-explorer", model_explorer, "json")], model, inputs)
     find_target(target)
     road = PipelineOptions(target, backends=split_choices(*(backends or ())))
     options = SemanticsOptions(inputs=None if inputs is None else load_inputs(inputs), seed=seed)

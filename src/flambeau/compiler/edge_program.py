@@ -33,6 +33,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import after_partition, planner_pass
 from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
+from flambeau.support.files import replacing, write_bytes
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload, OpOverloadPacket
@@ -159,7 +160,7 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the `.pte` file."""
-        with Path(path).open("wb") as file:
+        with replacing(path) as file:
             self.write_to_file(file)
 
     def write_to_file(self, file: IO[bytes]) -> None:
@@ -169,7 +170,7 @@ class ExecutorchProgramManager(ExplainsMembers):
     def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
         """Writes the `.ptd` files into a folder."""
         for name, data in self.tensor_data.items():
-            (Path(outdir) / f"{name}.ptd").write_bytes(data)
+            write_bytes(Path(outdir) / f"{name}.ptd", data)
 
     def __str__(self) -> str:
         return print_module(self.module)

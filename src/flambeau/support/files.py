@@ -41,7 +41,9 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, os.fspath(temporary), os.fspath(target)):
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+            missing = isinstance(error, FileNotFoundError) and not target.parent.is_dir()
+            why = f"there is no folder {Path(path).parent}" if missing else error.strerror
+            raise OSError(error.errno, why, os.fspath(path)) from error
         raise
 
 
@@ -54,6 +56,11 @@ def naming(path: str | os.PathLike[str]) -> Generator[None, None, None]:
         if error.filename is None and error.errno is not None:
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
+
+
+def no_file(path: str | os.PathLike[str]) -> str:
+    """Returns in words why there is no file to read at a path."""
+    return f"{path} is a folder, not a file" if os.path.isdir(path) else f"no such file: {path}"
 
 
 def same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
@@ -74,7 +81,12 @@ def open_text(path: str | os.PathLike[str]) -> TextIO:
     return TextIOWrapper(BufferedWriter(_NamedFile(os.fspath(path), "w")), encoding="utf-8")
 
 
+def write_bytes(path: str | os.PathLike[str], data: Buffer) -> None:
+    """Writes a file atomically. Raises OSError."""
+    with replacing(path) as file:
+        file.write(data)
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text file atomically. Raises OSError."""
-    with replacing(path) as file:
-        file.write(text.encode())
+    write_bytes(path, text.encode())

@@ -128,7 +128,7 @@ def test_a_program_writes_its_etdump_under_executorchs_names(tmp_path: Path) -> 
     assert [len(run.events or []) for run in dump.run_data] == [27, 27]
     program.write_etdump_result_to_file(tmp_path / "a.etdp")
     assert read_etdump((tmp_path / "a.etdp").read_bytes()).run_data == ()
-    with pytest.raises(FlambeauError, match="No such file or directory"):
+    with pytest.raises(FlambeauError, match="there is no folder"):
         program.write_etdump_result_to_file(tmp_path / "absent" / "a.etdp")
     without = Runtime.get().load_program(stock("map"))
     assert not without.has_etdump()

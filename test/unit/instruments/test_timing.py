@@ -260,7 +260,7 @@ def test_nothing_of_one_run_is_left_in_the_next(source: str, capsys: pytest.Capt
 
 def test_a_report_that_cannot_be_written_is_an_error_of_one_line(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main([source, f"--timing-json={tmp_path}/no/times.json"]) == 1
-    assert capsys.readouterr().err == f"error: {tmp_path}/no/times.json: No such file or directory\n"
+    assert capsys.readouterr().err == f"error: {tmp_path}/no/times.json: there is no folder {tmp_path}/no\n"
 
 
 def test_each_place_of_a_pass_in_the_pipeline_has_its_own_times():

@@ -134,7 +134,7 @@ def test_an_empty_file_is_an_empty_module(run: Run, text: str) -> None:
 
 
 def test_output_that_cannot_be_written(run: Run) -> None:
-    assert run(VALID, "-o", "nowhere/b.mlir") == (1, "", "error: nowhere/b.mlir: No such file or directory\n")
+    assert run(VALID, "-o", "nowhere/b.mlir") == (1, "", "error: nowhere/b.mlir: there is no folder nowhere\n")
 
 
 def test_nothing_is_written_after_an_error(run: Run) -> None:
