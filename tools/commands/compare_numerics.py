@@ -113,6 +113,9 @@ def _check(stage: str, against: str, source: str) -> None:
             raise StageError(f"{option} {name}: there are the stages {', '.join(STAGES)}, and {other}")
         if name in STAGES and STAGES.index(name) < STAGES.index(source):
             raise StageError(f"{option} {name}: the program is at stage {source!r} already, which comes after")
+    if stage == against:
+        help = f"--stage {DEVICE} judges the C runtime" + ("; or give the model that it was compiled from" if source == STAGES[-1] else "")
+        raise StageError(f"--stage {stage}: the reference is that stage too, so there is nothing to compare: {help}")
     if against == EAGER and source not in ("aten", "core"):
         raise StageError(f"--against eager: PyTorch runs programs of the stages aten and core, and this one is at {source!r}")
 

@@ -224,9 +224,20 @@ def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFix
             ["edge.mlir", "--against", "eager"],
             "--against eager: PyTorch runs programs of the stages aten and core, and this one is at 'edge'",
         ),
+        (
+            ["layer.pte"],
+            "--stage planned: the reference is that stage too, so there is nothing to compare: --stage device judges the C runtime; "
+            "or give the model that it was compiled from",
+        ),
+        (
+            ["edge.mlir", "--stage", "edge"],
+            "--stage edge: the reference is that stage too, so there is nothing to compare: --stage device judges the C runtime",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):
-    to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),))).save("edge.mlir")
+    edge = to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),)))
+    edge.save("edge.mlir")
+    edge.to_executorch().save("layer.pte")
     assert main(["numerics", *arguments]) == 1
     assert capsys.readouterr().err == f"error: {message}\n"
