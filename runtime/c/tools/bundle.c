@@ -2,6 +2,7 @@
 #include "tools/bundle.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/dtype.h"
@@ -15,6 +16,10 @@ enum { CONTENT_TYPE = 0, CONTENT_SIZES, CONTENT_DATA, CONTENT_DIM_ORDER };
 /* Returns whether `count` elements of `width` bytes from position `at` on lie in the file. */
 static int holds(bundle *b, uint64_t at, uint64_t count, uint64_t width) {
   const int inside = at <= b->size && count <= (b->size - at) / width;
+  if (!inside && !b->is_damaged) {
+    (void)snprintf(b->reason, sizeof b->reason, "the bundled program is damaged or cut off: it refers to byte %llu of %lu",
+                   (unsigned long long)(at + count * width - 1), (unsigned long)b->size);
+  }
   b->is_damaged |= !inside;
   return inside;
 }
@@ -95,7 +100,7 @@ const char *bundle_open(bundle *b, const void *file, size_t size, const char *me
     }
   }
   if (b->is_damaged || at == 0) {
-    return "the bundled program is damaged or cut off";
+    return b->reason[0] != '\0' ? b->reason : "the bundled program is damaged";
   }
   return b->suite == 0 ? "the bundled program has no test cases for this method" : NULL;
 }

@@ -7,8 +7,9 @@
 typedef struct bundle {
   const uint8_t *file;
   uint32_t size;
-  uint32_t suite;   /* position of the test cases of the method; 0: none */
-  int is_damaged;   /* 1: a position outside of the file was read */
+  uint32_t suite;   /* the test cases of one method; 0: none */
+  int is_damaged;   /* something lay outside of the file */
+  char reason[96];  /* what bundle_open returns */
 } bundle;
 
 /* A value of a test case. A tensor refers to the file, and to the arrays of this structure. */

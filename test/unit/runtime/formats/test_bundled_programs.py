@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 from importlib import import_module
 from pathlib import Path
@@ -265,6 +266,9 @@ def test_the_runner_in_c_says_the_same():
     )
     assert runner("add.bpte", "--atol", "1")[0] == 0
     assert runner("add.pte") == (3, "", 'flambeau-run: add.pte: it is not a bundled program: bytes 4 to 7 are not "BP08"\n')
+    Path("cut.bpte").write_bytes(Path("add.bpte").read_bytes()[:400])
+    code, _, err = runner("cut.bpte")
+    assert code == 3 and re.search(r"cut.bpte: the bundled program is damaged or cut off: it refers to byte \d+ of 400\n", err)
     assert runner("add.bpte", "--method", "f")[2].endswith("the bundled program has no test cases for this method\n")
     assert runner("add.bpte", "--rtol", "-1") == (2, "", "flambeau-run: --rtol: expected a number of 0 or more\n")
 
