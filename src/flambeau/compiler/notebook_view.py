@@ -24,7 +24,7 @@ ELIDED_ABOVE = 16
 def program_html(module: ModuleOp, memory: Mapping[str, MemoryReport], size: int | None = None) -> str:
     """Returns a table of the methods, with the IR in a part that unfolds. `size` is the size of the `.pte` in bytes, if known."""
     rows = [
-        (op.sym_name.data, _operations(op), memory[op.sym_name.data].describe() if op.sym_name.data in memory else "")
+        (op.sym_name.data, _operations(op), *([memory[op.sym_name.data].describe()] if memory else ()))
         for op in module.body.block.ops
         if isinstance(op, FuncOp | MethodOp)
     ]
@@ -32,7 +32,8 @@ def program_html(module: ModuleOp, memory: Mapping[str, MemoryReport], size: int
     more = f"\n… {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
     text = escape("\n".join(lines[:MOST_LINES]) + more)
     file = "" if size is None else f"<p>{size} bytes</p>"
-    return f"{file}{html_table(('method', 'operations', 'memory'), rows)}<details><summary>IR</summary><pre>{text}</pre></details>"
+    heads = ("method", "operations", *(["memory"] if memory else ()))
+    return f"{file}{html_table(heads, rows)}<details><summary>IR</summary><pre>{text}</pre></details>"
 
 
 def _operations(method: FuncOp | MethodOp) -> int:
