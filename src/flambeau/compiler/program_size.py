@@ -13,6 +13,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime import pte
+from flambeau.runtime.emit.named_data import KEY
 from flambeau.runtime.emit.pte_reader import from_program
 
 SizeBy = Literal["part", "module", "operator"]
@@ -67,11 +68,13 @@ def _parts(program: pte.Program) -> list[SizeRow]:
     states = [state for states in program.mutable_data for state in states if state]
     constants = [constant for constant in program.constants if constant]
     payloads = list(_distinct(delegate.processed for plan in program.execution_plan for delegate in plan.delegates))
+    named = [item for item in program.named_data if item.key != KEY]
     rows = [
         SizeRow("weights", weights=_total(constants), items=len(constants)),
         SizeRow("first values of state", weights=_total(states), items=len(states)),
         SizeRow("payloads of delegates", delegates=_total(payloads), items=len(payloads)),
-        SizeRow("named data", delegates=_total(item.data for item in program.named_data), items=len(program.named_data)),
+        SizeRow("named data", delegates=_total(item.data for item in named), items=len(named)),
+        SizeRow("names and memory of methods", other=_total(item.data for item in program.named_data if item.key == KEY)),
         SizeRow("places in the model", other=_tables(program) - _tables(_stripped(program))),
     ]
     return [row for row in rows if row.bytes]

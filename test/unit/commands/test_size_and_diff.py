@@ -66,6 +66,11 @@ def test_a_weight_counts_for_the_module_and_the_operator_that_read_it(folder: Pa
     assert by_operator["aten::add.out"]["weights"] == 4 * 4, "the first value of the buffer"
 
 
+def test_what_flambeau_notes_is_not_named_data_of_delegates(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [row["name"] for row in output(capsys, "size", folder / "plain.pte")["rows"]]
+    assert "names and memory of methods" in names and "named data" not in names
+
+
 def test_the_named_data_that_a_payload_reads_counts_for_its_delegate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = {row["name"]: row["bytes"] for row in output(capsys, "size", folder / "delegated.pte")["rows"]}
     owned = {row["name"]: row for row in output(capsys, "size", folder / "delegated.pte", "--by", "operator")["rows"]}
