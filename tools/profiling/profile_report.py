@@ -22,48 +22,48 @@ def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> T
     if by == "instruction":
         table.add_column("line")
     for row in rows:
-        table.add_row(*_names(row, by, len(profile.runs)), *_figures(row, whole.total, machine), *_places(row, by))
-    rest = whole.total - sum(row.total for row in rows)
-    blank = [""] * (len(heads) - 3)
-    names = ("", "between instructions") if by == "instruction" else ("between instructions", "")
-    table.add_row(*names, "", "", _share(rest, whole.total), *blank)
+        table.add_row(*_names(row, by, len(profile.runs)), *_figures(row, whole, machine), *_places(row, by))
+    rest = profile.between
+    table.add_row(*(("", rest.name) if by == "instruction" else (rest.name, "")), *_times(rest, whole))
     return table
 
 
 def headline(profile: Profile) -> str:
     """Returns one line about all runs together: their number, times and work."""
     whole, count = profile.times, len(profile.runs)
-    work = "" if whole.flops is None else f", {whole.flops / count / 1e6:.3f} MFLOP, {whole.flops / max(whole.total, 1):.2f} GFLOP/s"
+    flops = None if whole.flops is None else whole.flops / count
+    work = "" if flops is None else f", {flops / 1e6:.3f} MFLOP, {flops / max(whole.p50, 1):.2f} GFLOP/s"
     instructions = sum(len(run) - 1 for run in profile.runs) // count
     times = f"p50 {whole.p50 / 1e6:.3f} ms, p90 {whole.p90 / 1e6:.3f} ms"
-    return f"method {profile.method}: {count} runs of {instructions} instructions, {times}{work}"
+    runs = f"{count} run{'' if count == 1 else 's'} of {instructions} instruction{'' if instructions == 1 else 's'}"
+    return f"method {profile.method}: {runs}, {times}{work}"
 
 
 def profile_data(profile: Profile, by: By, machine: Machine | None = None) -> dict[str, Any]:
     """Returns the profile for JSON; times in nanoseconds, work and bytes per run."""
     whole, count = profile.times, len(profile.runs)
-    report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, whole.total, count)}
+    report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, whole, count)}
     report["times_ns"] = whole.times
     if machine is not None:
         report["machine"] = {"flops_per_second": machine.flops, "bytes_per_second": machine.bandwidth}
-    report["rows"] = [_row(row, whole.total, count) for row in profile.rows(by)]
+    report["rows"] = [_row(row, whole, count) for row in profile.rows(by)]
     return report
 
 
-def _row(row: ProfileRow, total: int, runs: int) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": row.name, **_data(row, total, runs), "operators": list(row.operators)}
+def _row(row: ProfileRow, whole: ProfileRow, runs: int) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": row.name, **_data(row, whole, runs), "operators": list(row.operators)}
     if row.instruction is not None:
         data["chain"], data["instruction"] = row.instruction
         data["places"] = [{"module": frame.name, "file": frame.filename, "line": frame.lineno} for frame in row.frames]
     return data
 
 
-def _data(row: ProfileRow, total: int, runs: int) -> dict[str, Any]:
+def _data(row: ProfileRow, whole: ProfileRow, runs: int) -> dict[str, Any]:
     return {
         "calls": row.calls / runs,
         "p50_ns": row.p50,
         "p90_ns": row.p90,
-        "share": row.total / max(total, 1),
+        "share": row.share_of(whole),
         "flops": None if row.flops is None else row.flops / runs,
         "bytes": row.bytes / runs,
     }
@@ -73,15 +73,19 @@ def _names(row: ProfileRow, by: By, runs: int) -> tuple[str, str]:
     return (str((row.instruction or (0, 0))[1]), row.name) if by == "instruction" else (row.name, f"{row.calls / runs:g}")
 
 
-def _figures(row: ProfileRow, total: int, machine: Machine | None) -> list[str]:
-    runs, time = len(row.times), max(row.total, 1)
-    figures = [f"{row.p50 / 1e3:.1f}", f"{row.p90 / 1e3:.1f}", _share(row.total, total)]
-    figures += ["?" if row.flops is None else f"{row.flops / runs / 1e6:.3f}", f"{row.bytes / runs / 1e3:.1f}"]
-    figures += ["?" if row.flops is None else f"{row.flops / time:.2f}", f"{row.bytes / time:.2f}"]
+def _figures(row: ProfileRow, whole: ProfileRow, machine: Machine | None) -> list[str]:
+    runs, time = len(row.times), max(row.p50, 1)
+    flops, moved = None if row.flops is None else row.flops / runs, row.bytes / runs
+    figures = [*_times(row, whole), "?" if flops is None else f"{flops / 1e6:.3f}", f"{moved / 1e3:.1f}"]
+    figures += ["?" if flops is None else f"{flops / time:.2f}", f"{moved / time:.2f}"]
     if machine is not None:
-        figures.append("?" if row.flops is None else _share(row.flops * 1e9 / time, machine.flops))
-        figures.append(_share(row.bytes * 1e9 / time, machine.bandwidth))
+        figures.append("?" if flops is None else _percent(flops * 1e9 / time / machine.flops))
+        figures.append(_percent(moved * 1e9 / time / machine.bandwidth))
     return figures
+
+
+def _times(row: ProfileRow, whole: ProfileRow) -> list[str]:
+    return [f"{row.p50 / 1e3:.1f}", f"{row.p90 / 1e3:.1f}", _percent(row.share_of(whole))]
 
 
 def _places(row: ProfileRow, by: By) -> list[str]:
@@ -90,5 +94,5 @@ def _places(row: ProfileRow, by: By) -> list[str]:
     return [] if by == "operator" else [", ".join(row.operators)]
 
 
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / max(whole, 1):.1f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

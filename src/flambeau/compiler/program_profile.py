@@ -59,10 +59,9 @@ class ProfileRow:
         """The time in nanoseconds that nine of ten runs do not exceed."""
         return quantiles(self.times, n=10, method="inclusive")[8] if len(self.times) > 1 else self.times[0]
 
-    @property
-    def total(self) -> int:
-        """The sum of the times in nanoseconds."""
-        return sum(self.times)
+    def share_of(self, whole: ProfileRow) -> float:
+        """The median in relation to that of `whole`."""
+        return self.p50 / max(whole.p50, 1)
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,16 @@ class Profile:
         whole.flops = sum(counted) if len(counted) == len(rows) else None
         return whole
 
+    @property
+    def between(self) -> ProfileRow:
+        """The time of each run that no instruction took."""
+        return ProfileRow("between instructions", [run[0].nanoseconds - sum(event.nanoseconds for event in run[1:]) for run in self.runs])
+
     def _repr_html_(self) -> str:
         """Returns HTML with the instructions, their times and locations, for notebooks."""
         whole = self.times
         rows = [
-            (row.name, f"{row.p50 / 1e3:.1f}", f"{100 * row.total / max(whole.total, 1):.1f} %", module_of(row.frames), line_of(row.frames))
+            (row.name, f"{row.p50 / 1e3:.1f}", f"{100 * row.share_of(whole):.1f} %", module_of(row.frames), line_of(row.frames))
             for row in self.rows()
         ]
         head = f"<p>method {escape(self.method)}: {len(self.runs)} runs, p50 {whole.p50 / 1e6:.3f} ms, p90 {whole.p90 / 1e6:.3f} ms</p>"
@@ -128,7 +132,7 @@ class Profile:
                 count = self.flops_of(event)
                 row.flops = None if row.flops is None or count is None else row.flops + count
         found = list(rows.values())
-        return sorted(found, key=lambda row: row.instruction or ()) if by == "instruction" else sorted(found, key=lambda row: -row.total)
+        return sorted(found, key=lambda row: row.instruction or ()) if by == "instruction" else sorted(found, key=lambda row: -row.p50)
 
 
 def profile_program(

@@ -13,10 +13,14 @@ from runtime_programs import stock
 from torch import nn
 
 from flambeau import to_edge, to_edge_transform_and_lower
-from flambeau.compiler.program_profile import profile_program
+from flambeau.compiler.instruction_costs import InstructionCost
+from flambeau.compiler.program_profile import Profile, profile_program
+from flambeau.runtime import Event, EventKind
 from flambeau.runtime.binding.recorded_runs import event_name, to_etdump
 from flambeau.runtime.etdump import read_etdump, write_etdump
 from flambeau.tools.main import main
+from flambeau.tools.profiling.machine import Machine
+from flambeau.tools.profiling.profile_report import headline, profile_data, profile_table
 
 
 class Layers(nn.Module):
@@ -60,8 +64,20 @@ def test_each_instruction_has_its_time_work_and_place(program: Path, capsys: pyt
     assert all(row["places"][0]["file"] == __file__ and row["places"][0]["line"] > 0 for row in found["rows"])
     assert found["runs"] == len(found["times_ns"]) == 3 and found["p50_ns"] == np.median(found["times_ns"])
     assert found["p90_ns"] == pytest.approx(np.percentile(found["times_ns"], 90))
-    assert 0 < sum(row["share"] for row in found["rows"]) < 1
+    assert all(row["share"] == pytest.approx(row["p50_ns"] / found["p50_ns"]) for row in found["rows"])
     assert found["flops"] == sum(row["flops"] for row in found["rows"])
+
+
+def test_all_numbers_of_a_row_follow_from_its_median() -> None:
+    spans = ((10, 20), (10, 20), (500, 900))  # of an instruction and of its run, which something else held up once
+    execute, kernel = EventKind.EXECUTE, EventKind.KERNEL
+    runs = [[Event(execute, "f", None, None, 0, whole, 0), Event(kernel, "add", 0, 0, 5, 5 + part, 40)] for part, whole in spans]
+    profile = Profile("f", runs, {}, {(0, 0): InstructionCost(flops=80)})
+    assert headline(profile) == "method f: 3 runs of 1 instruction, p50 0.000 ms, p90 0.001 ms, 0.000 MFLOP, 4.00 GFLOP/s"
+    cells = [list(column.cells) for column in profile_table(profile, "operator", Machine(flops=16e9, bandwidth=8e9)).columns]
+    assert [row for row, *_ in cells] == ["add", "1", "0.0", "0.4", "50.0 %", "0.000", "0.0", "8.00", "4.00", "50.0 %", "50.0 %", ""]
+    assert [row for _, row in cells][:5] == ["between instructions", "", "0.0", "0.3", "50.0 %"]
+    assert profile_data(profile, "operator")["rows"][0]["share"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_the_inputs_that_a_model_writes_are_those_that_were_given_in_each_run(tm
     [
         (["--by", "modul"], "error: --by modul; did you mean 'module'?: the kinds of rows are instruction, operator, module, line\n"),
         (["--method", "backward"], "error: there is no method 'backward'; --method names one of forward\n"),
-        (["--trace", "absent/a.json"], "error: absent/a.json: No such file or directory\n"),
+        (["--trace", "absent/a.json"], "error: absent/a.json cannot be written: there is no folder absent\n"),
         (["--input", "absent.npy"], "error: no such file: absent.npy\n"),
         (["--backend-option", "x"], "error: --backend-option is NAME.OPTION=VALUE, as in npu.threads=2; not 'x'\n"),
     ],
