@@ -29,7 +29,7 @@ from flambeau.tools.opt.groups import GROUPS
 from flambeau.tools.opt.groups.printing_options import printing_options
 from flambeau.tools.opt.input import is_program, near_markers, read_input, split
 from flambeau.tools.opt.option_group import Chunk
-from flambeau.tools.opt.result_files import OutputWeights
+from flambeau.tools.opt.result_files import OutputWeights, check_reports
 from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, placed
@@ -65,6 +65,7 @@ def _main(argv: Sequence[str] | None) -> int:
         load_from_environment()
         with naming("<stdout>"):  # some options print to stdout
             arguments = parser.parse_args(argv)
+        check_reports(arguments)
         for group in GROUPS:
             group.check(parser, arguments)
     except BrokenPipeError:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,27 @@ def text_file(name: str) -> str:
     return name
 
 
-def report_file(name: str) -> str:
-    """Returns the name of a report file, as the type of an option. Raises ArgumentTypeError for a module, which may be the input."""
-    if Path(name).suffix in (".mlir", ".safetensors", ".pte"):
-        raise ArgumentTypeError(f"{name} is the name of a module, which a report must not overwrite: name another file")
-    return name
+class ReportFile(str):
+    """The name of a report file; `-` is stderr."""
+
+
+def report_file(name: str) -> ReportFile:
+    """Returns the name of a report file, as the type of an option. Raises ArgumentTypeError for what may be an input."""
+    if (suffix := Path(name).suffix) in (".mlir", ".safetensors", ".pte", ".py", ".npz"):
+        what = {".py": "Python source", ".npz": "arrays"}.get(suffix, "a module")
+        raise ArgumentTypeError(f"{name} is the name of {what}, which a report must not overwrite: name another file")
+    return ReportFile(name)
+
+
+def check_reports(arguments: Namespace) -> None:
+    """Raises ValueError if a report would overwrite the input, the result or another report."""
+    taken = {os.path.realpath(arguments.input): "the input", os.path.realpath(arguments.output): "-o"}
+    for name, value in vars(arguments).items():
+        # Devices, such as /dev/stderr, take several reports.
+        if isinstance(value, ReportFile) and value != "-" and (os.path.isfile(value) or not os.path.exists(value)):
+            option = f"--{name.replace('_', '-')}"
+            if (other := taken.setdefault(os.path.realpath(value), option)) != option:
+                raise ValueError(f"{option} {value}: this is the file of {other} too: name another file")
 
 
 class OutputWeights:

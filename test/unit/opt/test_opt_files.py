@@ -285,6 +285,23 @@ def test_a_folder_that_is_a_file(run: Run) -> None:
     assert run("net.mlir", "--dump-dir=net.mlir")[::2] == (1, "error: net.mlir: this is a file, not a folder to write into\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("net.txt --timing-json ./net.txt", "--timing-json ./net.txt: this is the file of the input too: name another file"),
+        ("net.txt -o x.txt --log-actions-to x.txt", "--log-actions-to x.txt: this is the file of -o too: name another file"),
+        ("net.txt --timing-json x --log-actions-to x", "this is the file of --"),
+        ("net.txt --timing-json plug_in.py", "plug_in.py is the name of Python source, which a report must not overwrite"),
+    ],
+)
+def test_a_report_replaces_neither_the_input_nor_another_output(run: Run, arguments: str, message: str) -> None:
+    Path("net.mlir").rename("net.txt")
+    before = files()
+    status, _, err = run(*arguments.split(), "-p", "cse")
+    assert status != 0 and message in err
+    assert files() == before
+
+
 @pytest.mark.parametrize("split", [(), ("--split-input-file",)])
 def test_a_stage_is_not_written_over_while_it_is_read(run: Run, split: tuple[str, ...]) -> None:
     assert run("net.mlir", "-p", "fold-constants", "--dump-dir=st", *split)[0] == 0
