@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -147,7 +148,8 @@ def _print(numerics: Numerics, stage: str, against: str, most: int) -> None:
             numbers = (f"{error.difference:.1e}", f"{error.relative:.1e}")
             table.add_row(*map(Text, (error.operator, *numbers, mark, error.module or "", error.line or "")))
     console.print(table)
-    others = f", {numerics.unmatched} more have no counterpart" if numerics.unmatched else ""
+    alone = ", ".join(f"{count} of {operator}" for operator, count in Counter(numerics.alone).most_common())
+    others = f", {numerics.unmatched} more have no counterpart: {alone}" if alone else ""
     console.print(Text(f"{stage} against {against}: {len(numerics.errors)} values{others}"))
     first = numerics.first_bad
     console.print(Text("no operator is wrong" if first is None else f"the first wrong operator is {first}: {first.detail}"))

@@ -82,10 +82,15 @@ class OperatorError:
 
 @dataclass(frozen=True)
 class Numerics:
-    """The errors of the values that both forms compute, in order of execution, and how many others the stage computes."""
+    """The errors of the values that both forms compute, in order of execution, and the operators of all others that the stage computes."""
 
     errors: tuple[OperatorError, ...]
-    unmatched: int
+    alone: tuple[str, ...]
+
+    @property
+    def unmatched(self) -> int:
+        """The number of values without a counterpart."""
+        return len(self.alone)
 
     @property
     def first_bad(self) -> OperatorError | None:
@@ -210,16 +215,18 @@ def compare_values(
     """
     same = _pairs(reference, stage)
     errors: list[OperatorError] = []
+    alone: list[str] = []
     for item in stage:
-        before = same.get(item)
-        if before is None or not item.op.operands:
+        if not item.op.operands:
+            continue
+        if (before := same.get(item)) is None:
+            alone.append(operator_name(item.op))
             continue
         detail = difference_of(before.array, item.array, options)
         if detail is not None:
             detail = difference_of(before.array, item.array, options, noise=noise_for(before))
         errors.append(_error(before, item, detail))
-    computed = sum(bool(item.op.operands) for item in stage)
-    return Numerics(tuple(errors), computed - len(errors))
+    return Numerics(tuple(errors), tuple(alone))
 
 
 def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Computed, Computed]:

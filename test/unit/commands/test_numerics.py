@@ -186,6 +186,9 @@ model = Attention(), tuple(torch.randn(1, 2, 6, 4) for _ in range(3))
     found = json.loads(capsys.readouterr().out)
     assert found["first_bad"] is None
     assert [row["operator"] for row in found["values"]] == ["aten::add.Scalar_out"]
+    assert main(["numerics", "attention.py:model", "--stage", stage]) == 0
+    out = capsys.readouterr().out
+    assert f"1 values, {found['unmatched']} more have no counterpart: 2 of aten::" in out and "1 of aten::_softmax.out" in out
 
 
 def test_rounding_where_numbers_cancel_out_is_no_bug(capsys: pytest.CaptureFixture[str]):
