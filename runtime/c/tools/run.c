@@ -158,7 +158,19 @@ static int parse_options(int argc, char **argv, options *opts) {
       opts->program = word;
     }
   }
-  return opts->program == NULL ? fail(EXIT_USAGE, "which program?", "flambeau-run PROGRAM.pte; --help says more") : 0;
+  if (opts->program == NULL) {
+    return fail(EXIT_USAGE, "which program?", "flambeau-run PROGRAM.pte; --help says more");
+  }
+  for (uint32_t i = 0; i < opts->output_count; ++i) {
+    int taken = strcmp(opts->outputs[i], opts->program) == 0;
+    for (uint32_t j = 0; j < opts->input_count; ++j) {
+      taken |= strcmp(opts->outputs[i], opts->inputs[j]) == 0;
+    }
+    if (taken) {
+      return fail(EXIT_USAGE, opts->outputs[i], "refusing to overwrite an input: name another file with --output");
+    }
+  }
+  return 0;
 }
 
 static void *allocate(size_t size) { return aligned_alloc(64, (size + 64) / 64 * 64); }

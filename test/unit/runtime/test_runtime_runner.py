@@ -111,6 +111,8 @@ def test_bad_command_lines_are_one_line(tmp_path: Path):
         (3, "its dtype is not one that a program can take", (program, "--input", x, strings)),
         (5, "expected float32, got int64", (program, "--input", x, saved(tmp_path, "ints", X.astype(np.int64)))),
         (5, "dimension 1 is 4, and must be 3", (program, "--input", x, saved(tmp_path, "wide", np.zeros((2, 4), np.float32)))),
+        (2, "x.npy: refusing to overwrite an input: name another file with --output", (program, "--input", x, x, "--output", x)),
+        (2, "refusing to overwrite an input", (program, "--input", x, x, "--output", program)),
         (3, "absent/out.npy: No such file or directory", (program, "--input", x, x, "--output", tmp_path / "absent" / "out.npy")),
     ]
     for expected, text_part, arguments in cases:
