@@ -81,7 +81,13 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
                 source = source.owner.source
             views.setdefault(source, []).append(slot.slot)
     calls = [list(handles_of(op.location)) for op in steps]
-    named = [_named(op, views, calls[number]) for number, op in enumerate(steps)]
+    written: set[SSAValue] = set()
+    named: list[list[int]] = []
+    for op, own in zip(steps, calls, strict=True):
+        writes = reads_and_writes(op)[1]
+        # A slot has the name of the first value in it, which a loop or another branch replaces.
+        named.append(list(dict.fromkeys(own)) if written.intersection(writes) else _named(writes, views, own))
+        written.update(writes)
     done = {handle for handles in named for handle in handles}
     found: list[list[int]] = [[] for _ in steps]
     readers: dict[SSAValue, int] = {}
@@ -100,9 +106,8 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
     return found
 
 
-def _named(op: InstructionOp, views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
-    """Returns the handles of the values that an instruction computes."""
-    writes = reads_and_writes(op)[1]
+def _named(writes: Sequence[SSAValue], views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
+    """Returns the handles of the values that an instruction computes, from the names of its slots."""
     own = [handle for value in writes if (handle := handle_of(value)) is not None]
     viewed = [handle for value in writes for view in views.get(value, ()) if (handle := handle_of(view)) in calls and handle is not None]
     return list(dict.fromkeys(own or viewed))

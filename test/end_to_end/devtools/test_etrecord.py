@@ -12,6 +12,7 @@ import torch
 from executorch.devtools import Inspector as StockInspector
 from profiled_models import MODELS
 from torch import nn
+from torch._higher_order_ops.while_loop import while_loop as untyped_while_loop
 
 from flambeau import EdgeCompileConfig, generate_etrecord, to_edge, to_edge_transform_and_lower
 from flambeau.runtime import FlambeauError, Runtime
@@ -21,13 +22,31 @@ from flambeau.runtime.inspector.etrecord_reader import ETRecordError, read_etrec
 
 untyped_inspector: Any = StockInspector
 
+untyped: Any = torch
+while_loop: Any = untyped_while_loop
+
 RUNS = 3
 BUFFER = 1 << 24
 
 
+class Repeat(nn.Module):
+    """Fused operators, and a loop with branches that computes in the memory of its initial value, their result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def step(count: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return count + 1, untyped.cond(x.sum() > 0, lambda x: x * 1.5 - 1, lambda x: x.cos() + 2, (x,))
+
+        initial = torch.tensor(0), self.norm(self.conv(x) + 3)
+        return while_loop(lambda count, _: count < 5, step, initial)[1] + 1
+
+
 def recorded(name: str, folder: Path, target: str = "executorch") -> dict[str, Any]:
     """The ETDump, the ETRecord and the debug buffer of a model, as arguments of an Inspector."""
-    factory, backend = MODELS[name]
+    factory, backend = (MODELS | {"repeat": (lambda: (Repeat().eval(), (torch.ones(1, 1, 5, 5),)), None)})[name]
     model, inputs = factory()
     exported = torch.export.export(model, inputs)
     config = EdgeCompileConfig(target=target)
@@ -66,7 +85,7 @@ def test_the_stock_inspector_shows_what_ours_shows(name: str, target: str, tmp_p
 
 
 @pytest.mark.parametrize("target", ["executorch", "flambeau"])
-@pytest.mark.parametrize("name", ["cnn", "transformer", "lstm", "delegate"])
+@pytest.mark.parametrize("name", ["cnn", "transformer", "lstm", "branches", "repeat", "delegate"])
 def test_the_stock_inspector_finds_no_numeric_gap(name: str, target: str, tmp_path: Path) -> None:
     table = untyped_inspector(**recorded(name, tmp_path, target)).calculate_numeric_gap("L1")
     assert len(table) >= 1
