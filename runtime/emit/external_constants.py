@@ -26,6 +26,11 @@ ExternalFile = Callable[[Constant], str | None]
 """A function that names the file, without `.ptd`, of a constant; None leaves it in the program."""
 
 
+def is_file_name(text: str) -> bool:
+    """Returns whether a text names a file without a folder, on any system."""
+    return bool(text) and "/" not in text and "\\" not in text
+
+
 def all_external(constant: Constant) -> str:
     """Returns `DEFAULT_FILE`, which puts every constant into one file."""
     return DEFAULT_FILE
@@ -49,6 +54,7 @@ class ExternalConstants:
 
         Raises:
             TypeError: `file_of` returns neither a name nor None.
+            ValueError: it returns a path.
         """
         # Literals of the model's code stay in the program, as in ExecuTorch.
         file = None if _LITERAL in name else self.file_of(Constant(name, len(data)))
@@ -56,6 +62,8 @@ class ExternalConstants:
             return None
         if not isinstance(cast(object, file), str) or not file:
             raise TypeError(f"external_constants names the file of each constant, or gives None, not {file!r}")
+        if not is_file_name(file):
+            raise ValueError(f"external_constants names a file for {name!r} in another folder, {file!r}: give a name without / and \\")
         key = name if layout == whole else f"{name}:{'x'.join(map(str, layout.sizes))}:{','.join(map(str, layout.dim_order))}"
         self.files.setdefault(file.removesuffix(".ptd"), {})[key] = NamedTensor(key, data[: layout.nbytes], layout)
         return key

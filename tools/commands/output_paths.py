@@ -8,6 +8,7 @@ from pathlib import Path
 
 from flambeau.dialects.ir.weight_files import check_beside
 from flambeau.runtime.emit import Constant, ExternalConstants
+from flambeau.runtime.emit.external_constants import is_file_name
 from flambeau.runtime.etdump.format import IDENTIFIER as ETDUMP_IDENTIFIER
 from flambeau.runtime.flat_tensor.flat_tensor_file import IDENTIFIER as PTD_IDENTIFIER
 from flambeau.runtime.pte.reader import IDENTIFIER
@@ -108,7 +109,7 @@ def external_files(options: Sequence[str]) -> ExternalConstants | None:
     choices: list[tuple[str, str]] = []
     for option in options:
         name, equal, pattern = option.partition("=")
-        if not name or "/" in name or (equal and not pattern):
+        if not is_file_name(name) or (equal and not pattern):
             raise OutputError(f"--external-constants is NAME or NAME=PATTERN, as in lora=*.lora_*, and NAME.ptd is written; not {option!r}")
         choices.append((name, pattern or "*"))
 
