@@ -6,10 +6,14 @@ it is lowered to; a value has that of the call whose result it is in its name, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, LocationAttr, NameLoc
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, LocationAttr, NameLoc, NoneAttr
 from xdsl.ir import Attribute, SSAValue
+
+MOST_PLACES = 8
+"""The number of places that programs keep of an instruction: of one that was made from more operators, the first ones."""
 
 _MARK = "$"
 
@@ -50,6 +54,23 @@ def module_paths(location: Attribute) -> Iterator[str]:
             yield from module_paths(location.caller)
         case _:
             return
+
+
+def common_module(paths: Iterable[str]) -> str:
+    """Returns the path of the innermost module that contains all others; empty if there is none."""
+    shared = takewhile(lambda names: len(set(names)) == 1, zip(*(path.split(".") for path in paths if path), strict=False))
+    return ".".join(names[0] for names in shared)
+
+
+def fused_location(locations: Iterable[LocationAttr]) -> LocationAttr:
+    """Returns the location of several operations as one, with at most `MOST_PLACES`, whose common module is that of all."""
+    places = list(dict.fromkeys(locations))
+    if len(places) > MOST_PLACES:
+        paths = {place: next(module_paths(place), "") for place in places}
+        kept, others = places[: MOST_PLACES - 1], places[MOST_PLACES - 1 :]
+        shared = common_module(paths[place] for place in kept)
+        places = [*kept, min(others, key=lambda place: len(common_module((shared, paths[place]))))]
+    return FusedLoc(ArrayAttr(places), NoneAttr()) if len(places) > 1 else places[0]
 
 
 def file_positions(location: Attribute) -> Iterator[FileLineColLoc]:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.ir.diagnostics import is_listening, remark
+from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -111,10 +112,10 @@ class _Outliner:
             body.add_op(copy)
         body.add_op(ReturnOp([mapping[value] for value in outputs]))
         partition = PartitionOp(self._name(), self.choice.backend.identifier, kind, Region(body), self.choice.specs())
-        partition.location = items[0].location
+        partition.location = fused_location(op.location for op in items)
         self.module.body.block.insert_op_before(partition, self.function)
         call = CallOp(partition.sym_name.data, list(inputs), kind.outputs.data)
-        call.location = items[0].location
+        call.location = partition.location
         for old, new in zip(outputs, call.results, strict=True):
             new.name_hint = old.name_hint
             replace_uses(old, new, lambda use: use.operation not in inside)

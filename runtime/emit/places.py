@@ -19,15 +19,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from flambeau.dialects.ir.locations import MOST_PLACES
 from flambeau.runtime.pte import Frame, FrameList
-
-MOST_FRAMES = 8
-"""An instruction that was made from more operators names the first ones."""
 
 
 def to_frames(location: Attribute) -> FrameList:
     """Returns the frames of the places that a location names, each place once, without columns."""
-    return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_FRAMES])
+    return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_PLACES])
 
 
 def _frames(location: Attribute, name: str | None) -> list[Frame]:

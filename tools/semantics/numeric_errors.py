@@ -11,16 +11,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.compiler.program_profile import UNKNOWN_PLACE, line_of, module_of
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
 from flambeau.dialects.exec.literals import TensorListOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.ir.locations import describe_location, file_positions, module_paths
+from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.emit.places import to_frames
 from flambeau.runtime.etdump import ETDump
 from flambeau.runtime.inspector import logged_calls
 from flambeau.runtime.interpreter import InterpreterError, Leaf, interpret
@@ -45,8 +47,8 @@ class OperatorError:
         value: the name of the value, or an empty text.
         before: the operator that computed it in the reference.
         place: the module of the model and the line, as text; empty if they are not known.
-        module: the path of the module.
-        line: `model.py:12`.
+        module: the path of the module; of several modules that of the module which contains them.
+        line: `model.py:12`, the first of several lines.
         difference: the greatest absolute difference of an element; infinite if only one of two elements is finite.
         scale: the greatest finite expected number.
         detail: why the value is wrong, in words; None for a value within the tolerance of its dtype and rounding.
@@ -286,15 +288,16 @@ def _distance(expected: Array, found: Array) -> tuple[float, float]:
 
 def _error(before: Computed, item: Computed, detail: str | None) -> OperatorError:
     location = item.op.location
-    position = next(file_positions(location), None)
+    frames = to_frames(location).items
+    module, line = (None if found == UNKNOWN_PLACE else found for found in (module_of(frames), line_of(frames)))
     difference, scale = _distance(before.array, item.array)
     return OperatorError(
         operator=operator_name(item.op),
         value=item.value.name_hint,
         before=operator_name(before.op),
         place=describe_location(location),
-        module=next(module_paths(location), None),
-        line=None if position is None else f"{position.filename.data}:{position.line.data}",
+        module=module,
+        line=line,
         difference=difference,
         scale=scale,
         detail=detail,

@@ -80,7 +80,12 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
             while isinstance(source.owner, ViewOp):
                 source = source.owner.source
             views.setdefault(source, []).append(slot.slot)
-    calls = [list(handles_of(op.location)) for op in steps]
+    calls = [
+        [handle for handles in _inside(op, handed) for handle in handles]
+        if isinstance(op, DelegateCallOp)
+        else list(handles_of(op.location))
+        for op in steps
+    ]
     written: set[SSAValue] = set()
     named: list[list[int]] = []
     for op, own in zip(steps, calls, strict=True):
@@ -94,7 +99,7 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
     for number in range(len(steps) - 1, -1, -1):
         op = steps[number]
         reads, writes = reads_and_writes(op)
-        handles = [handle for handles in _inside(op, handed) for handle in handles] if isinstance(op, DelegateCallOp) else calls[number]
+        handles = calls[number]
         if not named[number] and not done & set(handles):
             later = [readers[slot] for value in writes for slot in (value, *views.get(value, ())) if slot in readers]
             handles = [*handles, *(handle for reader in later[:1] for handle in found[reader])]

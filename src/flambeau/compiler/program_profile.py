@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import takewhile
 from statistics import median, quantiles
 from typing import Any, Literal, get_args
 
 from flambeau.compiler.html_table import html_table
 from flambeau.compiler.instruction_costs import InstructionCost, instruction_costs
 from flambeau.compiler.memory_report import methods_of
+from flambeau.dialects.ir.locations import common_module
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import Event, EventKind, Runtime, pte
 from flambeau.runtime.emit.pte_reader import from_program
@@ -199,14 +199,13 @@ def _costs(program: pte.Program, method: str) -> dict[tuple[int, int], Instructi
 
 def module_of(frames: Sequence[pte.Frame]) -> str:
     """Returns the path of the innermost module that contains all places."""
-    paths = [frame.name.split(".") for frame in frames if frame.name]
-    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
-    return ".".join(parts[0] for parts in shared) or UNKNOWN_PLACE
+    return common_module(frame.name for frame in frames if frame.name) or UNKNOWN_PLACE
 
 
 def line_of(frames: Sequence[pte.Frame]) -> str:
-    """Returns the first line of a file among the frames: `model.py:12`."""
-    return next((f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename), UNKNOWN_PLACE)
+    """Returns the first line of a file among the frames, `model.py:12`, and a mark if there are more: `model.py:12, …`."""
+    lines = list(dict.fromkeys(f"{frame.filename}:{frame.lineno}" for frame in frames if frame.filename))
+    return f"{lines[0]}, …" if len(lines) > 1 else lines[0] if lines else UNKNOWN_PLACE
 
 
 _KEYS: dict[By, Callable[[Event, Sequence[pte.Frame]], str]] = {

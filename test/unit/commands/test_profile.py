@@ -118,14 +118,18 @@ def test_a_loop_counts_each_time_that_an_instruction_runs(tmp_path: Path, capsys
 
 
 def test_a_delegate_shows_the_work_of_what_it_computes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).eval()
-    exported = torch.export.export(model, (torch.zeros(2, 8),))
+    layers = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    exported = torch.export.export(nn.Sequential(layers).eval(), (torch.zeros(2, 8),))
     to_edge_transform_and_lower(exported, partitioner="xnnpack").to_executorch().save(tmp_path / "a.pte")
     found = report(capsys, tmp_path / "a.pte", "--backend-option", "xnnpack.threads=1")
     (row,) = found["rows"]
     assert row["name"] == "XnnpackBackend"
     assert row["bytes"] == 4 * (2 * 8 + 2 * 4)
     assert row["flops"] >= 2 * 2 * (8 * 16 + 16 * 4)
+    assert [place["module"] for place in row["places"]] == ["0.0", "0.1", "0.2"]
+    (module,) = report(capsys, tmp_path / "a.pte", "--by", "module")["rows"]
+    (line,) = report(capsys, tmp_path / "a.pte", "--by", "line")["rows"]
+    assert module["name"] == "0" and line["name"].endswith(", …"), "it is credited to no single operator"
 
 
 def test_a_trace_has_each_execution_with_its_instructions_inside(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

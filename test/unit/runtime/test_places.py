@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from runtime_programs import call, plan, tensor, write
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
 
+from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.runtime import FlambeauError, Runtime, pte
 from flambeau.runtime.emit import emit_pte, read_pte
+from flambeau.runtime.emit.places import to_frames
 
 PROGRAM = """
 exec.method @forward {arenas = [256], input_names = ["x"], output_names = ["y"]} {
@@ -49,6 +51,16 @@ def test_each_instruction_has_its_places_once() -> None:
     assert first == second == pte.FrameList((pte.Frame("model.py", 12, "layers.0"),))
     assert third.items == (pte.Frame("model.py", 1, "a"), pte.Frame("other.py", 2, "b"), pte.Frame(name="b"), pte.Frame("model.py", 3))
     assert last.items == (pte.Frame("head.py", 7, "head"),)
+
+
+def test_more_places_than_a_program_keeps_have_the_common_module_of_all() -> None:
+    def place(path: str, line: int) -> LocationAttr:
+        return NameLoc(StringAttr(path), FileLineColLoc(StringAttr("model.py"), IntAttr(line), IntAttr(0)))
+
+    places = [place(f"net.a.{line}", line) for line in range(20)] + [place("net.b", 20), UnknownLoc(), place("net.a.20", 21)]
+    frames = to_frames(fused_location([*places, *places])).items
+    assert [frame.lineno for frame in frames] == [*range(7), 20]
+    assert fused_location([places[0], places[0]]) == places[0]
 
 
 def test_they_read_back_as_locations_and_write_again_as_they_were() -> None:
