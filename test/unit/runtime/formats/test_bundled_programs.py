@@ -39,6 +39,13 @@ class Picture(nn.Module):
         return torch.relu(self.convolution(x)), y + 1
 
 
+class Root(nn.Module):
+    """Gives NaN for negative numbers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sqrt()
+
+
 class Counter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -298,6 +305,23 @@ def test_the_runner_in_c_takes_every_kind_of_value_and_of_layout():
         "passed",
         "failed: output 0: 1 element differs",
     ]
+
+
+def test_nan_is_as_expected_only_where_nan_is_expected():
+    """This is the rule of stock ExecuTorch, of ours, and of the runner in C."""
+    x = torch.tensor([-1.0, 4.0])
+    program = to_edge(torch.export.export(Root(), (x,))).to_executorch()
+    expected = (torch.tensor([torch.nan, 2.0]), torch.tensor([torch.nan, torch.nan]), torch.tensor([0.0, 2.0]))
+    bundle = BundledProgram(program, [MethodTestSuite("forward", [MethodTestCase((x,), values) for values in expected])])
+    bundle.save("root.bpte")
+    data = Path("root.bpte").read_bytes()
+    assert [result.passed for result in BundledModule(data).verify()] == [True, False, False]
+    assert [": passed" in line for line in runner("root.bpte")[1].splitlines()] == [True, False, False]
+    stock = portable_lib._load_bundled_program_from_buffer(data)
+    stock.verify_result_with_bundled_expected_output("forward", 0, 1e-5, 1e-8)
+    for case in (1, 2):
+        with pytest.raises(RuntimeError, match="verification failed"):
+            stock.verify_result_with_bundled_expected_output("forward", case, 1e-5, 1e-8)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.bool, torch.complex64])
