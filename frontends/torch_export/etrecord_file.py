@@ -49,14 +49,16 @@ def write_etrecord(
         text = f"an ETRecord holds programs in ExecuTorch's serialisation: install the package executorch ({error})"
         raise ModuleNotFoundError(text, name="executorch") from error
     with replacing(path) if isinstance(path, str | PathLike) else nullcontext(path) as opened, ZipFile(opened, "w") as file:
-        file.writestr(IDENTIFIER, "")
+        # ExecuTorch reads only the files that it knows, and of this one the name.
+        file.writestr(IDENTIFIER, json.dumps(maps["event_names"]))
         for method, program in programs.items():
             name, found = f"{PROGRAM}/{method}", serialize(_without_devices(program))
             file.writestr(name, found.exported_program)
             for part in ("state_dict", "constants", "example_inputs"):
                 file.writestr(f"{name}_{part}", getattr(found, part))
         for name, content in maps.items():
-            file.writestr(name, json.dumps(content))
+            if name != "event_names":
+                file.writestr(name, json.dumps(content))
         for name, values in (("representative_inputs", list(inputs)), ("reference_outputs", outputs)):
             if values is not None:
                 stream = BytesIO()

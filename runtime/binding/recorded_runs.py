@@ -8,6 +8,7 @@ from flambeau.runtime.binding.recording import Event, EventKind
 from flambeau.runtime.etdump import DebugEvent, ETDump, ProfileEvent, RunData, Tensor, Value, ValueType
 from flambeau.runtime.etdump import Event as ETDumpEvent
 
+KERNEL_EVENT = "native_call_"
 DELEGATE_EVENT = "DELEGATE_CALL"
 """ExecuTorch's name of the event of a delegate."""
 
@@ -28,7 +29,7 @@ def event_name(event: Event) -> str:
 
 def kernel_event(operator: str) -> str:
     """Returns the name in ExecuTorch's runtime of the events of a kernel, such as `aten::add.out`."""
-    return f"native_call_{operator.rpartition('::')[2]}"
+    return f"{KERNEL_EVENT}{operator.rpartition('::')[2]}"
 
 
 def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) -> ETDump:

@@ -17,7 +17,7 @@ from flambeau.runtime.etdump.etdump_records import (
     Value,
     ValueType,
 )
-from flambeau.runtime.etdump.format import ETDumpError, read_etdump, write_etdump
+from flambeau.runtime.etdump.format import ETDumpError, read_etdump, read_etdump_file, write_etdump
 
 __all__ = [
     "AllocationEvent",
@@ -37,5 +37,6 @@ __all__ = [
     "Value",
     "ValueType",
     "read_etdump",
+    "read_etdump_file",
     "write_etdump",
 ]

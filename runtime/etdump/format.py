@@ -1,5 +1,7 @@
 """Reads and writes the bytes of an ETDump: a flatbuffer after its size."""
 
+from os import PathLike
+from pathlib import Path
 from typing import cast
 
 from flambeau.runtime.etdump import etdump_records as records
@@ -79,8 +81,16 @@ def read_etdump(data: bytes | bytearray | memoryview) -> records.ETDump:
     """Returns the records of a file of Flambeau or ExecuTorch. Raises ETDumpError for bytes that are no ETDump."""
     view = memoryview(data)
     if len(view) < 3 * _PREFIX or bytes(view[2 * _PREFIX : 3 * _PREFIX]) != IDENTIFIER:
-        raise ETDumpError(f"this is not an ETDump: {IDENTIFIER.decode()!r} does not stand behind its size and root")
+        raise ETDumpError(f"this is not an ETDump: bytes 8 to 11 are not {IDENTIFIER.decode()!r}")
     size = int.from_bytes(view[:_PREFIX], "little") + _PREFIX
     if size > len(view):
         raise ETDumpError(f"the ETDump is truncated: it has {len(view)} of {size} bytes")
     return cast(records.ETDump, Decoder(view[:size], "the ETDump", ETDumpError).root(_ETDUMP, start=_PREFIX))
+
+
+def read_etdump_file(path: str | PathLike[str]) -> records.ETDump:
+    """Returns what a file says. Raises ETDumpError, OSError."""
+    try:
+        return read_etdump(Path(path).read_bytes())
+    except ETDumpError as error:
+        raise ETDumpError(f"{path}: {error}") from error

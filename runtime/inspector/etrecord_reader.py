@@ -47,12 +47,14 @@ class RecordedProgram:
         delegates: for calls of delegates, the `name` of the backend, and the `delegate_map` from debug identifiers to handles.
         outputs: the number of tensors that each instruction computes.
         nodes: the calls that have a handle, by their handles.
+        event_names: the names of the events of kernels and delegates; empty in ExecuTorch's records.
     """
 
     handles: Mapping[int, tuple[int, ...]]
     delegates: Mapping[int, Mapping[str, Any]]
     outputs: Mapping[int, int]
     nodes: Mapping[int, tuple[CallNode, ...]]
+    event_names: Mapping[int, str]
 
 
 def read_etrecord(path: str | PathLike[str] | IO[bytes], method: str = "forward") -> RecordedProgram:
@@ -66,11 +68,12 @@ def read_etrecord(path: str | PathLike[str] | IO[bytes], method: str = "forward"
                 _by_instruction(json.loads(file.read(name)), method) if name in names else {}
                 for name in ("debug_handle_map", "delegate_map", "instruction_id_to_num_outs_map")
             )
+            events = _by_instruction(json.loads(file.read(IDENTIFIER) or "{}"), method)
             program = next((name for name in (f"{PROGRAM}/{method}", PROGRAM) if name in names), None)
             nodes = {} if program is None else _nodes(json.loads(file.read(program)))
     except (zipfile.BadZipFile, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise ETRecordError(f"{path}: this is not an ETRecord: {error}") from error
-    return RecordedProgram({number: _handles(given) for number, given in handles.items()}, delegates, outputs, nodes)
+    return RecordedProgram({number: _handles(given) for number, given in handles.items()}, delegates, outputs, nodes, events)
 
 
 def _by_instruction(content: Mapping[str, Mapping[str, Any]], method: str) -> dict[int, Any]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT
-from flambeau.runtime.etdump import ETDumpError, ProfileEvent, RunData, read_etdump
-from flambeau.runtime.inspector.etrecord_reader import RecordedProgram, read_etrecord
+from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, KERNEL_EVENT
+from flambeau.runtime.etdump import ETDump, ETDumpError, ProfileEvent, RunData, read_etdump, read_etdump_file
+from flambeau.runtime.inspector.etrecord_reader import ETRecordError, RecordedProgram, read_etrecord
 from flambeau.runtime.inspector.logged_values import tensors_of
 from flambeau.support.executorch_names import ExplainsMembers
 
@@ -168,20 +168,23 @@ class Inspector(ExplainsMembers):
 
         Raises:
             ValueError: neither or both of `etdump_path` and `etdump_data` are given, or only one unit of time is cycles.
-            ETDumpError, ETRecordError, OSError: a file cannot be read, or has another format.
+            ETDumpError, ETRecordError, OSError: a file cannot be read, or has another format, or belongs to another program.
         """
         if (etdump_path is None) == (etdump_data is None):
             raise ValueError("Inspector takes one of etdump_path and etdump_data")
         if (source_time_scale is TimeScale.CYCLES) != (target_time_scale is TimeScale.CYCLES):
             raise ValueError(f"times in cycles stay so: {source_time_scale.value} cannot become {target_time_scale.value}")
-        data = Path(etdump_path).read_bytes() if etdump_path is not None else etdump_data or b""
+        dump = read_etdump(etdump_data or b"") if etdump_path is None else read_etdump_file(etdump_path)
         record = None if etrecord is None else read_etrecord(etrecord)
+        if record is not None and record.event_names:
+            _check_names(dump, record.event_names, etrecord)
         buffer = b"" if debug_buffer_path is None else Path(debug_buffer_path).read_bytes()
         scale = 1.0 if source_time_scale is TimeScale.CYCLES else _PER_SECOND[source_time_scale] / _PER_SECOND[target_time_scale]
         self._units = f" ({target_time_scale.value})"
-        self.event_blocks = [
-            EventBlock(runs[0].name or "", _events(runs, scale, record, buffer)) for runs in _alike(read_etdump(data).run_data)
-        ]
+        try:
+            self.event_blocks = [EventBlock(runs[0].name or "", _events(runs, scale, record, buffer)) for runs in _alike(dump.run_data)]
+        except ETDumpError as error:
+            raise ETDumpError(f"{debug_buffer_path}: {error}") from error
 
     def rows(self, include_units: bool = True) -> list[dict[str, Any]]:
         """Returns a row for each event, by the names of the columns, one of which is the name of the block."""
@@ -219,6 +222,17 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def _check_names(dump: ETDump, names: Mapping[int, str], etrecord: object) -> None:
+    """Raises ETRecordError where a kernel or delegate ran that is another instruction of the recorded program."""
+    for event in (item.profile_event for run in dump.run_data for item in run.events):
+        if event is None or event.chain_index or _key(event).delegate is not None:
+            continue
+        ran, recorded = event.name or "", names.get(event.instruction_id, "no call")
+        if ran.startswith((KERNEL_EVENT, DELEGATE_EVENT)) and ran != recorded:
+            what = f"instruction {event.instruction_id} is {recorded} there and {ran} in the ETDump"
+            raise ETRecordError(f"{etrecord}: the ETRecord is of another program: {what}; give that of the program that ran")
 
 
 def _alike(runs: Iterable[RunData]) -> list[list[RunData]]:

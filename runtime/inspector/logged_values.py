@@ -64,5 +64,7 @@ def _array(tensor: Tensor, buffer: bytes) -> Array:
     count = prod(tensor.sizes)
     if min((tensor.offset, *tensor.sizes), default=0) < 0 or tensor.offset + count * dtype.itemsize > len(buffer):
         size = f"{count * dtype.itemsize} bytes at {tensor.offset}"
-        raise ETDumpError(f"the debug buffer has {len(buffer)} bytes, and the ETDump refers to {size}: it belongs to another ETDump")
+        raise ETDumpError(
+            f"the debug buffer has {len(buffer)} bytes, and the ETDump refers to {size}: it is cut off, or belongs to another ETDump"
+        )
     return np.frombuffer(buffer, dtype, count, tensor.offset).reshape(tensor.sizes)

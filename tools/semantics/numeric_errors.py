@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from flambeau.compiler.etrecord import event_of
 from flambeau.compiler.program_profile import UNKNOWN_PLACE, line_of, module_of
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp
@@ -20,7 +21,6 @@ from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import require_torch
 from flambeau.passes.delegation.payload_runner import run_payload
-from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.emit.places import to_frames
 from flambeau.runtime.etdump import ETDump
@@ -191,17 +191,12 @@ def read_log(module: ModuleOp, method: str, dump: ETDump, buffer: bytes) -> list
     recorder = ValueRecorder()
     for call in runs[0]:
         op = steps[call.instruction] if 0 <= call.instruction < len(steps) else None
-        there = "nothing" if op is None else _event_name(op)
+        there = event_of(op) if isinstance(op, CallOp | DelegateCallOp) else "no call"
         if op is None or there != call.name or call.chain:
             what = f"instruction {call.instruction} is {call.name} there and {there} here"
             raise SemanticsError(f"the ETDump is of another program: {what}; give the same model, --target and --backend")
         recorder.observe(op, call.values[len(call.values) - len(results_of(op)) :])
     return recorder.values
-
-
-def _event_name(op: Operation) -> str:
-    """Returns the name that events of an instruction have in an ETDump."""
-    return kernel_event(op.operator.data) if isinstance(op, CallOp) else DELEGATE_EVENT
 
 
 def compare_values(

@@ -13,10 +13,11 @@ from xdsl.ir import SSAValue
 from flambeau.compiler.delegation import Handed
 from flambeau.compiler.memory_report import methods_of
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.exec.instructions import DelegateCallOp, InstructionOp, reads_and_writes
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, InstructionOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ViewOp
 from flambeau.dialects.ir.locations import handle_of, handles_of
+from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.support.executorch_names import ExplainsMembers
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class InstructionMaps:
         delegate_map: for calls of delegates, the `name` of the backend, and a `delegate_map` from the operators inside, by their numbers,
             to debug handles.
         instruction_id_to_num_outs_map: the number of tensors that an instruction returns; 1 for kernels.
+        event_names: the names that an ETDump has for the events of kernels and delegates, which ExecuTorch's records do not say.
     """
 
     debug_handle_map: dict[str, dict[int, list[int]]] = field(default_factory=dict[str, dict[int, list[int]]])
     delegate_map: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict[str, dict[int, dict[str, Any]]])
     instruction_id_to_num_outs_map: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    event_names: dict[str, dict[int, str]] = field(default_factory=dict[str, dict[int, str]])
 
 
 def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> InstructionMaps:
@@ -59,7 +62,13 @@ def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> Instruct
         found.instruction_id_to_num_outs_map[name] = {
             number: len(calls[number].outs) if number in calls else 1 for number in range(len(steps))
         }
+        found.event_names[name] = {number: event_of(op) for number, op in enumerate(steps) if isinstance(op, CallOp | DelegateCallOp)}
     return found
+
+
+def event_of(op: CallOp | DelegateCallOp) -> str:
+    """Returns the name of the events of an instruction in an ETDump."""
+    return kernel_event(op.operator.data) if isinstance(op, CallOp) else DELEGATE_EVENT
 
 
 def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tuple[int, ...]]:

@@ -143,8 +143,20 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(ETRecordError, match="not an ETRecord"):
             Inspector(etdump_path=paths["etdump_path"], etrecord=tmp_path / "wrong")
     (tmp_path / "short").write_bytes(Path(paths["debug_buffer_path"]).read_bytes()[:10])
-    with pytest.raises(ETDumpError, match="it belongs to another ETDump"):
+    with pytest.raises(
+        ETDumpError, match=r"short: native_call_\S+: the debug buffer has 10 bytes, .*: it is cut off, or belongs to another ETDump"
+    ):
         Inspector(etdump_path=paths["etdump_path"], debug_buffer_path=tmp_path / "short")
+    (tmp_path / "cut.etdp").write_bytes(Path(paths["etdump_path"]).read_bytes()[:100])
+    with pytest.raises(ETDumpError, match=r"cut\.etdp: the ETDump is truncated: it has 100 of \d+ bytes"):
+        Inspector(etdump_path=tmp_path / "cut.etdp")
+    with pytest.raises(ETDumpError, match=r"short: this is not an ETDump: bytes 8 to 11 are not 'ED00'"):
+        Inspector(etdump_path=tmp_path / "short")
+    (tmp_path / "other").mkdir()
+    other = recorded("delegate", tmp_path / "other")["etrecord"]
+    text = "of another program: instruction 0 is DELEGATE_CALL there and native_call_.* in the ETDump; give that of the program that ran"
+    with pytest.raises(ETRecordError, match=f"other/etrecord: the ETRecord is {text}"):
+        Inspector(etdump_path=paths["etdump_path"], etrecord=other)
     with pytest.raises(ValueError, match="one of etdump_path and etdump_data"):
         Inspector()
     with pytest.raises(ValueError, match="times in cycles"):
