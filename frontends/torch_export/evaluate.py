@@ -105,11 +105,13 @@ class AtenProgram:
         if len(inputs) != len(arguments):
             raise EvaluationError(f"{method} takes {len(arguments)} tensors, got {len(inputs)}")
         values: dict[SSAValue, Any] = {}
-        for index, (argument, given) in enumerate(zip(arguments, inputs, strict=True)):
+        names = [leaf.name for leaf in inputs_of(function) if leaf.is_tensor]
+        for name, argument, given in zip(names, arguments, inputs, strict=True):
             kind = tensor_type(argument)
             shape = tuple(given.shape)
             if given.dtype is not torch_dtype(kind.element_type) or not _shape_fits(shape, shape_of(kind)):
-                raise EvaluationError(f"input {index} of {method} must be {kind}, got {given.dtype} of shape {list(shape)}")
+                wanted = f"{torch_dtype(kind.element_type)} of shape {list(shape_of(kind))}"
+                raise EvaluationError(f"input {name!r} of {method} must be {wanted}, got {given.dtype} of shape {list(shape)}")
             values[argument] = given
         with torch.no_grad():
             for op in function.body.block.ops:

@@ -18,7 +18,8 @@ from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.options import split_choices
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.runtime.etdump import read_etdump
+from flambeau.runtime.etdump import ETDumpError, read_etdump_file
+from flambeau.runtime.interpreter import InterpreterError
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
 from flambeau.tools.commands.model_source import load_source
 from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
@@ -35,7 +36,7 @@ from flambeau.tools.semantics.numeric_errors import (
     run_stage,
     usual_reference,
 )
-from flambeau.tools.semantics.reference_results import inputs_for
+from flambeau.tools.semantics.reference_results import SemanticsError, inputs_for
 from flambeau.tools.semantics.result_comparison import SemanticsOptions
 from flambeau.tools.semantics.stored_inputs import load_inputs
 
@@ -78,7 +79,7 @@ def numerics_command(
     """Compare every value that a stage of MODEL computes, and name the first operator that is wrong."""
     if (etdump is None) != (debug_buffer is None):
         raise StageError("--etdump and --debug-buffer go together: the file of events and the file of their values")
-    log = None if etdump is None or debug_buffer is None else (read_etdump(etdump.read_bytes()), debug_buffer.read_bytes())
+    log = None if etdump is None or debug_buffer is None else (read_etdump_file(etdump), debug_buffer.read_bytes())
     stage = stage if log is None else DEVICE
     options = SemanticsOptions(tolerance, None if inputs is None else load_inputs(inputs), seed)
     context = FlambeauContext()
@@ -91,12 +92,18 @@ def numerics_command(
     road = PipelineOptions(target, backends=split_choices(*(backends or ())))
     with working(console, f"running {model} at {chosen} and {stage}"):
         reference = module if chosen in (EAGER, source) else _at(module, context, chosen, road)
-        leaves = inputs_for(method_of(reference, method), context, options)
+        try:
+            leaves = inputs_for(method_of(reference, method), context, options)
+        except InterpreterError as error:
+            raise SemanticsError(str(error) if inputs is None else f"{inputs}: {error}") from error
         run = run_eager if chosen == EAGER else run_stage
         expected = run(reference, context, method, leaves)
         judged = _at(module, context, STAGES[-1] if stage == DEVICE else stage, road)
         if log is not None:
-            found = read_log(judged, method, *log)
+            try:
+                found = read_log(judged, method, *log)
+            except ETDumpError as error:
+                raise ETDumpError(f"{debug_buffer}: {error}") from error
         else:
             found = (run_device if stage == DEVICE else run_stage)(judged, context, method, leaves)
         numerics = compare_values(expected, found, options, rounding_noise(reference, context, method, leaves))

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import CallOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.flambeau.method_interface import inputs_of
 from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -32,7 +33,8 @@ from flambeau.runtime.interpreter import (
     generate_inputs,
     interpret,
 )
-from flambeau.support.lazy import np
+from flambeau.runtime.interpreter.array_kinds import array_kind
+from flambeau.support.lazy import Array, np
 from flambeau.tools.semantics.result_comparison import NOT_FINITE, Rounding, SemanticsOptions, difference_of, noise_of
 
 
@@ -283,10 +285,11 @@ def inputs_for(
     given = options.inputs
     stored = given if given is not None else context.examples if kind == "usual" else {}
     leaves: list[Leaf] = []
-    for index, (names, leaf) in enumerate(zip(_input_names(method), made_up, strict=True)):
-        if not isinstance(leaf, np.ndarray):
+    for index, ((name, value), leaf) in enumerate(zip(_inputs(method), made_up, strict=True)):
+        if value is None or not isinstance(leaf, np.ndarray):
             leaves.append(leaf)
             continue
+        names = [name] if value.name_hint is None else [name, value.name_hint]
         keys = (*(f"{method.sym_name.data}.{name}" for name in names), *names, f"arr_{index}")
         found = next((stored[key] for key in keys if key in stored), None)
         if found is None and given is None:
@@ -294,8 +297,20 @@ def inputs_for(
         if found is None:
             there = ", ".join(stored) or "nothing"
             raise InterpreterError(f"there is no input {names[-1]!r} for @{method.sym_name.data} among the stored ones ({there})")
+        if given is not None:
+            _check_kind(found, value.type, name)
         leaves.append(found)
     return leaves
+
+
+def _check_kind(found: Array, kind: Attribute, name: str) -> None:
+    """Raises InterpreterError for an array that is not of the type of an input."""
+    shape, dtype = array_kind(kind)
+    if found.dtype != dtype:
+        raise InterpreterError(f"input {name!r} must be {dtype}, got {found.dtype}")
+    if found.ndim != len(shape) or any(is_known(size) and size != there for size, there in zip(shape, found.shape, strict=True)):
+        sizes = ", ".join(str(size) if is_known(size) else "?" for size in shape)
+        raise InterpreterError(f"input {name!r} must have the shape [{sizes}], got {list(found.shape)}")
 
 
 def operator_name(op: Operation) -> str:
@@ -318,16 +333,12 @@ def _is_called(method: FuncOp | MethodOp) -> bool:
     return not private and not method.is_declaration
 
 
-def _input_names(method: FuncOp | MethodOp) -> list[list[str]]:
-    """Returns the names of each input: in the model, and in the text."""
+def _inputs(method: FuncOp | MethodOp) -> list[tuple[str, SSAValue | None]]:
+    """Returns the name of each input in the model, and its value; None for a constant."""
     if isinstance(method, FuncOp):
         arguments = iter(method.body.blocks[0].args)
-        return [[leaf.name, *(_hint(next(arguments)) if leaf.is_tensor else ())] for leaf in inputs_of(method)]
-    names = [[name.data] for name in method.input_names or ()]
+        return [(leaf.name, next(arguments) if leaf.is_tensor else None) for leaf in inputs_of(method)]
+    names = [name.data for name in method.input_names or ()]
     slots = method.terminator.inputs
-    names += [[f"input_{index}"] for index in range(len(names), len(slots))]
-    return [[*name, *_hint(slot)] for name, slot in zip(names, slots, strict=True)]
-
-
-def _hint(value: SSAValue) -> list[str]:
-    return [] if value.name_hint is None else [value.name_hint]
+    names += [f"input_{index}" for index in range(len(names), len(slots))]
+    return list(zip(names, slots, strict=True))

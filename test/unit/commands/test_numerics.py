@@ -221,6 +221,13 @@ def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFix
     [
         (["network.py:model", "--stage", "plan"], "--stage plan: there are the stages aten, core, edge, exec, planned, and device"),
         (["network.py:model", "--against", "torch"], "--against torch: there are the stages aten, core, edge, exec, planned, and eager"),
+        (["network.py:model", "--inputs", "short.npz"], "short.npz: input 'x' must have the shape [2, 5, 8], got [2, 5]"),
+        (["network.py:model", "--inputs", "wide.npz"], "wide.npz: input 'x' must be float32, got float64"),
+        (["network.py:model", "--inputs", "absent.npz"], "absent.npz: there is no input 'x' for @forward among the stored ones (y)"),
+        (
+            ["network.py:model", "--etdump", "short.npz", "--debug-buffer", "short.npz"],
+            "short.npz: this is not an ETDump: bytes 8 to 11 are not 'ED00'",
+        ),
         (["network.py:model", "--method", "encode"], "there is no method 'encode'; there are forward"),
         (["edge.mlir", "--stage", "core"], "--stage core: the program is at stage 'edge' already, which comes after"),
         (
@@ -242,5 +249,8 @@ def test_what_cannot_be_compared_is_refused_in_one_line(arguments: list[str], me
     edge = to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),)))
     edge.save("edge.mlir")
     edge.to_executorch().save("layer.pte")
+    np.savez("short.npz", x=np.zeros((2, 5), np.float32))
+    np.savez("wide.npz", x=np.zeros((2, 5, 8)))
+    np.savez("absent.npz", y=np.zeros(3))
     assert main(["numerics", *arguments]) == 1
     assert capsys.readouterr().err == f"error: {message}\n"

@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
     "external": (
         with_value(tensor(2, extra_tensor_info=pte.ExtraTensorInfo(0, "weight", pte.TensorDataLocation.EXTERNAL))),
         UNSUPPORTED,
-        "the data of value 4 ('weight') lie in a .ptd file",
+        "the data of value 4 ('weight') lie in a .ptd file, which was not given (data_path)",
     ),
     "device": (
         with_value(tensor(2, extra_tensor_info=pte.ExtraTensorInfo(device_type=pte.DeviceType.CUDA))),

@@ -77,8 +77,8 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
     return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with storage offset %, where only 0 is supported", offset, error);
   }
   if (fl_field_u8(file, extra, EXTRA_LOCATION) != 0) {
-    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': the data of value % ('%') lie in a .ptd file", FL_TEXT(plan->name), FL_NUMBER(index),
-                    FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
+    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': the data of value % ('%') lie in a .ptd file, which was not given (data_path)",
+                    FL_TEXT(plan->name), FL_NUMBER(index), FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
   }
   const uint8_t device = fl_field_u8(file, extra, EXTRA_DEVICE);
   if (device != 0) {
