@@ -11,8 +11,7 @@ import pytest
 import torch
 from executorch.devtools import Inspector as StockInspector
 from profiled_models import MODELS
-from torch import nn
-from torch._higher_order_ops.while_loop import while_loop as untyped_while_loop
+from torch import Tensor, nn
 
 from flambeau import EdgeCompileConfig, generate_etrecord, to_edge, to_edge_transform_and_lower
 from flambeau.runtime import FlambeauError, Runtime
@@ -23,7 +22,6 @@ from flambeau.runtime.inspector.etrecord_reader import ETRecordError, read_etrec
 untyped_inspector: Any = StockInspector
 
 untyped: Any = torch
-while_loop: Any = untyped_while_loop
 
 RUNS = 3
 BUFFER = 1 << 24
@@ -36,12 +34,21 @@ class Repeat(nn.Module):
         super().__init__()
         self.conv, self.norm = nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        def step(count: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return count + 1, untyped.cond(x.sum() > 0, lambda x: x * 1.5 - 1, lambda x: x.cos() + 2, (x,))
+    def forward(self, x: Tensor) -> Tensor:
+        def goes_on(count: Tensor, _: Tensor) -> Tensor:
+            return count < 5
+
+        def grown(x: Tensor) -> Tensor:
+            return x * 1.5 - 1
+
+        def waved(x: Tensor) -> Tensor:
+            return x.cos() + 2
+
+        def step(count: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+            return count + 1, untyped.cond(x.sum() > 0, grown, waved, (x,))
 
         initial = torch.tensor(0), self.norm(self.conv(x) + 3)
-        return while_loop(lambda count, _: count < 5, step, initial)[1] + 1
+        return untyped._higher_order_ops.while_loop(goes_on, step, initial)[1] + 1
 
 
 def recorded(name: str, folder: Path, target: str = "executorch") -> dict[str, Any]:

@@ -137,8 +137,12 @@ def test_a_function_divides_the_constants():
     with pytest.raises(TypeError, match="names the file of each constant, or gives None, not 18"):
         compiled(len_of_name)
     for path in ("../x", "/tmp/x", "a\\x"):
+
+        def elsewhere(_: Constant, path: str = path) -> str:
+            return path
+
         with pytest.raises(ValueError, match=r"names a file for 'convolution.weight' in another folder, '.*': give a name without / and"):
-            compiled(lambda _, path=path: path)
+            compiled(elsewhere)
     with pytest.raises(TypeError, match="is True, False, or a function that names the file of a constant, not str"):
         compiled("weights")
 
