@@ -395,7 +395,20 @@ OVERWRITE = "aten::copy_"
 COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 """The kernel that writes one entry of its first argument and returns nothing."""
 FAILURE = "aten::gelu.out"
-"""The kernel that fails with a sentence in the place of its approximation, about the number in its operand where that is one."""
+"""The kernel that fails with a text in the place of its approximation, about the number in its operand unless that is NaN.
+
+Stock ExecuTorch has no operator that fails on purpose, but its gelu fails with an unknown approximation and prints it.
+"""
+
+
+def failure_text(message: str) -> str:
+    """Returns the text with which `FAILURE` fails: it contains a space, which distinguishes it from the names of approximations."""
+    return message if " " in message else f"a condition does not hold: {message}"
+
+
+def is_failure(operator: str, text: object) -> bool:
+    """Returns whether a kernel with a second argument is `FAILURE` with a text of `failure_text`."""
+    return operator == FAILURE and isinstance(text, str) and " " in text
 
 
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:

@@ -14,7 +14,7 @@ from math import nan
 from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import FAILURE, CallOp, EvaluateOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.instructions import FAILURE, CallOp, EvaluateOp, JumpFalseOp, LabelOp, failure_text
 from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
 from flambeau.dialects.exec.slots import TensorOp
 from flambeau.dialects.flambeau.symbol_definitions import Definition
@@ -203,11 +203,8 @@ class NumberSlots:
         one, nothing = self.builder.slot(IntListOp([self.builder.integer(1)])), self.builder.slot(DoubleOp(nan))
         operand, result = (self.builder.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
         for (message, location, found), label in self._failures.items():
-            # The message must contain a space, which distinguishes it from the names of approximations.
-            text = self.builder.slot(StringOp(message if " " in message else f"a condition does not hold: {message}"))
+            text = self.builder.slot(StringOp(failure_text(message)))
             yield LabelOp(label)
-            # Stock ExecuTorch has no operator that fails on purpose, but its gelu fails with an unknown approximation and prints it.
-            # Flambeau's kernel adds the number that was found.
             for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp(FAILURE, [operand, text], [result])):
                 op.location = location
                 yield op

@@ -20,7 +20,6 @@ from flambeau.dialects.edge.stored_arrays import logical_array
 from flambeau.dialects.exec import literals
 from flambeau.dialects.exec.instructions import (
     COPY_INDEX,
-    FAILURE,
     CallOp,
     DelegateCallOp,
     EvaluateOp,
@@ -29,6 +28,7 @@ from flambeau.dialects.exec.instructions import (
     LabelOp,
     MoveOp,
     ReturnOp,
+    is_failure,
 )
 from flambeau.dialects.exec.method import MethodOp, named_data_of, written_inputs
 from flambeau.dialects.exec.row_kernels import row_kernels
@@ -285,9 +285,9 @@ class MethodProgram:
             named = [*op.outs, *op.returns]
             memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
             return
-        if name == FAILURE and " " in (text := str(ins[1])):
+        if len(ins) > 1 and is_failure(name, ins[1]):
             number = float(cast(Array, ins[0]).reshape(-1)[0])
-            raise InterpreterError(text if math.isnan(number) else f"{text}; got {int(number)}", op)
+            raise InterpreterError(ins[1] if math.isnan(number) else f"{ins[1]}; got {int(number)}", op)
         targets = op.ins[:1] if name == COPY_INDEX else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
         slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]
