@@ -3,8 +3,8 @@
     python benchmarks/llm.py llama qwen3 --layers 8
     python benchmarks/llm.py --json > llm.json
 
-One core: the process is pinned to it, so every runtime has one thread. Rounds alternate between the runtimes. ONNX Runtime takes part if it
-and `onnxscript` are installed, which `make bench` does. It keeps its cache as ONNX does: the tensors go in and come out.
+One core: the process is pinned to it, so every runtime has one thread. Rounds alternate between the runtimes. ONNX Runtime takes part if
+`onnxruntime` and `onnxscript` are installed (`make bench` installs them). Its cache tensors are inputs and outputs of the model.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples" / "llm"))
 
 PROMPT = 128
-"""Tokens of a prompt."""
+"""The number of tokens of the prompt."""
 PLACES = (8, 200, 500)
-"""Tokens in the cache when one more is decoded."""
+"""The numbers of tokens in the cache at which the decoding of a further token is measured."""
 
 
 def runtimes() -> list[str]:
-    """Returns the compared programs: Flambeau's for both targets, the second in ExecuTorch too, and the peers' own."""
+    """Returns the names of the compared runtimes.
+
+    `flambeau` and `flambeau_executorch` run Flambeau's programs for the two targets; `same_in_executorch` runs the second program in
+    ExecuTorch. `xnnpack` (in ExecuTorch) and `onnxruntime` run programs that other compilers made.
+    """
     onnx = all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnxscript"))
     return ["flambeau", "flambeau_executorch", "same_in_executorch", "xnnpack", *(["onnxruntime"] if onnx else [])]
 
@@ -98,7 +102,7 @@ def export_onnx(model: Any, sizes: Any, folder: Path) -> None:
 
 
 def load(runtime: str, folder: Path) -> Callable[[str, Any, Any], Any]:
-    """Returns a function from a method, tokens and position to logits."""
+    """Loads the programs of a runtime. Returns a function that takes the name of a method, tokens and a position, and returns logits."""
     import numpy as np
 
     if runtime == "onnxruntime":
@@ -132,7 +136,10 @@ def load(runtime: str, folder: Path) -> Callable[[str, Any, Any], Any]:
 
 
 def measure(folder: Path, rounds: int) -> dict[str, Any]:
-    """Returns the milliseconds of each runtime, in interleaved rounds, and the distance of its logits after the prompt from the first's."""
+    """Runs each case on the runtimes in turn, in some rounds. Returns the milliseconds of each runtime, and the distance of its logits.
+
+    The distance is the largest difference from Flambeau's logits after the prompt, relative to their largest absolute value.
+    """
     import numpy as np
 
     tokens = np.random.default_rng(0).integers(3, 8000, (1, PROMPT))

@@ -209,7 +209,7 @@ def repeated(f: Function, x: Value) -> Value:
 
 
 def doubled(f: Function, x: Value) -> Value:
-    """Adds additions of a value to itself, and other additions."""
+    """Adds an addition of a value to itself, and an addition of two different values."""
     return f.op("relu", [f.op("add.Tensor", [f.op("add.Tensor", [x, x], T), x], T)], T)
 
 
@@ -240,7 +240,7 @@ def constant(f: Function, x: Value) -> Value:
 
 
 def constant_of_one(f: Function, x: Value) -> Value:
-    """Adds the weight that all steps share, transformed in a different way in each."""
+    """Adds a read of the weight that all steps share, and a transformation that differs from step to step."""
     weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
     return f.op("add.Tensor", [x, f.op("add.Scalar", [weight], T, other=f"{len(f.lines)}.0")], T)
 
@@ -429,11 +429,11 @@ class Problem:
         return Pipeline.parse(self.name + self.case.options)
 
     def before(self) -> tuple[str, ...]:
-        """Returns the passes that run before the measured one."""
+        """Returns the passes that run before the measured pass."""
         return tuple(pass_text(step) for step in Pipeline.parse(self.case.before).passes()) if self.case.before else ()
 
     def module(self, size: int) -> tuple[ModuleOp, FlambeauContext]:
-        """Returns a module for the pass; it had about `size` operations before the passes in `before` ran."""
+        """Returns a module for the pass. The module has about `size` operations before the passes of `before` run."""
         module, context = self.source.module(size)
         if self.case.before:
             Pipeline.parse(self.case.before).run(module, context, verify_each=False)

@@ -19,7 +19,7 @@ from flambeau.passes.delegation.interface import BackendError
 MAGIC = b"FLEW"
 VERSION = 2
 LIMIT = 255
-"""The most inputs, outputs and registers each."""
+"""The greatest number of inputs, of outputs, and of registers."""
 MOST_DIMENSIONS = 16
 
 _HEADER = struct.Struct("<4sIIIIII")
@@ -27,16 +27,16 @@ _SIZE = struct.Struct("<Q")
 _INSTRUCTION = struct.Struct("<BBBBf")
 
 LOAD, STORE, CONSTANT = 0, 1, 2
-"""Operations that move data; those that compute follow."""
+"""The codes of the operations that move data; the codes of the computations follow."""
 _BINARY = ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "maximum", "minimum")
 _UNARY = ("neg", "abs", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "reciprocal")
 COMPUTATIONS = {name: code for code, name in enumerate((*_BINARY, *_UNARY), CONSTANT + 1)}
-"""The operations that compute, by the operator of the edge level that they are."""
+"""The codes of the computations, by the name of the operator at the edge level."""
 NAMES = {code: name for name, code in COMPUTATIONS.items()}
 
 
 def arity(code: int) -> int:
-    """Returns the number of registers that operation `code` reads; it is neither `load` nor `store`."""
+    """Returns the number of registers that a computation (an operation of COMPUTATIONS) reads."""
     return 2 if NAMES[code] in _BINARY else 1
 
 
@@ -74,7 +74,7 @@ class Payload:
         return b"".join((head, *map(_SIZE.pack, self.sizes), *steps))
 
     def check(self) -> None:
-        """Raises BackendError unless the program is well formed: every index exists, and registers are written before they are read."""
+        """Raises BackendError unless all indices exist, registers are written before they are read, and each output is stored once."""
         for what, count in (("inputs", self.inputs), ("outputs", self.outputs), ("registers", self.registers)):
             if not 0 < count <= LIMIT:
                 raise _refused(f"{count} {what}; there must be 1 to {LIMIT}")

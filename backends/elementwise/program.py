@@ -41,14 +41,14 @@ class _Machine:
         self.count = 0
 
     def register(self) -> int:
-        """Returns a free register."""
+        """Allocates a register, preferably a freed register, and returns its number."""
         if self.free:
             return self.free.pop()
         self.count += 1
         return self.count - 1
 
     def number(self, value: float) -> int:
-        """Returns a register with a number, rounded to float32; a number that is too large becomes infinite."""
+        """Writes a number, rounded to float32, to a register, and returns the register. A number that is too large becomes infinite."""
         target = self.register()
         with np.errstate(over="ignore"):
             self.instructions.append(Instruction(CONSTANT, target, number=float(np.float32(value))))

@@ -10,7 +10,7 @@ from flambeau.backends.openvino.payload import refused
 
 VERSION = "11"
 OPEN = -1
-"""The size of a dimension that only the run knows, in a port."""
+"""The size, in a port, of a dimension whose size is unknown before the run."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _write_ports(parent: ElementTree.Element, ports: Sequence[Port], first: int)
 
 
 def read_model(text: memoryview) -> list[Layer]:
-    """Returns the layers of a model. Raises BackendError for a text that is no model, or in which a layer reads a later one."""
+    """Returns the layers of a model. Raises BackendError if the text is not a model, or if a layer reads a later layer."""
     data = bytes(text)
     if b"<!" in data:
         raise refused("its text declares or comments something, which no model needs")
@@ -95,7 +95,7 @@ def _number(text: str | None) -> int:
 
 
 def _read_edges(element: ElementTree.Element, count: int) -> dict[int, dict[int, tuple[int, int]]]:
-    """Returns for each layer, by its number, the layer and the port that each of its input ports reads."""
+    """Returns for each layer number and each input port of that layer the source layer and the source port. Raises BackendError."""
     _fields(element, "edges")
     found: dict[int, dict[int, tuple[int, int]]] = {}
     for edge in element:

@@ -25,7 +25,7 @@ _FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}
 
 
 _ENFORCED = re.compile(r"\[enforce fail at [^]]*\] .*?\. ")
-"""The start of a message of PyTorch's allocator: its own file, line and condition."""
+"""The start of a message of PyTorch's allocator: the file, the line and the condition in PyTorch's source."""
 
 
 class EvaluationError(ValueError):
@@ -40,13 +40,13 @@ def run_aten(module: ModuleOp, context: FlambeauContext, inputs: Sequence[torch.
     """Runs a method once on input tensors and returns its output tensors. State starts at its initial value.
 
     Raises:
-        EvaluationError: there is no such method, the inputs do not fit, or an operation is not one of PyTorch's.
+        EvaluationError: there is no such method, the inputs do not fit, or PyTorch has no such operator.
     """
     return AtenProgram(module, context).run(inputs, method)
 
 
 Observer = Callable[[Operation, Sequence[torch.Tensor]], None]
-"""A function that is given each operation with its results."""
+"""A function that receives each operation and its results after the operation has run."""
 
 
 def run_leaves(
@@ -139,7 +139,7 @@ class AtenProgram:
 
 
 def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns the results that the method returns, without those that are written to inputs."""
+    """Writes the new values of mutated inputs to these inputs, and returns the other results."""
     given = dict(zip((leaf.name for leaf in inputs_of(function) if leaf.is_tensor), inputs, strict=True))
     written = [leaf.writes for leaf in outputs_of(function) if leaf.writes is not None]
     if not written:

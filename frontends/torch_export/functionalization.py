@@ -24,7 +24,10 @@ _functorch = cast(Any, torch)._C._functorch  # access to the tensors wrapped by 
 
 
 class Variable:
-    """A Python variable of the model, to which in-place operators assign new values. Compared by identity."""
+    """A holder of the IR value of a node. The result of an in-place operator shares the holder of its operand, and replaces the value.
+
+    Holders are compared by identity.
+    """
 
     __slots__ = ("value",)
 
@@ -116,9 +119,9 @@ class Aliases:
         self.variables: dict[fx.Node, Variable] = {}
         """The variable behind each node."""
         self.passed: set[fx.Node] = set()
-        """Results that are the operand itself: `dropout` in evaluation mode."""
+        """The results that are the operand itself, such as the result of `dropout` in evaluation mode."""
         self._same: dict[object, set[object]] = {}
-        """The roots of a memory that tracing took for another one."""
+        """The roots of an operand, by the memory of a result that is this operand but that tracing made a new tensor."""
         self._passes: dict[tuple[Any, ...], bool] = {}
         self._roots: dict[fx.Node, set[object]] = {}
         self._families: dict[object, set[fx.Node]] = {}
@@ -245,7 +248,7 @@ class Writes:
     variables: dict[fx.Node, Variable]
     """The variable behind each node."""
     hidden: tuple[Step, ...]
-    """The steps whose writes would not reach every alias by renaming."""
+    """The steps whose writes would not reach every alias if only variables got new values."""
     lost: tuple[Step, ...]
     """The hidden writes whose aliases PyTorch's functionalisation does not know either."""
 

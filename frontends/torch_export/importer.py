@@ -72,13 +72,13 @@ def import_program(
 ) -> ModuleOp:
     """Imports an exported program, or several as the methods of one module, and returns the `aten` module.
 
-    The context keeps views of weights and example inputs, which must stay unchanged. Programs share a global if it is one tensor in both.
+    The context keeps views of weights and example inputs, which must stay unchanged. Programs share a global for a common tensor.
 
     Args:
         source: a program, or programs by method name.
         context: receives the weights, and the example inputs that the programs bring.
         name: the method's name, for a single program.
-        recorded: receives the programs as they are imported, whose calls get debug handles; operations and values carry these.
+        recorded: receives the imported programs by name. Their calls get debug handles, and operations and values carry the handles.
 
     Raises:
         UnsupportedProgramError: lists everything that cannot be imported.
@@ -110,7 +110,7 @@ class _Method:
         self.globals = globals_
         self.problems = problems
         self.unknown: list[Unsupported] = []
-        """The calls of operators whose schema alone is known."""
+        """The calls of operators of which only the schema is known."""
         self.block = Block()
         self.conditions = conditions_of(program)
         self.flat = flatten(program.graph_module)
@@ -333,7 +333,7 @@ class _Method:
         return insert
 
     def _converted(self, value: SSAValue, kind: Tensor, step: Step) -> SSAValue:
-        """Returns the value in the element type that an in-place operator keeps, or with the sizes that PyTorch knows."""
+        """Converts a value to `kind`: to the element type that an in-place operator keeps, or to the sizes that PyTorch knows."""
         converted = aten._to_copy(value, dtype=element_of(kind), result_types=[kind])
         converted.op.location = location(step.node, self.name)
         self._emit(converted.op)
@@ -405,7 +405,7 @@ class _Method:
         return [self._standing_in(item) for item in flat.outputs]
 
     def _class(self, step: Step, why: str | None) -> type[SchemaOp]:
-        """Returns the class of a call; `why` is the reason that its decomposition does not apply, if any. Raises UnsupportedError."""
+        """Returns the operation class of a call; `why` tells why PyTorch's decomposition does not apply. Raises UnsupportedError."""
         overload = step.overload
         if overload is None:
             raise UnsupportedError("it is a Python function that has no form in the IR")
@@ -490,7 +490,7 @@ _ALIASED = (
 
 
 def _undecomposed(reasons: Sequence[str]) -> str | None:
-    """Returns the reason that PyTorch's decomposition does not apply, for messages; None if there is none."""
+    """Returns a message with the reason why PyTorch's decomposition does not apply; None without a reason."""
     return f"it has no row, and PyTorch's decomposition does not apply here: {reasons[0]}" if reasons else None
 
 

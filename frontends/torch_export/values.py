@@ -39,7 +39,7 @@ def tensor_type_of(value: torch.Tensor, symbols: Symbols | None = None, *, layou
 
     Args:
         value: the tensor; only its shape, dtype and strides matter.
-        symbols: those of the program, for a tensor of dynamic shape.
+        symbols: the symbols of the program, for a tensor of dynamic shape.
         layout: write the dim order of a dense permuted tensor (channels last) on the type.
 
     Raises:
@@ -79,7 +79,7 @@ def array_of(value: torch.Tensor) -> Array:
 
 
 class Weights:
-    """A writer of tensors to a blob store: it does not copy them, and it hashes and keeps a storage with several names once."""
+    """A writer of tensors to a blob store. It copies no tensor, and hashes and stores a tensor with several names only once."""
 
     def __init__(self, blobs: BlobStore):
         self._blobs = blobs

@@ -1,8 +1,8 @@
 """Graphs of operations to match, declared: the requirements on an operation and on those behind its operands.
 
-A graph is made of parts, and a part is at once the key of what it matched. A part that stands in a graph twice must match the same both
-times. Arguments of ATen operators that a graph does not mention must be absent or have their default, so that nothing is lost by
-oversight.
+A graph is made of parts, and each part is the key of the object that it matched. A part that a graph contains twice must match the same
+object in both places. Arguments of ATen operators that a graph does not mention must be absent or have their default, so that a rewrite
+loses none by oversight.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Match:
         return cast(T, self._found[part])
 
     def __contains__(self, part: Part[Any]) -> bool:
-        """Returns whether `part` belongs to what matched."""
+        """Returns whether `part` matched."""
         return part in self._found
 
     @property
@@ -65,7 +65,7 @@ class Match:
 
 
 class Part(ABC, Generic[T]):
-    """A part of a graph, which matches something of type T. The functions above make them."""
+    """A part of a graph that matches an object of type T. The functions at the end of this module make parts."""
 
     def __init__(self) -> None:
         self._conditions: list[Callable[[T], bool]] = []
@@ -73,11 +73,11 @@ class Part(ABC, Generic[T]):
         """The conditions to check once everything else fits, each with the reason to give when it does not hold."""
 
     def where(self, condition: Callable[[T], bool], otherwise: str | None = None) -> Self:
-        """Requires more of what is matched, and gives the part itself.
+        """Adds a condition on the matched object, and returns this part.
 
         Args:
-            condition: gets what `found[part]` would give.
-            otherwise: the reason to `decline` with when everything but this holds; without it, the graph does not match, silently.
+            condition: receives the object that `found[part]` would return, and returns whether the object fits.
+            otherwise: the reason to `decline` with if everything else matches. Without a reason, the graph does not match, silently.
 
         Example:
             integer = m.attribute().where(lambda number: number == int(number), "the factor is not an integer")
@@ -102,11 +102,11 @@ class Part(ABC, Generic[T]):
         return f"is {described(candidate)}, which the graph does not take"
 
     def _same(self, first: T, second: T) -> bool:
-        """Returns whether two places where this part stands match the same: equal values and operations are identical ones."""
+        """Returns whether two matches of this part are the same. Values and operations are the same only if they are identical."""
         return first == second
 
     def _bound(self, matched: T, found: Found) -> Iterator[Found]:
-        """Yields the one way in which this part stands for `matched`, if there is any."""
+        """Yields the solution in which this part matches `matched`, if the conditions hold."""
         if self in found:
             if self._same(found[self], matched):
                 yield found
@@ -146,7 +146,7 @@ class Constant(Part[Array]):
             yield from self._bound(array, found)
 
     def mismatch(self, candidate: Any, found: Found) -> str:
-        """Says whether it is a constant at all."""
+        """Returns why the candidate has no solution, such as that it is no constant."""
         if isinstance(candidate, SSAValue) and self._constants.array(cast(SSAValue, candidate)) is None:
             return f"is {described(candidate)}, which is not a constant"
         return super().mismatch(candidate, found)
@@ -174,11 +174,11 @@ class Op(Part[OpT]):
         return self
 
     def one_use(self) -> Self:
-        """Requires one reader of its results: the operation is dead once that is rewritten."""
+        """Requires that the results have one reader in total, so that rewriting the reader makes the operation dead."""
         return self.where(lambda op: sum(1 for result in op.results for _ in result.uses) == 1, "something else reads what would be fused")
 
     def result(self, index: int) -> Part[SSAValue]:
-        """Returns one of several results, as an operand."""
+        """Returns a part that matches result number `index` of the operation."""
         return _Result(self, index)
 
     def match(self, op: Operation) -> Match | None:
@@ -195,12 +195,12 @@ class Op(Part[OpT]):
         return None
 
     def solutions(self, candidate: Any, found: Found) -> Iterator[Found]:
-        """Yields those with the operation behind the candidate."""
+        """Yields the solutions for the operation whose only result is the candidate."""
         if isinstance(candidate, OpResult) and len(candidate.op.results) == 1:
             yield from self.at(candidate.op, found)
 
     def mismatch(self, candidate: Any, found: Found) -> str:
-        """Says which operation is there instead."""
+        """Returns why the candidate has no solution, such as the operation found instead."""
         op = cast(OpResult, candidate).op if isinstance(candidate, OpResult) else cast(object, candidate)
         wanted = " or ".join(kind.name for kind in self.kinds)
         if not isinstance(op, self.kinds):
@@ -303,7 +303,7 @@ def _signature(op: Operation) -> tuple[Sequence[Any], Mapping[str, Any]]:
 def _each(
     parts: Sequence[Argument], candidates: Sequence[Any], found: Found, op: Operation | None = None, names: Sequence[str] = ()
 ) -> Iterator[Found]:
-    """Yields every way in which each candidate fits its part. They are the operands of `op`, or its attributes of these names."""
+    """Yields every way in which each candidate fits its part. The candidates are operands of `op`, or its attributes called `names`."""
     if not parts:
         yield found
         return
@@ -345,17 +345,17 @@ def op(kind: type[OpT] | tuple[type[OpT], ...], *operands: Argument | EllipsisTy
 
 
 def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[Any]:
-    """Returns an operation of a class, or of one of several.
+    """Returns a part that matches an operation of a class, or of one of several classes.
 
-    The class of a row (`AddTensorOp`, or `"aten.add.Tensor"`) stands for its siblings of all levels; `AddTensorOp.at("edge")`, or
-    `"edge.add.Tensor"`, for one of them.
+    The class of a row (`AddTensorOp`, or `"aten.add.Tensor"`) matches the operator at every level; `AddTensorOp.at("edge")`, or
+    `"edge.add.Tensor"`, matches the operator at one level.
 
     Args:
         kind: the class or classes, or an operator's name.
-        operands: what each operand is: a part, a list of parts for a list of tensors, None for an absent one. `...` at the end lets the
-            others be anything.
-        arguments: what attributes are: a value that they must equal, or a part. For an ATen operator they are Python values, and those
-            not named must have their default; for others they are attributes.
+        operands: a part for each operand, a list of parts for a list of tensors, None for an absent operand. `...` at the end allows any
+            further operands.
+        arguments: for an attribute, the value that it must have, or a part. The attributes of an ATen operator are Python values, and
+            attributes without an argument must have their default. The attributes of other operations are attributes of the IR.
 
     Raises:
         ValueError: there is no such operator, or it has no such operand or attribute.
@@ -384,7 +384,7 @@ def op(kind: Any, *operands: Argument | EllipsisType, **arguments: Any) -> Op[An
 
 
 def _check_argument(part: object) -> None:
-    """Raises ValueError for what is not a part; plug-ins need not be type-checked."""
+    """Raises ValueError for an object that is not a part, because plug-ins need not be type-checked."""
     if isinstance(part, list | tuple):
         for item in cast("Sequence[object]", part):
             _check_argument(item)
@@ -394,7 +394,7 @@ def _check_argument(part: object) -> None:
 
 
 def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[str, Any]) -> None:
-    """Finds a graph that no operation can match. Raises ValueError."""
+    """Raises ValueError for a graph that no operation can match."""
     schema = kind.schema
     if operands > len(schema.operands) or (operands < len(schema.operands) and not more):
         names = ", ".join(argument.name for argument in schema.operands)
@@ -405,7 +405,7 @@ def _check(kind: type[SchemaOp], operands: int, more: bool, arguments: Mapping[s
 
 
 def value(element: Attribute | None = None) -> Value:
-    """Returns any value, or any tensor of an element type. `found[part]` is the `SSAValue`.
+    """Returns a part that matches any value, or any tensor of an element type. `found[part]` is the `SSAValue`.
 
     Example:
         from xdsl.dialects.builtin import f16
@@ -416,10 +416,11 @@ def value(element: Attribute | None = None) -> Value:
 
 
 def attribute() -> Literal:
-    """Returns any value of an argument that is not a tensor.
+    """Returns a part that matches any value of an argument that is not a tensor.
 
     `found[part]` is, for an operator of `aten`, `core` or `edge`, a Python value: a number, a truth value, a string, a tuple for a list, a
-    type for a dtype; the schema's default, or None, where the text says nothing. For other operations it is the attribute, or None.
+    type for a dtype. If the text omits the argument, the value is the schema's default, or None. For other operations, the value is the
+    attribute, or None.
 
     Example:
         exponent = m.attribute()
@@ -429,7 +430,7 @@ def attribute() -> Literal:
 
 
 def constant(constants: ModuleConstants) -> Constant:
-    """Returns a value whose elements are known: weights, and what was folded. `found[part]` is a numpy array, which cannot be written to.
+    """Returns a part that matches a value with known elements: a weight, or a folded constant. `found[part]` is a read-only numpy array.
 
     Example:
         import numpy as np
@@ -445,7 +446,7 @@ def constant(constants: ModuleConstants) -> Constant:
 
 
 def either(*parts: Argument) -> Part[Any]:
-    """Returns one of several parts: the first that leads to a match of the whole. None stands for absence.
+    """Returns a part that matches any of several parts; the first that lets the whole graph match counts. None matches absence.
 
     Example:
         negated = m.op("aten.neg", y)
@@ -458,7 +459,7 @@ def either(*parts: Argument) -> Part[Any]:
 
 
 def optional(part: Argument) -> Part[Any]:
-    """Returns a part that may be absent, as an optional operand. `found[part]` of `part = m.optional(…)` is the value, or None.
+    """Returns a part that matches another part, or an absent operand. `found[part]` of `part = m.optional(…)` is the value, or None.
 
     Example:
         upper = m.optional(m.value())
@@ -470,7 +471,7 @@ def optional(part: Argument) -> Part[Any]:
 
 
 def all_of(*parts: Part[Any]) -> Part[Any]:
-    """Returns all of several parts at once, each matched in its own way.
+    """Returns a part that matches if several parts all match the same operand.
 
     Example:
         result = m.value()  # both the value and the operation that makes it are wanted

@@ -20,15 +20,15 @@ from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
 
 _REPLACED = 3
-"""The operations that go when a function is inlined: the call, and of the copy the function itself and its return."""
+"""The number of operations that inlining a call removes: the call, and from the copied body the function itself and its return."""
 
 
 @dataclass(frozen=True)
 class InlinePass(ModulePass):
-    """Replaces each `func.call` by the body of its function, functions that others call first.
+    """Replaces each `func.call` by the body of its function, innermost calls first.
 
     Needs nothing. Leaves calls of declarations, of functions that call themselves, directly or through others, of functions of more than
-    `max_size` operations, and, inside of operations such as `scf.if`, of functions with branches. A remark says which. The functions stay;
+    `max_size` operations, and, inside of operations such as `scf.if`, of functions with branches. A remark says why. The functions stay;
     `symbol-dce` erases the private ones that nothing calls any more.
     """
 
@@ -67,7 +67,7 @@ class InlinePass(ModulePass):
 
 
 def _callees_first(functions: Mapping[str, FuncOp]) -> Iterator[FuncOp]:
-    """Yields the functions, each after those that it calls, except where calls go round in a circle."""
+    """Yields each function after the functions that it calls, except for functions that call each other."""
     seen: set[FuncOp] = set()
     for root in functions.values():
         stack: list[tuple[FuncOp, Iterator[FuncOp]]] = [] if root in seen else [(root, _callees(root, functions))]
@@ -127,7 +127,7 @@ def _inline(call: CallOp, callee: FuncOp) -> None:
 
 
 def _locate(body: Region, call: CallOp) -> None:
-    """Says of each operation that was copied where it came from, and from where it was called."""
+    """Sets the location of each copied operation to its own location, called from the location of the call."""
     if call.location is UNKNOWN_LOC:
         return
     for new in body.walk():

@@ -26,7 +26,7 @@ _OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
 def _moved(value: SSAValue) -> SSAValue | None:
-    """Returns the value that `value` is a row-major copy of, where only the layout changed."""
+    """Returns the source of a row-major copy that changes only the layout; None for any other value."""
     owner = value.owner
     if not isinstance(owner, ToDimOrderCopyOp) or not is_row_major(value) or element_of(owner.operands[0]) != element_of(value):
         return None
@@ -46,7 +46,7 @@ class CancelPattern(Pattern):
     counter = "layout changes cancelled"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Replaces `op` by what it copies, or shortens a chain of two."""
+        """Replaces `op` by the value that it copies if the layouts agree, and two copies in a row by one copy or none."""
         assert isinstance(op, ToDimOrderCopyOp)
         source = op.operands[0]
         if source.type == op.result.type:
@@ -69,7 +69,7 @@ def _not_taken(target: Target, order: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class ElementwisePattern(Pattern):
-    """Elementwise operators and `cat` work in whatever layout their operands are in: the copy to row-major moves behind them."""
+    """Elementwise operators and `cat` work in the layout of their operands: the copy to row-major moves behind the operator."""
 
     target: Target
     roots = (SchemaOp,)
@@ -109,7 +109,7 @@ class ElementwisePattern(Pattern):
 
 @dataclass(frozen=True)
 class FirstOperandPattern(Pattern):
-    """Pools take images in another layout as they are and give them; reductions read them as they are."""
+    """Pools read images in another layout and write their results in that layout; reductions only read images in another layout."""
 
     target: Target
     roots = (SchemaOp,)
@@ -142,7 +142,7 @@ class FirstOperandPattern(Pattern):
 
 @dataclass(frozen=True)
 class PermutePattern(Pattern):
-    """A permutation whose users take any layout is a matter of its type: no byte moves."""
+    """A permutation whose users accept any layout becomes a change of the type alone: no byte moves."""
 
     target: Target
     roots = (PermuteOp.at("edge"),)
@@ -195,7 +195,7 @@ class AttentionResultPattern(Pattern):
 
 
 class DropCopyPattern(Pattern):
-    """A copy between layouts that place every element alike, as dimensions of size 1 allow, before an operator that only reshapes."""
+    """A copy between layouts that put every element at the same place (possible with dimensions of size 1), before a view."""
 
     roots = (ViewOp.at("edge"),)
     counter = "layout changes cancelled"
@@ -220,10 +220,10 @@ class PropagateLayoutsPass(PatternPass):
     name = "propagate-layouts"
     works_on = ("edge", "fused")
     target: TargetName = "flambeau"
-    """Whose kernels take the layouts."""
+    """The target whose kernels must accept the layouts."""
 
     def patterns(self) -> Sequence[Pattern]:
-        """Returns the patterns that move copies, and those that make them unnecessary."""
+        """Returns the patterns that move copies, and the patterns that make copies unnecessary."""
         target = find_target(self.target)
         return [
             CancelPattern(),

@@ -24,7 +24,7 @@ from flambeau.runtime.pte import Frame, FrameList
 
 
 def to_frames(location: Attribute) -> FrameList:
-    """Returns the frames of the places that a location names, each place once, without columns."""
+    """Returns the frames of the places that a location names, each place once and without its column; at most `MOST_PLACES` frames."""
     return FrameList(tuple(dict.fromkeys(_frames(location, None)))[:MOST_PLACES])
 
 

@@ -296,7 +296,7 @@ def _watchers(options: CompileOptions) -> list[Instrumentation]:
 
 
 def _bound(option: str) -> str:
-    """Returns a `--bound` in the syntax of the pass. Raises StageError."""
+    """Returns the value of a `--bound` in the syntax of the pass `bound-symbols`. Raises StageError."""
     name, _, number = option.partition("=")
     if not name.isidentifier() or not number.isdecimal():
         raise StageError(f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {option!r}")

@@ -30,7 +30,17 @@ class _Request:
 
 
 def check_modules(text: str, backend: Backend, payloads: Sequence[Payload], seed: int) -> None:
-    """Runs a backend in a process without its required modules. Raises Disagreement if more than encoding fails, or fails unclearly."""
+    """Runs a backend in a process without its required modules: decodes payloads, converts a random graph, and lowers the graph.
+
+    Args:
+        text: the name of the backend, perhaps with options.
+        backend: the backend of that name.
+        payloads: payloads of the backend, to decode.
+        seed: the seed of the graph.
+
+    Raises:
+        Disagreement: decoding or converting fails, or lowering does not fail with one line that names a required module.
+    """
     plugins = [str(plugin.path) for plugin in loaded_plugins() if plugin.path is not None]
     request = pickle.dumps(_Request(text, backend.requires, plugins, seed, payloads))
     code = "from flambeau.tools.conformance.absence import main; main()"
@@ -44,7 +54,7 @@ def check_modules(text: str, backend: Backend, payloads: Sequence[Payload], seed
 
 
 def main() -> None:
-    """Runs the parts that need none of the hidden modules, and prints the message of compiling."""
+    """Decodes the payloads and converts a graph, which must work without the hidden modules; prints the error of lowering the graph."""
     request: _Request = pickle.load(sys.stdin.buffer)
     modules: dict[str, ModuleType | None] = dict.fromkeys(request.hidden)
     cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # importing a module whose entry is None fails

@@ -46,7 +46,7 @@ class Example:
 
 
 def overview(width: int = 118) -> str:
-    """Returns a line for every pipeline and pass; xDSL's passes by name."""
+    """Returns a line for every pipeline and every pass of Flambeau or a plug-in, and the names of xDSL's passes."""
     sections = [("pipelines", {name: _first_sentence(function) for name, function in pipelines().items()})]
     own, foreign = _own_passes(), _plugin_passes()
     sections += [("passes", own), *([("passes of plug-ins", foreign)] if foreign else [])]
@@ -73,7 +73,7 @@ def listing() -> str:
 
 
 def dialects() -> str:
-    """Returns the name of every dialect that a module may use."""
+    """Returns the names of all dialects that a module may use, one per line."""
     from flambeau.dialects.schema.context import FlambeauContext
 
     return "".join(f"{name}\n" for name in sorted(FlambeauContext().registered_dialect_names))

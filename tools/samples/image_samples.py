@@ -1,4 +1,4 @@
-"""Arguments with which to try the operators over images and their normalisation: bound arguments in schema order."""
+"""Sample arguments of the operators on images and of the norms: bound arguments in schema order."""
 
 from __future__ import annotations
 
@@ -146,7 +146,10 @@ POOL: dict[str, Samples] = {
 
 
 def sizes_or_scales(rank: int, aligned: bool) -> Samples:
-    """Returns samples of the `.vec` overloads of resampling."""
+    """Returns samples of the `.vec` overloads of resampling, which take either sizes or scales.
+
+    `rank` is the number of resampled dimensions. If `aligned`, the operator has a parameter `align_corners`.
+    """
 
     def make(rng: np.random.Generator) -> list[Sample]:
         shape = (2, 3, *(4, 5, 3)[:rank])
@@ -163,7 +166,10 @@ def sizes_or_scales(rank: int, aligned: bool) -> Samples:
 
 
 def sizes_and_scales(rank: int, aligned: bool) -> Samples:
-    """Returns samples of the other overloads of resampling."""
+    """Returns samples of the resampling overloads without `.vec`, which take sizes, and perhaps scales that need not agree with the sizes.
+
+    `rank` is the number of resampled dimensions. If `aligned`, the operator has a parameter `align_corners`.
+    """
 
     def make(rng: np.random.Generator) -> list[Sample]:
         shape, middle = (2, 3, *(4, 5, 3)[:rank]), (False,) if aligned else ()
@@ -209,14 +215,14 @@ ALL_THREE = (True, True, True)
 
 
 def layer_norm_gradient(rng: np.random.Generator) -> list[Sample]:
-    """Returns the gradient of a layer norm, with the results of its forward pass."""
+    """Returns a sample of `native_layer_norm_backward`: a gradient, the input, and the statistics that the forward pass returns."""
     x = f32(rng, 2, 3, 4)
     mean, rstd = x.mean(-1, keepdims=True), 1 / np.sqrt(x.var(-1, keepdims=True) + np.float32(1e-5))
     return [(f32(rng, 2, 3, 4), x, (4,), mean, rstd, f32(rng, 4), f32(rng, 4), ALL_THREE)]
 
 
 def group_norm_gradient(rng: np.random.Generator) -> list[Sample]:
-    """Returns the gradient of a group norm, with the results of its forward pass."""
+    """Returns a sample of `native_group_norm_backward`: a gradient, the input, and the statistics that the forward pass returns."""
     x = f32(rng, 2, 6, 4, 3)
     groups = x.reshape(2, 3, -1)
     mean, rstd = groups.mean(-1), 1 / np.sqrt(groups.var(-1) + np.float32(1e-5))

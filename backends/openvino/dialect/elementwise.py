@@ -191,7 +191,7 @@ class PowerLayerOp(BinaryLayerOp):
 
 @openvino("Clamp(Tensor data, *, float min, float max) -> Tensor")
 class ClampLayerOp(LayerOp):
-    """x within limits."""
+    """x, limited to the range from `min` to `max`."""
 
     @staticmethod
     def infer(x: Tensor, /, min: float, max: float) -> Tensor:

@@ -31,7 +31,7 @@ from flambeau.support.lazy import Array, np
 
 
 def scaled_sum(a: Any, b: Any, alpha: float, sign: int = 1) -> Array:
-    """Gives a + sign * alpha * b in the operands' common type."""
+    """Returns a + sign * alpha * b in the operands' common type."""
     a, b = cast_operands(a, b)
     if alpha != 1:
         b = (widened(b) * widened(b).dtype.type(alpha)) if b.dtype.kind != "b" else b & bool(alpha)
@@ -110,7 +110,7 @@ class RsubTensorOp(SubtractOp):
 
 
 def product(a: Any, b: Any) -> Array:
-    """Gives a * b in the operands' common type."""
+    """Returns a * b in the operands' common type."""
     a, b = cast_operands(a, b)
     return a * b
 
@@ -134,7 +134,7 @@ def require_divisors(a: Array, b: Array) -> None:
 
 
 def quotient(a: Any, b: Any, rounding_mode: str | None = None) -> Array:
-    """Gives a / b: of integers as a float, or rounded to an integer towards zero ("trunc") or down ("floor") in the common type."""
+    """Returns a / b as a float; with a rounding mode, rounded towards zero ("trunc") or down ("floor") in the operands' common type."""
     if rounding_mode is None:
         a, b = float_operands(a, b)
         return (widened(a) / widened(b)).astype(a.dtype)
@@ -218,7 +218,10 @@ class FloorDivideScalarOp(IntegralDivisionOp):
 
 
 def division_rest(function: Any, a: Any, b: Any) -> Array:
-    """Returns `np.fmod` (sign of a) or `np.remainder` (sign of b) in the operands' common type."""
+    """Returns `function(a, b)` in the operands' common type, where `function` is `np.fmod` (sign of a) or `np.remainder` (sign of b).
+
+    Raises ZeroDivisionError for integers divided by 0.
+    """
     a, b = cast_operands(a, b)
     require_divisors(a, b)
     return np.asarray(function(widened(a), widened(b))).astype(a.dtype)
@@ -279,7 +282,7 @@ class AddcmulOp(TernaryOp):
         return TernaryOp.infer(a, b, c)
 
     def whole(self) -> bool:
-        """Returns whether PyTorch takes the factor as it is. If it drops a fraction, the operator is decomposed."""
+        """Returns whether PyTorch uses `value` unchanged. If PyTorch truncates `value` to an integer, the operator is decomposed."""
         value = self.argument("value")
         return in_element(value, element_of(self.result)) == value
 
@@ -328,7 +331,7 @@ class InterpolateOp(TernaryOp):
 
 
 def interpolated(a: Array, b: Array, number: Any) -> Array:
-    """Gives a + weight * (b - a)."""
+    """Returns a + weight * (b - a), computed from the nearer end."""
     wide, end = widened(a), widened(b)
     weight: Array = np.asarray(number).astype(wide.dtype)
     distance: Array = end - wide
@@ -434,7 +437,7 @@ class LogSumOp(BinaryOp):
 
 
 def log_sum(a: SSAValue, b: SSAValue, base: float) -> SSAValue:
-    """Returns log(base**a + base**b) to that base; equal infinities have no distance."""
+    """Returns log(base**a + base**b) to that base, without overflow; for two equal infinities, that infinity."""
     element = promote_values(a, b)
     a, b = to_element(a, element), to_element(b, element)
     scale = math.log(base)
@@ -483,13 +486,13 @@ class Atan2Op(FloatBinaryOp):
 
 
 def scaled_first(a: SSAValue, b: SSAValue, alpha: float) -> SSAValue:
-    """Returns a + alpha b with alpha b as a product of its own."""
+    """Returns a + alpha * b, where a separate `mul.Scalar` computes alpha * b."""
     element = promote_values(a, b)
     return aten.add.Tensor(a, aten.mul.Scalar(to_element(b, element), in_element(alpha, element)))
 
 
 def remainder_by_fmod(a: SSAValue, b: SSAValue | float) -> SSAValue:
-    """Returns the rest with the sign of the dividend, and the divisor added where the signs differ."""
+    """Returns the remainder of a / b with the sign of b: the result of `fmod`, plus b where the signs of this result and of b differ."""
     if isinstance(b, SSAValue):
         a, b = (to_element(side, promote_values(a, b)) for side in (a, b))
         rest = aten.fmod.Tensor(a, b)

@@ -21,11 +21,11 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 Label = str
-"""A letter, or `.k` for the k-th dimension from the right of those that an ellipsis stands for."""
+"""The name of a dimension: a letter, or `.k` for dimension k of an ellipsis, counted from the right, from 0."""
 
 
 def parse_side(text: str, rank: int | None) -> list[Label]:
-    """Returns the labels of one operand (or, without a rank, of the output as written: `...` stays). Raises ValueError."""
+    """Returns the labels of an operand of this rank; without a rank, the labels of the output, with `...` unchanged. Raises ValueError."""
     letters: list[Label] = []
     rest = text.replace(" ", "")
     while rest:
@@ -85,14 +85,17 @@ def parse_equation(equation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[li
 
 
 def not_spread(labels: Sequence[Label], shape: Sequence[int], extents: dict[Label, int]) -> list[Label]:
-    """Returns the labels of an operand without those of single entries that meet more entries in another operand."""
+    """Returns the labels of an operand without the labels of dimensions of size 1 that another operand makes larger."""
     return [
         label for label, extent in zip(labels, shape, strict=True) if not provably_equal(extent, 1) or provably_equal(extents[label], 1)
     ]
 
 
 def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int]) -> tuple[SSAValue, list[Label]]:
-    """Returns the operand without single entries that meet more, with the diagonal of the dimensions that share a label; built detached."""
+    """Returns an operand in which each label occurs once, and its labels; built detached.
+
+    Removes dimensions of size 1 that another operand makes larger. Takes the diagonal of dimensions that share a label.
+    """
     single = [
         dim
         for dim, (label, extent) in enumerate(zip(labels, shape_of(x), strict=True))
@@ -109,7 +112,7 @@ def without_repeats(x: SSAValue, labels: list[Label], extents: dict[Label, int])
 
 
 def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue, list[Label]]:
-    """Returns the sum over the labels that are not kept, built detached."""
+    """Returns the sum of x over the labels that are not in `kept`, and the remaining labels; built detached."""
     gone = tuple(dim for dim, label in enumerate(labels) if label not in kept)
     if not gone:
         return x, labels
@@ -119,7 +122,7 @@ def summed(x: SSAValue, labels: list[Label], kept: set[Label]) -> tuple[SSAValue
 def contract(
     a: SSAValue, left: list[Label], b: SSAValue, right: list[Label], kept: set[Label], extents: dict[Label, int]
 ) -> tuple[SSAValue, list[Label]]:
-    """Returns the product of two operands, summed over the common labels that are not kept, built detached."""
+    """Returns the product of two operands, summed over the common labels that are not in `kept`, and its labels; built detached."""
     batch = [label for label in left if label in right and label in kept]
     inner = [label for label in left if label in right and label not in kept]
     rows = [label for label in left if label not in right]
@@ -144,7 +147,7 @@ def contract(
 
 
 def result_element(inputs: Sequence[Sequence[Label]], output: Sequence[Label], elements: Sequence[ElementType]) -> ElementType:
-    """Returns the element type of the sums of products. Raises TypeError for a product that sums and takes another type."""
+    """Returns the element type of the sums of products. Raises TypeError for a matrix product of different element types, or of bools."""
     known, element = set(inputs[0]), elements[0]
     for index, (labels, other) in enumerate(zip(inputs[1:], elements[1:], strict=True), 2):
         names, later = set(labels), {label for group in inputs[index:] for label in group} | set(output)
@@ -206,7 +209,7 @@ class TrilinearOp(SchemaOp):
 
     @staticmethod
     def expanded(x: Tensor, dims: Sequence[int]) -> list[int]:
-        """Returns a shape with a dimension of size 1 in each of these places, one after another."""
+        """Returns the shape of x with a dimension of size 1 inserted at each of `dims`, in ascending order."""
         shape = list(shape_of(x))
         for dim in sorted(dims):
             shape.insert(dim, 1)

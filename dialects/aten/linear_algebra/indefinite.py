@@ -16,11 +16,11 @@ from flambeau.dialects.schema.namespace import aten
 from flambeau.support.lazy import Array, np
 
 GROWTH = (1 + 17**0.5) / 8
-"""How much smaller than others in its column a pivot may be, so that elements grow least (Bunch and Kaufman)."""
+"""The least ratio of a pivot to the largest other element in its column; with this ratio, elements grow least (Bunch and Kaufman)."""
 
 
 def largest(x: Array) -> tuple[int, float]:
-    """Returns the place and size of the largest element, which is not NaN unless the first one is."""
+    """Returns the index and the absolute value of the largest element. NaN counts only as the first element; an empty array gives 0, 0."""
     size = np.abs(x)
     if not len(size):
         return 0, 0.0
@@ -29,7 +29,7 @@ def largest(x: Array) -> tuple[int, float]:
 
 
 def chosen(a: Array, k: int) -> tuple[int, bool]:
-    """Returns the row that a step exchanges, and whether its pivot is a block of two rows; -1 for a column of zeros."""
+    """Returns the row to exchange in step `k`, and whether the pivot is a block of two rows. For a column of zeros, the row is -1."""
     own = abs(a[k, k])
     place, below = largest(a[k + 1 :, k])
     if own == 0 and below == 0:
@@ -45,7 +45,7 @@ def chosen(a: Array, k: int) -> tuple[int, bool]:
 
 
 def exchange(a: Array, k: int, last: int, row: int) -> None:
-    """Exchanges two rows and columns of the part of a lower triangle that is not factored yet."""
+    """Exchanges rows and columns `last` and `row` of a symmetric matrix, of which `a` holds the lower triangle. Columns before `k` stay."""
     a[row + 1 :, [last, row]] = a[row + 1 :, [row, last]]
     a[last + 1 : row, last], a[row, last + 1 : row] = a[row, last + 1 : row].copy(), a[last + 1 : row, last].copy()
     a[[last, row], [last, row]] = a[[row, last], [row, last]]
@@ -54,7 +54,10 @@ def exchange(a: Array, k: int, last: int, row: int) -> None:
 
 
 def with_blocks(a: Array) -> tuple[Array, Array, int]:
-    """Returns L and D of a matrix L D Lᵀ, as LAPACK's `sytrf` gives them, with the rows exchanged and the first pivot that is 0, or 0."""
+    """Returns L and D of a matrix L D Lᵀ in the form of LAPACK's `sytrf`, the exchanged rows, and a number.
+
+    The number is the position (from 1) of the first pivot that is 0, or 0 if there is no such pivot.
+    """
     a, k, info = np.tril(a), 0, 0
     pivots = np.zeros(len(a), np.int32)
     while k < len(a):

@@ -60,7 +60,7 @@ class ProfileRow:
         return quantiles(self.times, n=10, method="inclusive")[8] if len(self.times) > 1 else self.times[0]
 
     def share_of(self, whole: ProfileRow) -> float:
-        """The median in relation to that of `whole`."""
+        """Returns the ratio of the median time to the median time of `whole`."""
         return self.p50 / max(whole.p50, 1)
 
 

@@ -47,7 +47,7 @@ def flambeau_backend(
 
 
 def _target(options: Any) -> str:
-    """Returns the target that the options of `torch.compile` name. Raises ValueError."""
+    """Returns the target in the options of `torch.compile`, by default `flambeau`. Raises ValueError for invalid options."""
     if not isinstance(options, Mapping):
         raise ValueError(f"the backend flambeau takes options in a dict, not {options!r}")
     given = cast("Mapping[Any, Any]", options)

@@ -3,7 +3,7 @@
 A plug-in declares the objects with public names in it, and those registered by a decorator:
 
 * a concrete subclass of `ModulePass` with a `name`: a pass
-* a `Dialect`, a `Target`, a `Backend`: the same
+* a `Dialect`, a `Target` or a `Backend`: a dialect, a target or a backend
 * `@row("dialect", "namespace", "schema")`: an operator, and with it its dialect
 * `@pipeline("name")`, `@frontend(".suffix")`, `@planner("name")`, `@interprets(OpClass)`: the function below
 
@@ -57,7 +57,7 @@ class PluginError(ValueError):
     def __init__(self, message: str, position: Position | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position)
         self.diagnostics = diagnostics or (self.diagnostic,)
-        """Everything that is wrong, the first included."""
+        """The diagnostics of all errors, with `diagnostic` as the first."""
         super().__init__(str(self.diagnostic))
 
 
@@ -241,7 +241,7 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _package(folder: Path) -> str:
-    """Returns the name of a package for a folder, in which its files can import each other; files of other folders are separate."""
+    """Returns the name of the package that represents a folder, so that files of this folder, and only these, can import each other."""
     import hashlib
 
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
@@ -279,7 +279,7 @@ def _digest(modules: Iterable[str]) -> str:
 
 
 class _Located(Exception):
-    """A failed registration, with the name in the plug-in that it was for."""
+    """An exception for a failed registration. `name` is the name of the object in the plug-in; `error` is the reason."""
 
     def __init__(self, name: str, error: RegistrationError):
         self.name = name

@@ -22,11 +22,14 @@ _METHODS: dict[str, tuple[type[ModulePass], str, str]] = {
     "apply_to": (OperationPass, "(self, ctx, op)", "what it does to an operation"),
     "apply": (ModulePass, "(self, ctx, op)", "what it does to a module"),
 }
-"""The methods that define a pass: its class, its arguments, and its purpose."""
+"""The method that each kind of pass must define: the base class, and the parameters and the purpose of the method."""
 
 
 def check_pass(kind: type[ModulePass]) -> None:
-    """Raises RegistrationError for a pass class that no pipeline could run: without name, method or dataclass decorator."""
+    """Raises RegistrationError for a pass class that no pipeline could run.
+
+    Such a class lacks a name or a method, has a method with wrong parameters, or has options but is not a dataclass.
+    """
     name: object = getattr(kind, "name", None)
     if name is None:
         raise RegistrationError(f'{kind.__name__} has no name: write `name = "my-pass"` in it, or let its own name begin with _')
@@ -64,7 +67,7 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def what_was_meant(items: Iterable[tuple[str, Any]], is_own: Callable[[Any], bool]) -> tuple[str, str] | None:
-    """Returns a name in a plug-in that declares nothing, and why this object is not a declaration although it looks like one.
+    """Returns the name of an object that looks like a declaration, and the reason why it declares nothing; None without such an object.
 
     Args:
         items: names and the objects that they name.

@@ -156,7 +156,7 @@ ALWAYS: dict[str, object] = {
     "MemoryPlanningPass(share_mutable_buffers)": True,
     "Runtime.load_program(debug_buffer_size)": 0,
 }
-"""Arguments of ExecuTorch that may have only the value of Flambeau's behaviour."""
+"""The only value that Flambeau accepts, and then ignores, for each of these arguments of ExecuTorch: Flambeau always behaves so."""
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -177,7 +177,7 @@ def missing_name(module: str, name: str) -> AttributeError | ImportError:
 
 
 class ExplainsMembers:
-    """A base class that makes the AttributeError for a member of ExecuTorch name the replacement."""
+    """A base class whose AttributeError for a member that only ExecuTorch has names the replacement."""
 
     if not TYPE_CHECKING:  # type checkers would accept any member
 

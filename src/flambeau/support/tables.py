@@ -43,7 +43,7 @@ class RegistrationError(ValueError):
 
 @contextmanager
 def declared_by(origin: str) -> Generator[list[Registration], None, None]:
-    """Assigns registrations within the block to `origin`; yields the list of them, in order."""
+    """Assigns registrations within the block to `origin`; yields the list of these registrations, in order."""
     registered: list[Registration] = []
     tokens = _ORIGIN.set(origin), _REGISTERED.set(registered)
     try:
