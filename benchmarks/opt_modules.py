@@ -74,14 +74,14 @@ class Function:
         return made[0], results[0]
 
     def weight(self, kind: str, elements: int) -> Value:
-        """Adds a global with unique contents."""
+        """Adds a global with unique contents, and returns its name and type."""
         number = len(self.globals)
         blob = self.context.blobs.add(f"w{number}", struct.pack(f"<{elements}f", *(number + index / 4 for index in range(elements))))
         self.globals.append(f"ml_program.global private @w{number}({blob}) : {kind}")
         return f"@w{number}", kind
 
     def load(self, weight: Value) -> Value:
-        """Adds a load of a global."""
+        """Adds a load of a global, and returns the loaded value."""
         self.values += 1
         self.lines.append(f"  %v{self.values - 1} = ml_program.global_load_const {weight[0]} : {weight[1]}")
         return f"%v{self.values - 1}", weight[1]
@@ -99,7 +99,7 @@ Step = Callable[[Function, Value], Value]
 
 
 def chain(function: Function, step: Step, size: int) -> list[Value]:
-    """Adds steps that each read the result of the previous one."""
+    """Adds steps that each read the result of the previous step."""
     value = ("%x", function.kind)
     while len(function.lines) < size:
         value = step(function, value)
@@ -134,14 +134,14 @@ def plain(f: Function, x: Value) -> Value:
 
 
 def counted(f: Function, x: Value) -> Value:
-    """Adds data-dependent sizes, each bounded by the previous one."""
+    """Adds data-dependent sizes, each bounded by the previous size."""
     first, second = (f"tensor<?x2xi64, #edge.layout<sizes = [u{f.values + index} in [0, ?], 2]>>" for index in range(2))
     places = f.op("nonzero", [f.op("nonzero", [x], first)], second)
     return f.op("add.Tensor", [x, f.op("sum", [places], "tensor<i64>")], T)
 
 
 def computed_size(f: Function, x: Value) -> Value:
-    """Adds a tensor of a size computed at run time, a different one in each step."""
+    """Adds a tensor whose size is computed at run time and differs in each step."""
     size = f"s0 * {len(f.lines) + 2} + 1"
     f.op("full", [], f"tensor<?xf32, #edge.layout<sizes = [{size}]>>", size=f"[{size}]", fill_value="1.0")
     return f.op("relu", [x], DYNAMIC)
@@ -193,7 +193,7 @@ def shared(f: Function, x: Value) -> Value:
 
 
 def identities(f: Function, x: Value) -> Value:
-    """Adds operations that return their operand, or undo the previous one."""
+    """Adds operations that return their operand, or undo the previous operation."""
     a = f.op("permute", [x], "tensor<4x2xf32>", dims="[1, 0]")
     b = f.op("permute", [a], T, dims="[1, 0]")
     c = f.op("unsqueeze", [b], "tensor<1x2x4xf32>", dim="0")
@@ -226,7 +226,7 @@ def complex_square(f: Function, x: Value) -> Value:
 
 
 def promoting(f: Function, x: Value) -> Value:
-    """Adds operands of two types, scalars, views."""
+    """Adds operations on operands of two types, operations on scalars, and views."""
     a = f.op("_to_copy", [x], "tensor<2x4xi64>", dtype="i64")
     b = f.op("add.Tensor", [x, a], T)
     c = f.op("mul.Scalar", [b], T, other="2")
@@ -320,7 +320,7 @@ def handed_over(f: Function, x: Value) -> Value:
 
 
 def attentions(f: Function, x: Value) -> Value:
-    """Adds attention over heads of keys that are repeated."""
+    """Adds attention whose heads of keys and values are repeated, as in grouped-query attention."""
     wide = "tensor<1x4x4x4xf32>"
     repeated = [f.op("repeat_interleave.self_int", [x], wide, repeats="2", dim="1") for _ in range(2)]
     a = f.op("scaled_dot_product_attention", [repeated[0], *repeated, None], wide)

@@ -45,7 +45,7 @@ class Growth:
 
     @property
     def ratio(self) -> float:
-        """The time of the larger size over that of the smaller."""
+        """The time of the larger size divided by the time of the smaller size."""
         return self.large / self.small
 
 
@@ -73,7 +73,7 @@ class Family:
 
 
 def time_of(pipeline: Pipeline, modules: Sequence[Module]) -> float:
-    """Returns the mean processor time of a pass on these modules, which it changes."""
+    """Runs a pass on these modules, in place, and returns the mean processor time for one module."""
     start = time.process_time()
     for module, context in modules:
         pipeline.run(module, context, verify_each=False)

@@ -21,9 +21,9 @@ import numpy as np
 from xdsl.ir import Attribute, Block
 
 from flambeau.backends.elementwise.payload import COMPUTATIONS, CONSTANT, LOAD, STORE, Instruction, Payload
-from flambeau.dialects.exec.out_variants import TENSOR_OPTIONS, out_variant
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, from_numpy_name, is_static, shape_of, tensor
+from flambeau.dialects.schema.out_variants import TENSOR_OPTIONS, out_variant
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.runtime import pte

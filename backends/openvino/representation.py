@@ -23,7 +23,7 @@ class Port:
 
 @dataclass
 class Layer:
-    """A layer. Its ports are numbered from the inputs to the outputs."""
+    """A layer. The numbers of its ports count the inputs first, then the outputs."""
 
     name: str
     type: str

@@ -8,9 +8,9 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.ir.tensor_types import from_scalar_type
 from flambeau.dialects.schema.operators import find_schema, level_ops
+from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows, load_rows
 from flambeau.dialects.schema.schema import Schema, SchemaArgument

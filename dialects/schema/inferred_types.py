@@ -34,7 +34,10 @@ def check_types(operands: Sequence[Attribute], results: Sequence[Tensor], stores
 
 
 def fits(declared: Attribute, inferred: Attribute) -> bool:
-    """Returns whether a declared result type may have the inferred shape, and has its element type; the edge level checks the layout."""
+    """Returns whether a declared result type has the inferred element type, and a shape that may equal the inferred shape.
+
+    Different layouts are accepted here; the edge level checks layouts.
+    """
     if declared == inferred:
         return True
     if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
@@ -53,9 +56,10 @@ def fits(declared: Attribute, inferred: Attribute) -> bool:
 def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
     """Returns whether a result may declare this extent instead of the inferred extent; `symbols` are those of the inferred shape.
 
-    Sums of products of symbols have a normal form, so two of them that differ are different in some run. A condition of the
-    program, such as that a size is even, may decide quotients, remainders, minimums and maximums, and whether an extent is a
-    number: these need not be proved. Nor need a symbol that the inferred shape does not name: it is a new name for a size.
+    Two different sums of products of symbols differ in some run, so the extents must be provably equal. But a condition of the program,
+    such as that a size is even, may decide quotients, remainders, minimums and maximums, and whether an extent is a number. Such extents
+    only must not be provably different. This also applies to a declared symbol that the inferred shape does not contain: the symbol is a
+    new name for a size.
     """
     name = symbol_of(declared)
     if (name is not None and name not in symbols) or any(map(_depends_on_conditions, (declared, inferred))):
@@ -66,8 +70,8 @@ def _may_be(declared: int, inferred: int, symbols: Set[Symbol]) -> bool:
 def refuse_other_sizes(op: Operation, declared: Sequence[Attribute], inferred: Sequence[Attribute]) -> None:
     """Raises VerifyException for a result whose declared size is the size of an input that is unrelated to the inferred size.
 
-    A symbol that the inferred shape does not name is a new name for a size, unless an argument of the function has it already and no
-    assertion speaks of it.
+    A symbol that the inferred shape does not contain is a new name for a size. Such a symbol is refused only if it is the size of an
+    argument of the function and no assertion contains the symbol.
     """
     for index, (kind, found) in enumerate(zip(declared, inferred, strict=True)):
         if kind == found or not isinstance(kind, TensorType) or DYNAMIC_INDEX not in kind.get_shape():

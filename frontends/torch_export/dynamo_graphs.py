@@ -18,9 +18,9 @@ from flambeau.frontends.torch_export import CaptureError, export_module
 
 _SMALLEST_LIMIT = 16
 _LARGEST = 2**31
-"""From this bound on, PyTorch means that there is none."""
+"""A bound of this size or more means in PyTorch that a size has no bound."""
 _TRAINING = {"dropout": 2, "alpha_dropout": 2, "feature_alpha_dropout": 2, "dropout1d": 2, "dropout2d": 2, "dropout3d": 2, "batch_norm": 5}
-"""Functions that do something else in training, and the position of the argument that says so."""
+"""The functions that behave differently in training, with the position of the argument that turns training on."""
 
 
 class InferenceGraph(torch.nn.Module):
@@ -75,7 +75,7 @@ class InferenceGraph(torch.nn.Module):
         self._views = _views_of_inputs(graph, placeholders)
 
     def with_views(self, results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """Returns the results with those that are views of inputs replaced by views of the memory of the inputs in `values`."""
+        """Returns the results, with each view of an input replaced by a view of the memory of this input in `values`."""
         found = list(results)
         for place, (index, view, base) in self._views.items():
 
@@ -94,7 +94,10 @@ class InferenceGraph(torch.nn.Module):
         return f"parameter_{index}" in self._parameters
 
     def limits(self, values: Sequence[Any]) -> list[int]:
-        """Returns the largest sizes of a program compiled for these values, in the order of `dynamic`: the known bounds, else some room."""
+        """Returns the largest sizes of a program compiled for these values, in the order of `dynamic`.
+
+        A size without a known bound may at least double.
+        """
         return [self._limit(place, values[place[0]].shape[place[1]]) for place in self.dynamic]
 
     def _limit(self, place: tuple[int, int], size: int) -> int:
@@ -141,7 +144,7 @@ class _Interpreter(fx.Interpreter):
     """Runs a graph whose floats are numbers, not tensors."""
 
     def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Returns the result of a method; that of `item()` on a float is the float."""
+        """Returns the result of a method; `item()` on a float returns the float."""
         return args[0] if target == "item" and isinstance(args[0], float) else super().call_method(target, args, kwargs)
 
 
@@ -156,7 +159,7 @@ def _refuse_training(graph: fx.GraphModule) -> None:
 
 
 def export_graph(graph: InferenceGraph, values: Sequence[Any], context: FlambeauContext) -> ModuleOp:
-    """Exports and imports a graph for the values of its inputs. Raises as `export_module` does."""
+    """Returns a graph as a module in the IR, exported with these values of its inputs. Raises the exceptions of `export_module`."""
     example = tuple(values[index] for index in graph.positions)
     # Dynamo, which is running while the backend compiles, must not capture the export or take its guards.
     alone: Any = cast(Any, torch).compiler.disable(export_module)

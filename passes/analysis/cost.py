@@ -21,12 +21,12 @@ class KernelCall:
     """The call of a kernel as the operator that it computes.
 
     Attributes:
-        schema: of the operator.
+        schema: the schema of the operator.
         moves: whether the operator only moves elements.
-        looks_up: whether the other operands name the elements of the first one that it moves.
-        operands: the tensors that it reads.
-        results: those that it gives.
-        arguments: by their names in the schema, a value or what Python has for it.
+        looks_up: whether the operator moves the elements of its first operand that the other operands name.
+        operands: the tensors that the call reads.
+        results: the tensors that the call computes.
+        arguments: the arguments by their names in the schema: SSA values and Python values.
     """
 
     schema: Schema
@@ -37,7 +37,7 @@ class KernelCall:
     arguments: Mapping[str, Any]
 
     def argument(self, name: str) -> Any:
-        """Returns one argument."""
+        """Returns the argument with a name of the schema."""
         return self.arguments[name]
 
 
@@ -49,12 +49,12 @@ class CountsFlops(Protocol):
     """An operator, such as one of a backend, that counts its own floating-point operations."""
 
     def flops(self) -> int:
-        """Returns its floating-point operations at the greatest sizes. Raises TypeError where a size has no bound."""
+        """Returns the number of floating-point operations at the greatest sizes. Raises TypeError if a size has no bound."""
         ...
 
 
 def _product(first: str) -> Callable[[Computation], int]:
-    """Returns the count of a matrix product, which sums along the last dimension of the argument `first`."""
+    """Returns a function that counts the operations of a matrix product, which sums along the last dimension of the argument `first`."""
     return lambda op: 2 * _count(op.results[0]) * upper_bounds(op.argument(first))[-1]
 
 
@@ -71,7 +71,7 @@ def _packed_convolution(op: Computation) -> int:
 
 
 def _attention(keys: str) -> Callable[[Computation], int]:
-    """Returns the count of attention: the product with `keys`, and the product with as many values."""
+    """Returns a function that counts the operations of attention: the products with the argument `keys` and with as many values."""
     return lambda op: 2 * upper_bounds(op.argument(keys))[-2] * (_count(op.argument("query")) + _count(op.results[0]))
 
 
@@ -95,10 +95,10 @@ _PRODUCTS: dict[str, Callable[[Computation], int]] = {
 
 
 def flops(op: Computation) -> int | None:
-    """Returns the floating-point operations of an operator at the greatest sizes, a multiplication and an addition as two.
+    """Returns the number of floating-point operations of an operator at the greatest sizes; None if a size has no bound.
 
-    Operators other than products have one per element of the largest tensor; those that only move elements none. None where a size has
-        no bound.
+    In a product, each multiplication and each addition counts. A `CountsFlops` counts its own operations. An operator that only moves
+    elements counts as 0, and any other operator as one operation per element of its largest tensor.
     """
     try:
         if (count := _PRODUCTS.get(op.schema.qualified_name)) is not None:
@@ -111,7 +111,7 @@ def flops(op: Computation) -> int | None:
 
 
 def traffic(op: Computation) -> int | None:
-    """Returns the bytes that an operator reads and writes, at the greatest sizes. None where a size has no bound."""
+    """Returns the number of bytes that an operator reads and writes, at the greatest sizes; None if a size has no bound."""
     try:
         return sum(map(_size, _tensors(op))) - untouched(op)
     except TypeError:
@@ -119,9 +119,10 @@ def traffic(op: Computation) -> int | None:
 
 
 def untouched(op: Computation) -> int:
-    """Returns the bytes of its first tensor that an operator does not read: one that only moves elements reads those that it gives.
+    """Returns the number of bytes of its first tensor that an operator does not read.
 
-    Raises TypeError where a size has no bound.
+    An operator that only moves elements reads only the elements of its result. Other operators read all of the tensor. Raises TypeError
+    if a size has no bound.
     """
     tensors = _tensors(op)
     if not _only_moves(op) or not op.results or tensors[0] in op.results:

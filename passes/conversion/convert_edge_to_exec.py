@@ -29,7 +29,6 @@ from flambeau.dialects.exec.literals import (
     TensorListOp,
 )
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.slots import ConstantOp, ExternalOp, StateOp, TensorOp
 from flambeau.dialects.flambeau.method_interface import IN_SPEC, OUT_SPEC, Constant, Leaf, inputs_of, outputs_of
 from flambeau.dialects.flambeau.symbol_definitions import definitions_of
@@ -39,6 +38,7 @@ from flambeau.dialects.ir.dominance import dominator_tree
 from flambeau.dialects.ir.extents import is_known, is_unknown
 from flambeau.dialects.ir.tensor_types import is_static, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
+from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite, was_restricted

@@ -160,7 +160,7 @@ class AttentionPattern(Pattern):
         if not self.target.has(FusedAttentionOp):
             return decline(_lacks(self.target, FusedAttentionOp))
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
-            return decline("not fused: only attention without dropout on row-major static f32 tensors of four dimensions is")
+            return decline("not fused: only attention without dropout on row-major f32 tensors of four dimensions is")
         factor = scale_of(shape_of(query), scale)
         # A single key head is a group that all query heads share; other broadcast operands are expanded.
         batch, heads = shape_of(op.result)[:2]
@@ -209,7 +209,7 @@ class ConvertEdgeToFusedPass(ModulePass):
     Constant weights are packed now.
 
     Needs: `edge` operators. Leaves: `fused` operators, convolutions among them channels-last between two `edge._to_dim_order_copy`, which
-    `propagate-layouts` moves outward. Operators with other dtypes, dynamic shapes or weights that are not constants stay, and so do those
+    `propagate-layouts` moves outward. Operators with other dtypes or with weights that are not constants stay, and so do those
     whose fused form the target lacks.
     """
 

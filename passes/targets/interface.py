@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 import flambeau.passes.targets
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.schema.operators import find_op, level_ops
+from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
 from flambeau.passes.analysis.operator_table import Limit, Rule, first_reason
@@ -25,16 +25,16 @@ from flambeau.support.tables import RegistrationError, Table, hint, note_registr
 
 @dataclass(frozen=True)
 class Allowance:
-    """A kernel that takes element types which the kernels of its target do not take otherwise."""
+    """One kernel, with element types that the kernel takes although its target otherwise lacks these types."""
 
     kernel: str
-    """Its qualified name."""
+    """The qualified name of the kernel."""
     elements: frozenset[Attribute]
     limits: tuple[Limit, ...] = ()
-    """What it takes of them."""
+    """The limits of the kernel for calls with these element types."""
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """Returns what does not fit in a call with one of the element types; None when all does."""
+        """Returns the reason why the kernel does not take a call with one of the element types; None if there is no reason."""
         elements = (element_of(value) for value in (*op.operands, *op.results) if isinstance(value.type, TensorType))
         if (element := next((element for element in elements if element in self.elements), None)) is None:
             return None
@@ -44,36 +44,36 @@ class Allowance:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A runtime as the compiler sees it: what a program for it may use.
+    """A runtime as the compiler sees it: the kernels, layouts and element types that a program for this runtime may use.
 
-    Passes ask a target and never compare its name, so each pass that serves one target serves all that have what it needs.
+    Passes ask a target and never compare its name, so a pass serves every target that has the kernels that the pass needs.
     """
 
     name: str
     operators: frozenset[str]
-    """The qualified names of its kernels, `aten::add.out`. With `flambeau::linear.out` it has the fused form `fused.linear`, and so on."""
+    """The qualified names of the kernels: `aten::add.out`. A target with `flambeau::linear.out` has the fused form `fused.linear`, etc."""
     views: frozenset[str] = frozenset()
-    """The names of kernels that it lacks and does not need, because programs call their operators only where the result is a view."""
+    """The names of kernels that are missing and not needed, because programs call their operators only where the result is a view."""
     dim_orders: frozenset[tuple[int, ...]] | Literal["any"] = frozenset()
-    """The dim orders beside row-major in which its kernels take tensors, where the operators' rows allow it: `{CHANNELS_LAST}`."""
+    """The dim orders besides row-major in which the kernels take tensors if the operators' rows allow such tensors: `{CHANNELS_LAST}`."""
     input_orders: frozenset[tuple[int, ...]] | Literal["any"] = "any"
-    """The dim orders beside row-major in which its callers can give an input."""
+    """The dim orders besides row-major in which callers can give an input."""
     lacks: frozenset[Attribute] = frozenset()
-    """The element types that its kernels do not take."""
+    """The element types that some or all kernels do not take."""
     lacking: frozenset[str] = frozenset()
-    """The kernels that do not, where most do; empty: all of them."""
+    """The kernels that do not take the element types in `lacks`; empty if no kernel takes them."""
     takes_too: tuple[Allowance, ...] = ()
-    """The kernels that take such element types all the same, each once."""
+    """The exceptions: kernels that nevertheless take element types in `lacks`, each kernel once."""
     contracts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
-    """The limits of its kernels beyond what their schemas say, by the kernels' qualified names, `aten::linear.out`."""
+    """The limits of kernels that their schemas do not express, by the kernels' qualified names, `aten::linear.out`."""
     alignment: int = 16
-    """Of each offset in an arena, in bytes, unless the planner's options say otherwise."""
+    """The alignment of each offset in an arena, in bytes, unless the planner's options give another alignment."""
     library: Path | None = None
     """The shared library with the kernels that are not built into our C runtime, `fl_kernels_<name>`. Our runtime uses them if the library
     is there when the target is registered."""
 
     def has(self, kind: type[SchemaOp]) -> bool:
-        """Returns whether it has the kernel that an operator becomes."""
+        """Returns whether the target has the kernel of an operator, or needs no kernel because `views` contains it."""
         out = out_variant(kind.at("edge").schema)
         return out is not None and out.qualified_name in self.operators | self.views
 
@@ -86,7 +86,7 @@ class Target:
         return self.contracts.get(_kernel(type(op)))
 
     def missing(self, kernel: str, values: Iterable[SSAValue]) -> str | None:
-        """Returns which of these tensors a kernel does not take because of its element type; None without one."""
+        """Returns a message about a tensor whose element type a kernel does not take; None if the kernel takes the types of all tensors."""
         elements = (element_of(value) for value in values if isinstance(value.type, TensorType)) if self.lacks else ()
         found = next((element for element in elements if element in self.lacks and not self._allows(kernel, element)), None)
         return None if found is None else f"a tensor is of {found}, and its kernel does not take that"
@@ -97,26 +97,29 @@ class Target:
         return (allowance := _allowances(self).get(kernel)) is not None and element in allowance.elements
 
     def missing_type(self, op: SchemaOp) -> str | None:
-        """Returns which tensor the kernel of an operation does not take because of its element type; None without one."""
+        """Returns a message about a tensor of an operation whose element type the kernel does not take; None if there is no such tensor."""
         return self.missing(_kernel(type(op)), (*op.operands, *op.results))
 
     def why_not(self, op: SchemaOp) -> str | None:
-        """Returns what the kernel of an operation does not take of it; None when it takes all."""
+        """Returns the reason why the kernel of an operation does not take the operation; None if the kernel takes it."""
         return self.missing_type(op) or self.beyond(op)
 
     def beyond(self, op: SchemaOp) -> str | None:
-        """Returns what is beyond the limits of the kernel of an operation of element types that it takes; None when nothing is."""
+        """Returns the reason why an operation is beyond the limits of its kernel; None if it is within the limits.
+
+        Also returns None if the kernel does not take the element types of the operation.
+        """
         if self.missing_type(op) is not None:
             return None
         contract, allowance = self.contract(op), _allowances(self).get(_kernel(type(op)))
         return (contract.why_not(op) if contract is not None else None) or (allowance.why_not(op) if allowance is not None else None)
 
     def runs(self, op: SchemaOp) -> bool:
-        """Returns whether a program may keep an operation whole: it keeps the operator, and the kernel takes the operands."""
+        """Returns whether a program may keep an operation whole: there is a kernel for the operator, and the kernel takes the operands."""
         return self.keeps(type(op)) and self.why_not(op) is None
 
     def takes(self, order: Sequence[int]) -> bool:
-        """Returns whether its kernels take tensors in a dim order, outermost dimension first."""
+        """Returns whether the target's kernels take tensors in a dim order, outermost dimension first."""
         return _is_among(order, self.dim_orders)
 
     def takes_input(self, order: Sequence[int]) -> bool:
@@ -125,7 +128,7 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has no fused form and takes row-major tensors only."""
+        """Whether the target has no fused form and takes row-major tensors only."""
         return not self.dim_orders and not any(self.has(kind) for kind in level_ops("fused"))
 
 
@@ -140,7 +143,7 @@ def _allowances(target: Target) -> dict[str, Allowance]:
 
 @cached_over_rows
 def _kernel(kind: type[SchemaOp]) -> str:
-    """Returns the name of the kernel of an operator, or of its fused form where PyTorch declares no out-variant; "" without any."""
+    """Returns the name of the kernel of an operator, or of its fused form if PyTorch declares no out-variant; "" without a kernel."""
     out = out_variant(kind.at("edge").schema)
     fused = find_op(f"fused.{kind.schema.name}") if out is None else None
     out = out_variant(fused.schema) if fused is not None else out
@@ -148,7 +151,7 @@ def _kernel(kind: type[SchemaOp]) -> str:
 
 
 class UnknownTargetError(ValueError):
-    """A target's name that nobody knows."""
+    """An error for a name that no target has."""
 
 
 @cache
@@ -183,7 +186,7 @@ def target_names() -> tuple[str, ...]:
 
 
 def find_target(name: str) -> Target:
-    """Returns the target with this name. Raises UnknownTargetError that lists those that exist."""
+    """Returns the target with this name. Raises UnknownTargetError, whose message lists the targets that exist."""
     if name in _own_names():
         return _own(name)
     found = _TARGETS.find(name)

@@ -23,7 +23,7 @@ from flambeau.support.suggestions import did_you_mean
 
 
 def check_bound(text: str) -> tuple[str, int]:
-    """Returns the name and the number of `s0:512`. Raises ValueError."""
+    """Returns the name and the number of a bound such as `s0:512`. Raises ValueError for another form."""
     name, colon, number = text.partition(":")
     if not name or not colon or not number.isdecimal():
         raise ValueError(f"a bound is written NAME:NUMBER, as in s0:512, not {text!r}")
@@ -32,7 +32,7 @@ def check_bound(text: str) -> tuple[str, int]:
 
 @dataclass
 class _Bounds:
-    """The bounds of symbols, which grow as operations are met."""
+    """The bounds of symbols. Each walk over operations may add bounds."""
 
     bounds: dict[str, int]
     met: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
@@ -40,7 +40,7 @@ class _Bounds:
     """The symbols of results of branches and loops."""
 
     def walk(self, op: Operation) -> bool:
-        """Gives symbols their bounds within an operation. Returns whether further bounds were found, which operations before may lack."""
+        """Gives symbols their bounds within an operation. Returns whether there are new bounds, which earlier operations may lack."""
         known = len(self.bounds)
         for item in op.walk():
             item.properties = {key: self.attribute(value) for key, value in item.properties.items()}
@@ -57,7 +57,7 @@ class _Bounds:
         return len(self.bounds) > known
 
     def learn(self, op: Operation) -> None:
-        """Bounds the symbols that an operation gives a value, by the sizes that follow from its operands or branches."""
+        """Bounds the symbols in the result types of an operation by the sizes that follow from its operands or branches."""
         if op.regions:
             # A result of a branch or of a loop is one of several values.
             shapes = [shape_of(result) for result in op.results if isinstance(result.type, TensorType)]
@@ -75,7 +75,7 @@ class _Bounds:
                         self.bound(size, found)
 
     def bound(self, declared: int, found: int) -> None:
-        """Bounds a size that is a symbol without a bound by what it was found to be."""
+        """Bounds a declared size by the greatest value of the size that was found, if the declared size is a symbol without a bound."""
         symbol, bound = symbol_of(declared), largest(found)
         if symbol is not None and symbol.high == INFINITE and bound is not None and bound >= symbol.low:
             self.bounds[symbol.name] = bound
@@ -111,17 +111,17 @@ class _Bounds:
                 return attribute
 
     def value(self, value: SSAValue) -> None:
-        """Changes the type of a value."""
+        """Gives the symbols in the type of a value their bounds."""
         if (kind := self.attribute(value.type)) != value.type:
             Rewriter.replace_value_with_new_type(cast(Any, value), kind)
 
 
 @dataclass(frozen=True)
 class BoundSymbolsPass(OperationPass):
-    """Narrows the ranges of symbols, wherever they stand: `bound-symbols{bounds=s0:512,u1:64}`.
+    """Narrows the ranges of symbols everywhere in the module: `bound-symbols{bounds=s0:512,u1:64}`.
 
-    Needs symbols of these names. Leaves every size that follows from them with a bound, as that of `nonzero` does; a program that is
-    compiled afterwards refuses larger ones when it runs.
+    Needs symbols of these names. Leaves a bound on every size that follows from these symbols, such as the size of a result of `nonzero`. A
+    program that is compiled afterwards refuses larger sizes at run time.
     """
 
     name = "bound-symbols"
@@ -129,7 +129,7 @@ class BoundSymbolsPass(OperationPass):
     """Names of symbols, each with the greatest value that it may have."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
-        """Rewrites types and attributes in place. Raises ValueError for a symbol that is not there."""
+        """Rewrites types and attributes in place. Raises ValueError for a symbol that the module does not contain."""
         given = dict(map(check_bound, self.bounds))
         found = _Bounds(dict(given))
         # An operation may be before, or around, the operation from which the bound of its sizes follows.
@@ -142,7 +142,10 @@ class BoundSymbolsPass(OperationPass):
 
 
 def _inferred(value: SSAValue) -> Sequence[int]:
-    """Returns the sizes of a value as they follow from the operands of its operation, which may know more than its type declares."""
+    """Returns the sizes of a value that its operation infers from the operands; the sizes in its type if the operation has no row.
+
+    Inferred sizes may be more exact than the sizes in the type.
+    """
     if isinstance(value, OpResult) and isinstance(value.op, SchemaOp):
         return value.op.inferred_shapes()[value.index]
     return shape_of(value)

@@ -34,12 +34,15 @@ def _producer(value: SSAValue, kind: type[SchemaOp]) -> SchemaOp | None:
 
 
 def _plain(*values: SSAValue) -> bool:
-    """Returns whether every value is row-major and of a shape that can be written down."""
+    """Returns whether every value is row-major, and every size of its shape is a number or an expression of symbols."""
     return all(is_row_major(value) and not any(map(is_unknown, shape_of(value))) for value in values)
 
 
 def _keeps_shape(op: SchemaOp) -> bool:
-    """Returns whether the result of a reshape or slice, of the type of its operand, has its shape too: dynamic dimensions may differ."""
+    """Returns whether a reshape or slice, whose result has the type of the operand, keeps the operand's shape in every run.
+
+    Equal types do not prove this, because two unknown sizes may differ.
+    """
     shape = shape_of(op.operands[0])
     match op:
         case SliceTensorOp():
@@ -59,7 +62,7 @@ def _keeps_shape(op: SchemaOp) -> bool:
 
 
 class IdentityPattern(Pattern):
-    """Operators that give back their operand: same type out, same elements. With `copies`, also in memory of their own."""
+    """Operators whose result has the type and the elements of the operand. With `copies`, this includes copies to other memory."""
 
     roots = (SchemaOp,)
     counter = "identities removed"
@@ -83,13 +86,13 @@ class IdentityPattern(Pattern):
 
 
 class ReshapePattern(Pattern):
-    """squeeze and unsqueeze as view; a view of a view as one; a permutation of dimensions of size 1 as a view."""
+    """Squeezes, unsqueezes and permutations of dimensions of size 1, which become views; a view of a view, which becomes one view."""
 
     roots = (ViewOp, SqueezeDimOp, SqueezeDimsOp, UnsqueezeOp, PermuteOp)
     counter = "reshapes rewritten"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites static, row-major reshapes."""
+        """Rewrites row-major reshapes whose sizes are numbers or expressions of symbols."""
         assert isinstance(op, SchemaOp)
         source, result = op.operands[0], op.result
         if not _plain(source, result):
@@ -111,7 +114,7 @@ class ReshapePattern(Pattern):
 
 
 class PermutePattern(Pattern):
-    """A permutation of a permutation as one."""
+    """A permutation of a permutation, which becomes one permutation."""
 
     roots = (PermuteOp,)
     counter = "permutations merged"
@@ -133,7 +136,7 @@ class BroadcastPattern(Pattern):
     counter = "expansions removed"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Takes the expansion's operand when the result's shape stays."""
+        """Makes `op` read the expansion's operand if the result keeps its type."""
         assert isinstance(op, BinaryOp)
         operands = list(op.operands)
         changed = False
@@ -152,7 +155,7 @@ class BroadcastPattern(Pattern):
 
 
 class EmptyConcatPattern(Pattern):
-    """Operands without elements contribute nothing to a concatenation."""
+    """Operands of a concatenation that have no elements."""
 
     roots = (CatOp,)
     counter = "empty operands removed"
@@ -175,13 +178,13 @@ class EmptyConcatPattern(Pattern):
 
 
 class PartsPattern(Pattern):
-    """The parts of complex numbers that are made of their parts."""
+    """A `view_as_real` that reads a `view_as_complex`."""
 
     roots = (ViewAsRealOp,)
     counter = "complex numbers taken apart"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Takes what the numbers are made of."""
+        """Replaces `op` by the operand of the `view_as_complex` if the types are equal."""
         made = _producer(op.operands[0], ViewAsComplexOp)
         if made is not None and made.operands[0].type == op.results[0].type:
             rewriter.replace(op, [], [made.operands[0]])
@@ -194,7 +197,7 @@ _NAMES = tuple(type(pattern).__name__ for pattern in (IdentityPattern(), *_OTHER
 
 
 def check_pattern(name: str) -> None:
-    """Raises ValueError for what is not the name of a pattern of this pass."""
+    """Raises ValueError unless `name` is the name of a pattern of this pass."""
     if name not in _NAMES:
         raise ValueError(f"canonicalize has no pattern {name!r}; it has {', '.join(_NAMES)}{did_you_mean(name, _NAMES)}")
 
@@ -208,18 +211,18 @@ class CanonicalizePass(PatternPass):
     """Removes operators that change nothing and writes reshapes, permutations and broadcasts in one form.
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
-    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion that its user broadcasts anyway, no
-    complex numbers that are made of their parts and taken apart. Where an operator writes into an operand, copies stay. Partitions stay as
-    their backends took them.
+    squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion before an operator that
+    broadcasts anyway, no `view_as_real` of a `view_as_complex`. If an operator writes into an operand, copies stay. The content of
+    partitions does not change.
     """
 
     name = "canonicalize"
     top_down: bool = True
-    """Begin with the first operation; otherwise with the last."""
+    """Begin with the first operation; if false, begin with the last operation."""
     max_num_rewrites: int | None = None
-    """The most rewrites; any number without it."""
+    """The greatest number of rewrites; without this option, there is no limit."""
     enable_patterns: tuple[Annotated[str, check_pattern], ...] = ()
-    """The only patterns to apply; all without it."""
+    """The only patterns to apply; without this option, all patterns."""
     disable_patterns: tuple[Annotated[str, check_pattern], ...] = ()
     """Patterns not to apply."""
 

@@ -13,7 +13,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class MethodMetadata:
-    """The entry of one method in the named data.
+    """The entry of one method in `flambeau.json`.
 
     Attributes:
         inputs, outputs: names, in the order of the plan; None if they are unknown.
@@ -29,7 +29,7 @@ class MethodMetadata:
 
 
 def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
-    """Returns the bytes of the named data for methods by their names."""
+    """Returns the JSON of `flambeau.json` as bytes, from the metadata of each method by its name."""
     entries: dict[str, dict[str, object]] = {}
     for name, method in methods.items():
         fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory, "writes": method.writes or None}
@@ -38,7 +38,7 @@ def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
 
 
 def decode(data: memoryview) -> dict[str, MethodMetadata]:
-    """Returns the metadata of each method, by its name, from the bytes of the named data.
+    """Returns the metadata of each method, by its name, from the bytes of `flambeau.json`.
 
     Raises:
         PteError: the named data are damaged.

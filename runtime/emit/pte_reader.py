@@ -28,13 +28,13 @@ from flambeau.dialects.exec.instructions import (
     ReturnOp,
 )
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
-from flambeau.dialects.exec.out_variants import writing_kernels
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.extents import unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
 from flambeau.dialects.ir.tensor_types import Tensor, from_scalar_type, tensor, tensor_type
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.out_variants import writing_kernels
 from flambeau.dialects.schema.schema import Schema
 from flambeau.runtime import pte
 from flambeau.runtime.emit import named_data

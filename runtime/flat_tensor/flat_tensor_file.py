@@ -39,7 +39,7 @@ class TensorLayout:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the elements."""
+        """The number of bytes of all elements."""
         return dense_bytes(self.scalar_type, self.sizes)
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ def read_flat_tensor(data: Buffer) -> dict[str, NamedTensor]:
 
 
 def _checked(layout: TensorLayout, size: int, key: str) -> int:
-    """Returns the bytes of a tensor. Raises FlatTensorError if a segment of `size` bytes does not hold it."""
+    """Returns the number of bytes of a tensor. Raises FlatTensorError for an invalid layout or a tensor of more than `size` bytes."""
     if any(extent < 0 for extent in layout.sizes) or sorted(layout.dim_order) != list(range(len(layout.sizes))):
         raise FlatTensorError(
             f"the .ptd file is damaged: {key!r} has sizes {list(layout.sizes)} and the dim order {list(layout.dim_order)}"

@@ -49,7 +49,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """A field that refers to a vector of tables. Its absence is read as the empty tuple, or as None if `optional`."""
+    """A field that refers to a vector of tables. An absent field is read as the empty tuple, or as None if `optional`."""
 
     table: "Table | Union"
     optional: bool = False
@@ -57,7 +57,7 @@ class Refs:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A union among other fields. It takes two slots: the number of the member, from 1 on, and the member. Its absence is None."""
+    """A field that holds a union, in two slots: the number of the member, from 1 on, and the member. An absent field is read as None."""
 
     members: "tuple[Table, ...]"
 

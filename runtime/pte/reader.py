@@ -148,9 +148,10 @@ def _segments(table: tuple[schema.DataSegment, ...], file: memoryview, header: E
 
 
 def _uses(plans: list[ExecutionPlan], mutable: bool) -> dict[int, int]:
-    """Returns the bytes of each entry, by its index, that the tensors of `plans` use, because the file has only the starts of entries.
+    """Returns the number of bytes that the tensors of `plans` use of each entry, by the index of the entry.
 
-    Entries are constants, or with `mutable` initial values. Raises PteError for a tensor of too high a rank.
+    The file has only the starts of entries. Entries are constants, or initial values if `mutable`. Raises PteError for a tensor whose rank
+    is over the limit.
     """
     uses: dict[int, int] = {}
     for plan in plans:

@@ -13,8 +13,8 @@ from flambeau.support.lazy import Array
 Samples: TypeAlias = Callable[[np.random.Generator], list[tuple[Any, ...]]]
 """Makes sample arguments of an operator, bound in schema order.
 
-An array stands for a tensor, a list of arrays for a list of tensors, an xDSL type for a ScalarType, and Python values for the rest
-(tuples for lists of numbers, None where a tensor or value is absent). Trailing arguments may be left out: they take their defaults.
+An array represents a tensor, a list of arrays a list of tensors, and an xDSL type a ScalarType. All other arguments are Python values
+(tuples for lists of numbers, None for an absent tensor or value). Trailing arguments may be left out and then have their defaults.
 """
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -22,7 +22,7 @@ INTS = ("int64", "int32", "int16", "int8", "uint8")
 REALS = (*FLOATS, *INTS)
 ALL = (*REALS, "bool")
 LARGE = ("float32", "bfloat16")
-"""Types that hold numbers whose squares float32 does not."""
+"""The types that hold numbers whose squares are too large for float32."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 1e38)
 FINITE = tuple(number for number in SPECIAL if np.isfinite(number))
 MIXED = (("float32", "int64"), ("int32", "float16"), ("int8", "uint8"), ("int64", "int32"), ("float16", "bfloat16"), ("float32", "float64"))
@@ -38,7 +38,7 @@ def make(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32
 
 
 def fixed(*samples: tuple[Any, ...]) -> Samples:
-    """Returns samples without tensors."""
+    """Returns a generator of exactly these samples; for samples without tensors."""
     return lambda _: list(samples)
 
 
@@ -115,7 +115,7 @@ def reduction(
 
 
 def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], str] | float) -> Callable[[np.random.Generator], Any]:
-    """Returns samples of a bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
+    """Returns a maker of one sample: a bool tensor of shape [3, 4] and two operands, each given as shape and dtype or as a number."""
 
     def operand(rng: np.random.Generator, spec: tuple[tuple[int, ...], str] | float) -> Any:
         return make(rng, *spec) if isinstance(spec, tuple) else spec
@@ -124,12 +124,12 @@ def selecting(a: tuple[tuple[int, ...], str] | float, b: tuple[tuple[int, ...], 
 
 
 def each(*makers: Callable[[np.random.Generator], Any]) -> Samples:
-    """Returns one sample from each maker."""
+    """Returns a generator of one sample from each maker."""
     return lambda rng: [maker(rng) for maker in makers]
 
 
 def and_reals_that_do_not_fit(samples: Samples, *rest: tuple[Any, ...]) -> Samples:
-    """Returns further samples: a column of numbers that integer types cannot hold, in two types, with each tail of arguments."""
+    """Returns these samples, then a column of numbers that integer types cannot hold, in two types, with each tail of arguments."""
     column = np.array([np.nan, np.inf, -np.inf, 3000000001, -3000000001, 1e20, 300.7, -300.7])[:, None]
     return lambda rng: samples(rng) + [(column.astype(dtype), *tail) for dtype in ("float32", "float64") for tail in rest]
 

@@ -85,7 +85,7 @@ class NegativeLayerOp(UnaryLayerOp):
 
 @openvino("ReLU(Tensor data) -> Tensor")
 class ReLULayerOp(UnaryLayerOp):
-    """x above 0, 0 elsewhere."""
+    """x where x is above 0, 0 elsewhere."""
 
     numpy = staticmethod(ReluOp.numpy)
 
@@ -206,7 +206,7 @@ class ClampLayerOp(LayerOp):
 
 @openvino("Elu(Tensor data, *, float alpha) -> Tensor")
 class EluLayerOp(UnaryLayerOp):
-    """x above 0, alpha * (exp(x) - 1) elsewhere."""
+    """x where x is above 0, alpha * (exp(x) - 1) elsewhere."""
 
     @staticmethod
     def numpy(x: Array, /, alpha: float) -> Array:
@@ -232,7 +232,7 @@ class GeluLayerOp(LayerOp):
 
 @openvino("PReLU(Tensor data, Tensor slope) -> Tensor")
 class PReLULayerOp(LayerOp):
-    """x above 0, slope * x elsewhere, with one slope for all elements."""
+    """x where x is above 0, slope * x elsewhere, with one slope for all elements."""
 
     @staticmethod
     def infer(x: Tensor, slope: Tensor, /) -> Tensor:
@@ -264,7 +264,7 @@ class SelectLayerOp(LayerOp):
 
 @openvino("SoftMax(Tensor data, *, int axis=1) -> Tensor")
 class SoftMaxLayerOp(LayerOp):
-    """exp(x) over its sum along a dimension."""
+    """exp(x) divided by the sum of exp(x) along a dimension."""
 
     opset = 8
 

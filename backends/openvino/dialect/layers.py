@@ -61,5 +61,5 @@ def require_only(what: str, found: object, only: object) -> None:
 
 
 def attribute_name(argument: str) -> str:
-    """Returns the name in the representation of an argument after `*`."""
+    """Returns the name that an argument after `*` has in the representation."""
     return "exclude-pad" if argument == "exclude_pad" else argument

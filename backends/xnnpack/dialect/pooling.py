@@ -45,7 +45,7 @@ class PoolingNodeOp(NodeOp):
 
     @classmethod
     def gaps(cls, numbers: Numbers) -> Numbers:
-        """Returns the dilations: steps within a window."""
+        """Returns the dilations: the vertical and the horizontal distance between neighbouring elements of a window."""
         return numbers[8:]
 
     @classmethod
@@ -75,7 +75,7 @@ class AvgPooling2dNodeOp(PoolingNodeOp):
 
     @classmethod
     def gaps(cls, numbers: Numbers) -> Numbers:
-        """Returns the dilations: steps within a window."""
+        """Returns 1 for both distances, because a mean ignores the dilations."""
         return (1, 1)
 
     @classmethod

@@ -218,10 +218,7 @@ class FloorDivideScalarOp(IntegralDivisionOp):
 
 
 def division_rest(function: Any, a: Any, b: Any) -> Array:
-    """Returns `function(a, b)` in the operands' common type, where `function` is `np.fmod` (sign of a) or `np.remainder` (sign of b).
-
-    Raises ZeroDivisionError for integers divided by 0.
-    """
+    """Returns `np.fmod` (sign of a) or `np.remainder` (sign of b) in the common type. Raises ZeroDivisionError for an integer 0 as b."""
     a, b = cast_operands(a, b)
     require_divisors(a, b)
     return np.asarray(function(widened(a), widened(b))).astype(a.dtype)

@@ -30,9 +30,9 @@ MASKS = (i1, ui8)
 def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tuple[int, ...]:
     """Returns the shape of `x[indices]`.
 
-    Index tensors broadcast together; their dimensions stand where the first of them stood when they are neighbours, else in front.
-    A mask stands for one index tensor per dimension it covers, of unknown length; there is one at most, and indices beside it have one
-    dimension at most. Raises IndexError, ValueError, TypeError.
+    The index tensors broadcast to one shape. If they index neighbouring dimensions, this shape replaces these dimensions; otherwise
+    this shape comes first. A mask acts as one index tensor of unknown length for each dimension that it covers. There is one mask at
+    most, and other index tensors beside a mask have one dimension at most. Raises IndexError, ValueError, TypeError.
     """
     places: list[tuple[int, ...] | None] = []
     given = [index for index in indices if index is not None]
@@ -66,7 +66,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Tensor | None]) -> tup
 
 
 def numpy_index(indices: Sequence[Array | None]) -> Any:
-    """Returns the index that numpy takes: masks as bools."""
+    """Returns the indices as numpy takes them: a slice for each whole dimension, and masks of bools."""
     return tuple(slice(None) if index is None else index.astype(np.bool_) if index.dtype == np.uint8 else index for index in indices)
 
 
@@ -106,7 +106,7 @@ class UnsafeIndexTensorOp(SchemaOp):
 
 @aten("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", core=True)
 class IndexPutOp(PartwiseOp):
-    """The tensor with `values` put at, or with `accumulate` added to, the positions that index tensors select."""
+    """The tensor with `values` at the positions that index tensors select; with `accumulate`, `values` are added to the elements there."""
 
     stores = True
     inplace = (0,)
@@ -163,7 +163,7 @@ def vector_length(index: Tensor) -> int:
 
 
 def vector_indices(x: SSAValue, dim: int, index: SSAValue) -> list[SSAValue | None]:
-    """Returns the indices that choose along one dimension."""
+    """Returns the argument `indices` of `index_put` that selects the entries `index` of dimension `dim`."""
     return [*[None] * normalize_dim(dim, len(shape_of(x))), view(index, (-1,) if not shape_of(index) else shape_of(index))]
 
 

@@ -15,7 +15,11 @@ from flambeau.support.lazy import Array, np
 
 
 def cross_dim(a: Sequence[int], b: Sequence[int], dim: int) -> int:
-    """Returns the dimension of size 3 that holds the vectors, counted from the front. Raises ValueError."""
+    """Returns `dim`, the dimension of the vectors, counted from the front.
+
+    Raises ValueError if the ranks of the shapes differ, or if the dimension is not of size 3 in both. Raises IndexError if there is no such
+    dimension.
+    """
     common = broadcast(a, b)
     found = normalize_dim(dim, len(common))
     if len(a) != len(b) or a[found] != 3 or b[found] != 3:
@@ -56,7 +60,7 @@ class CrossOp(SchemaOp):
 
     @staticmethod
     def found(shape: Sequence[int], dim: int | None) -> int:
-        """Returns the dimension. Raises ValueError."""
+        """Returns `dim`; for None, the first dimension of size 3. Raises ValueError if `dim` is None and no dimension has size 3."""
         if dim is not None:
             return dim
         if 3 not in shape:

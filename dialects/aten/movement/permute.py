@@ -16,7 +16,7 @@ from flambeau.support.lazy import Array, np
 
 
 def checked_permutation(dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Returns `dims` counted from the front, each of `rank` dimensions once. Raises ValueError."""
+    """Returns `dims` counted from the front. Raises ValueError unless these are `rank` dimensions, each once."""
     if len(dims) != rank:
         raise ValueError(f"dims {list(dims)} must name each of {rank} dimensions once")
     return normalize_dims(dims, rank)
@@ -27,7 +27,7 @@ class PermutingOp(SchemaOp):
 
     @staticmethod
     def order(*args: Any, **kwargs: Any) -> Sequence[int]:
-        """Returns the dimension of the operand that each dimension of the result is, from the rank and the other arguments."""
+        """Returns for each dimension of the result its dimension in the operand, from the rank and the other arguments."""
         raise NotImplementedError
 
     @classmethod
@@ -46,7 +46,7 @@ class PermuteOp(PermutingOp, PartwiseOp):
 
     @staticmethod
     def order(rank: int, dims: Sequence[int]) -> Sequence[int]:
-        """Returns `dims`, counted from the front."""
+        """Returns `dims`, counted from the front. Raises ValueError if a dimension is missing or repeated."""
         return checked_permutation(dims, rank)
 
 
@@ -87,7 +87,7 @@ class TOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """Returns both dimensions exchanged."""
+        """Returns the order that exchanges the two dimensions of a matrix. Raises ValueError for a higher rank."""
         if rank > 2:
             raise ValueError(f"t takes at most 2 dimensions, got {rank}")
         return range(rank)[::-1]
@@ -99,7 +99,7 @@ class MTOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int) -> Sequence[int]:
-        """Returns the last two exchanged; there is nothing to exchange in a number."""
+        """Returns the order that exchanges the last two dimensions; an empty order for rank 0. Raises ValueError for rank 1."""
         if rank == 1:
             raise ValueError("a vector has no two dimensions to exchange")
         return swapped(rank, -2, -1) if rank else ()
@@ -154,5 +154,5 @@ class MovedimIntOp(PermuteFamilyOp):
 
     @staticmethod
     def order(rank: int, source: int, destination: int) -> Sequence[int]:
-        """Returns one dimension moved."""
+        """Returns the order of dimensions after dimension `source` moved to `destination`."""
         return moved(rank, (source,), (destination,)) if rank else ()

@@ -28,7 +28,7 @@ from flambeau.frontends.torch_export.imported_operators import UnsupportedError,
 from flambeau.frontends.torch_export.symbolic_numbers import import_value, refuse_inexpressible
 
 _NUMBERS: dict[Attribute, Any] = {i1: bool | torch.SymBool, i64: int | torch.SymInt, f64: float | torch.SymFloat}
-"""The types of numbers, by PyTorch's."""
+"""The Python and PyTorch types of numbers, by the types of numbers in the IR."""
 _WRAPPED = torch.ops.export.access_subclass_inner_tensor.default
 """The operator that reads a plain tensor of a weight that is a tensor subclass, such as torchao's quantized weights."""
 
@@ -60,9 +60,9 @@ class Builder(Protocol):
 
 
 def needs_retracing(module: fx.GraphModule) -> bool:
-    """Returns whether the graph has something that only PyTorch's retracing resolves.
+    """Returns whether only PyTorch's retracing can resolve some part of the graph.
 
-    That is an enabled autocast, `vmap`, a write inside of a subgraph, or a weight that is read as the plain tensors that it wraps.
+    Such a part is an enabled autocast, `vmap`, a write inside of a subgraph, or a read of the plain tensors that a weight wraps.
     """
     subgraphs = [item for item in module.modules() if item is not module and isinstance(item, fx.GraphModule)]
     calls = [node for graph in (module, *subgraphs) for node in graph.graph.nodes if node.op == "call_function"]
@@ -79,7 +79,7 @@ def _is_retraced(node: fx.Node) -> bool:
 
 @dataclass
 class _Importer:
-    """One call of a higher-order operator."""
+    """An importer of one call of a higher-order operator."""
 
     builder: Builder
     where: LocationAttr
@@ -108,15 +108,18 @@ class _Importer:
         return op.results[0]
 
     def number(self, value: int) -> SSAValue:
-        """Returns a number or an extent as an `index`."""
+        """Emits a number or an extent as a value of type `index`, and returns this value."""
         return self.emit(ValueOp(value, IndexType()) if not is_known(value) else arith.ConstantOp(IntegerAttr(value, IndexType())))
 
     def sizes(self, shape: Sequence[int]) -> list[SSAValue | int]:
-        """Returns sizes of a slice, with extents as values."""
+        """Returns the sizes of a shape: numbers unchanged, and extents as emitted values of type `index`."""
         return [size if is_known(size) else self.number(size) for size in shape]
 
     def values(self, given: Sequence[Any], types: Sequence[Attribute]) -> list[SSAValue]:
-        """Returns tensors and numbers as values of the given types, row-major if they have another dim order. Raises UnsupportedError."""
+        """Returns tensors and numbers as values of the given types; emits a copy of a tensor in another layout.
+
+        Raises UnsupportedError if the counts differ, or if a type does not fit.
+        """
         if len(given) != len(types):
             raise UnsupportedError(f"a subgraph gives {len(given)} values where {len(types)} are expected")
         return [self._value(item, kind) for item, kind in zip(given, types, strict=True)]
@@ -133,7 +136,7 @@ class _Importer:
         return self.emit(aten.clone(value, result_types=[kind]).op)
 
     def condition(self, predicate: Any) -> SSAValue:
-        """Returns a truth value, or the only element of a tensor of bools."""
+        """Returns a condition as a value of type `i1`: a bool, or the only element of a tensor. Raises UnsupportedError."""
         arithmetic = Arithmetic(self.insert)
         if isinstance(predicate, DataNumber | bool):
             return arithmetic.value(predicate, i1)
@@ -181,7 +184,10 @@ class _Importer:
         return scf.IfOp(condition, self.types, [on_true_block], [on_false_block])
 
     def _common(self, kind: Attribute, values: Sequence[Any]) -> Attribute:
-        """Returns the result type `kind`, with each size that is equal in the values of all branches instead of its declared symbol."""
+        """Returns the result type `kind`; where all branches give the same size, this size replaces the declared symbol.
+
+        From then on, this size also replaces the symbol in the rest of the program.
+        """
         shapes = [shape_of(value) for value in values if _is_value(value)]
         if kind in _NUMBERS or any(len(shape) != len(shape_of(kind)) for shape in shapes):
             return kind
@@ -253,7 +259,7 @@ _CALLS: dict[str, Callable[[Sequence[Any]], tuple[fx.GraphModule, Sequence[Any]]
     "strict_mode": lambda args: (args[0], args[1]),
     "hints_wrapper": lambda args: (args[0], args[1]),
 }
-"""Operators that call a subgraph once: the subgraph and its operands."""
+"""For each operator that calls a subgraph once: a function from its arguments to the subgraph and the operands of the subgraph."""
 
 
 def check_higher_order(operator: HigherOrderOperator) -> None:

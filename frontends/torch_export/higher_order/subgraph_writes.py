@@ -90,7 +90,7 @@ def _with_own_results(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def _compute(node: fx.Node, constant: torch.Tensor) -> None:
-    """Replaces a constant number, as in `x[0] = 7`, by a computed one: PyTorch's functionalisation rejects constants of subgraphs."""
+    """Replaces a constant number, as in `x[0] = 7`, by a computed number: PyTorch's functionalisation rejects constants of subgraphs."""
     if constant.numel() == 1:
         with node.graph.inserting_before(node):
             number = node.graph.call_function(
@@ -159,7 +159,10 @@ def _separate(node: fx.Node, written: Sequence[int], program: FlatProgram) -> No
 
 
 def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
-    """Passes an operand that is passed twice only once."""
+    """Removes repeated operands of a call, and the placeholders for them in its subgraphs.
+
+    Carried operands of a loop stay.
+    """
     operands = _OPERANDS[node.target](node.args)
     first: dict[Any, int] = {}
     twice: dict[int, int] = {}
@@ -178,7 +181,7 @@ def _merge(node: fx.Node, subgraphs: Sequence[fx.GraphModule]) -> None:
 
 
 def _set_operands(node: fx.Node, operands: Sequence[Any]) -> None:
-    """Sets the operands of a call; a loop keeps the number of carried ones."""
+    """Sets the operands of a call; a loop keeps its number of carried operands."""
     if node.target is _LOOP:
         carried = _carried(node)
         node.args = (*node.args[:2], tuple(operands[:carried]), tuple(operands[carried:]))
@@ -187,7 +190,7 @@ def _set_operands(node: fx.Node, operands: Sequence[Any]) -> None:
 
 
 def _write_after(node: fx.Node, subgraphs: Sequence[fx.GraphModule], written: Sequence[int]) -> None:
-    """Makes the subgraphs of a call return the new values of written operands, and writes these after the call."""
+    """Makes the subgraphs of a call return the new values of written operands, and copies these values to the operands after the call."""
     operands = _OPERANDS[node.target](node.args)
     changed = [operands[index] for index in written]
     if node.target is _LOOP:
@@ -216,7 +219,7 @@ def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _carry(module: fx.GraphModule, carried: int, written: Sequence[int]) -> None:
-    """Moves placeholders of a loop's subgraph behind the carried ones."""
+    """Moves the placeholders of written operands behind the placeholders of carried operands, in a subgraph of a loop."""
     placeholders = _placeholders(module)
     last = placeholders[carried - 1]
     for index in written:

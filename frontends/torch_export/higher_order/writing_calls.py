@@ -35,7 +35,7 @@ def is_writing_call(step: Step) -> bool:
 
 
 def _writing_row(overload: Any) -> type[SchemaOp]:
-    """Returns the row of an operator that writes to its arguments. Raises UnsupportedError."""
+    """Returns the row of an operator that writes to its arguments. Raises UnsupportedError unless a row declares all of these writes."""
     if not isinstance(overload, OpOverload):
         raise UnsupportedError("it is a higher-order operator that writes to what it captures; return the new values instead")
     found = cast(Overload, overload)
@@ -54,12 +54,12 @@ class WritingCall:
 
     step: Step
     given: Mapping[str, Any]
-    """The arguments by name, values in place of nodes."""
+    """The arguments by name, with values in place of nodes."""
     symbols: Symbols
     insert: Insert
 
     def emit(self) -> Any:
-        """Emits the operator and the updates of tensors from their views, and returns its results, then the tensors' new values.
+        """Emits the operator, and the updates of tensors from their views. Returns the operator's results, then the tensors' new values.
 
         Raises:
             UnsupportedError: the operator has no row that declares its writes, or two of the views share memory.
@@ -126,7 +126,7 @@ class WritingCall:
                 return base
 
     def _put(self, view: Any, base: SSAValue, value: SSAValue) -> SSAValue:
-        """Returns a tensor updated with the new value of a view."""
+        """Returns `base` with the elements of a view replaced by `value`."""
         match view:
             case SliceViewInfo():
                 return self._emit("aten.slice_scatter", base, value, view.dim, view.start, view.end, 1)
@@ -150,7 +150,10 @@ class WritingCall:
         return base if list(order) == sorted(order) else self._emit("aten.permute", base, order)
 
     def _order(self, view: AsStridedViewInfo) -> tuple[int, ...]:
-        """Returns the dimensions of a view's tensor from the outermost to the innermost in memory."""
+        """Returns the dimensions of the tensor that a view is based on, from the outermost to the innermost in memory.
+
+        Raises UnsupportedError if the elements of that tensor overlap, leave gaps or do not begin at the start of its memory.
+        """
         base = self._base(view)
         order = dense_order(base) if base.storage_offset() == 0 else None
         if order is None:
@@ -173,7 +176,7 @@ def _numbers(view: AsStridedViewInfo) -> tuple[tuple[int, ...], tuple[int, ...],
 
 
 def _are_apart(base: torch.Tensor, a: Any, b: Any) -> bool:
-    """Returns whether two views of a tensor have no element in common, as far as their numbers are known."""
+    """Returns whether two views of a tensor have no element in common; False if their sizes, strides or offsets are unknown."""
     try:
         if isinstance(a, SliceViewInfo) and isinstance(b, SliceViewInfo) and a.dim == b.dim and a.start >= 0 and b.start >= 0:
             return bool(a.end <= b.start or b.end <= a.start)

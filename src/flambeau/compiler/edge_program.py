@@ -46,7 +46,7 @@ class EdgeCompileConfig:
     """The options for reaching the edge level.
 
     Attributes:
-        target: the operators that the program may use. `executorch`, the default, has those of stock ExecuTorch.
+        target: the target, whose operators the program may use. `executorch`, the default, has the operators of stock ExecuTorch.
         preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
         bounds: the greatest values of dynamic sizes that the export left unbounded, by the names of their `Dim`s: `{"seq": 512}`.
     """
@@ -309,7 +309,7 @@ def _to_edge(
     backends: tuple[str, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
-    """Returns a program at the edge level in which operators that `backends` take whole are not decomposed."""
+    """Returns a program at the edge level. Does not decompose operators that `backends` take whole."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -391,7 +391,7 @@ def _partitioner(given: object) -> Partitioner:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Returns the given text or texts as a sequence. Raises TypeError."""
+    """Returns the given text or texts as a tuple. Raises TypeError if an item is not a text."""
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")

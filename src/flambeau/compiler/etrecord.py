@@ -34,11 +34,11 @@ class InstructionMaps:
     """Facts about the instructions of a program, by method and instruction number.
 
     Attributes:
-        debug_handle_map: the debug handles of the calls in the exported program that an instruction computes; that of the result is last.
+        debug_handle_map: the debug handles of the calls in the exported program that an instruction computes, the result's handle last.
         delegate_map: for calls of delegates, the `name` of the backend, and a `delegate_map` from the operators inside, by their numbers,
             to debug handles.
         instruction_id_to_num_outs_map: the number of tensors that an instruction returns; 1 for kernels.
-        event_names: the names that an ETDump has for the events of kernels and delegates, which ExecuTorch's records do not say.
+        event_names: the names of the events of kernels and delegates in an ETDump; ExecuTorch's own records lack these names.
     """
 
     debug_handle_map: dict[str, dict[int, list[int]]] = field(default_factory=dict[str, dict[int, list[int]]])
@@ -80,7 +80,7 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
     """Returns the handles of each instruction: the handles of the calls that it computes, with the handle of its result last.
 
     The last instruction of a call may compute a value that no call of the exported program has, such as a result in another layout. Then
-    it also gets the handles of the instruction that reads the value.
+    this instruction also gets the handles of the instruction that reads the value.
     """
     views: dict[SSAValue, list[SSAValue]] = {}
     for slot in method.slots:
@@ -121,7 +121,10 @@ def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[s
 
 
 def _named(writes: Sequence[SSAValue], views: Mapping[SSAValue, Sequence[SSAValue]], calls: Sequence[int]) -> list[int]:
-    """Returns the handles of the values that an instruction computes, from the names of its slots."""
+    """Returns the debug handles of the calls whose results an instruction writes, from the names of the written slots.
+
+    If these names have no handle, returns the handles in the names of the slots' views, as far as `calls` contains them.
+    """
     own = [handle for value in writes if (handle := handle_of(value)) is not None]
     viewed = [handle for value in writes for view in views.get(value, ()) if (handle := handle_of(view)) in calls and handle is not None]
     return list(dict.fromkeys(own or viewed))

@@ -22,7 +22,7 @@ By = Literal["instruction", "operator", "module", "line"]
 BY: tuple[By, ...] = get_args(By)
 
 UNKNOWN_PLACE = "-"
-"""The name of the row of instructions without a line or a single module."""
+"""The name of the row of instructions that have no line, or no module in common."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Profile:
 
     @property
     def times(self) -> ProfileRow:
-        """The row of the whole executions."""
+        """A row with the time of each whole run."""
         whole = ProfileRow(self.method, [run[0].nanoseconds for run in self.runs], calls=len(self.runs))
         rows = self.rows("operator")
         whole.bytes = sum(row.bytes for row in rows)
@@ -92,7 +92,7 @@ class Profile:
 
     @property
     def between(self) -> ProfileRow:
-        """The time of each run that no instruction took."""
+        """A row with the part of the time of each run that no instruction took."""
         return ProfileRow("between instructions", [run[0].nanoseconds - sum(event.nanoseconds for event in run[1:]) for run in self.runs])
 
     def _repr_html_(self) -> str:
@@ -110,7 +110,7 @@ class Profile:
         return self.costs.get(place_of(event), InstructionCost()).flops
 
     def bytes_of(self, event: Event) -> int:
-        """Returns the bytes that an instruction read and wrote."""
+        """Returns the number of bytes that an executed instruction read and wrote."""
         return max(0, event.bytes - self.costs.get(place_of(event), InstructionCost()).untouched)
 
     def rows(self, by: By = "instruction") -> list[ProfileRow]:
@@ -147,14 +147,14 @@ def profile_program(
 
     Args:
         data: the bytes of the program.
-        inputs: returns the inputs of each run, which may write to them.
+        inputs: a function that returns the inputs of one run. The run may write to the inputs.
         method: the method to run.
         iterations: the number of runs that are recorded.
         backend_options: the options of backends, by backend.
 
     Raises:
         PteError: `data` is not a program.
-        FlambeauError: the runtime cannot load or run it.
+        FlambeauError: the runtime cannot load or run the program.
     """
     program = pte.read_program(data)
     loaded = Runtime.get().load_program(data, backend_options=backend_options).load_method(method)
@@ -198,7 +198,7 @@ def _costs(program: pte.Program, method: str) -> dict[tuple[int, int], Instructi
 
 
 def module_of(frames: Sequence[pte.Frame]) -> str:
-    """Returns the path of the innermost module that contains all places."""
+    """Returns the path of the innermost module of the model that contains all frames; `UNKNOWN_PLACE` if there is none."""
     return common_module(frame.name for frame in frames if frame.name) or UNKNOWN_PLACE
 
 

@@ -29,10 +29,11 @@ def stage_of(module: ModuleOp) -> str:
     if any(isinstance(op, PartitionOp | PayloadOp) for op in module.body.block.ops):
         # Backends take operators of the edge level only, and may have taken every one.
         return "edge"
-    levels = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)} & {"aten", "core", "edge"}
+    found = {op.level() for function in functions for op in function.walk() if isinstance(op, SchemaOp)}
+    levels = found & {"aten", "core", "edge"}
     if len(levels) > 1:
         raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")
-    return next(iter(levels), "aten")
+    return next(iter(levels), "edge" if "fused" in found else "aten")
 
 
 def count_operations(module: ModuleOp) -> int:

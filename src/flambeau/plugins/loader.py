@@ -52,7 +52,7 @@ _ROOT = "flambeau_plugins"
 
 
 class PluginError(ValueError):
-    """An error of a plug-in that cannot be loaded. The message is one line for the user, with the place in its source if known."""
+    """An error of a plug-in that cannot be loaded. The message is one line for the user, with the place in the plug-in if known."""
 
     def __init__(self, message: str, position: Position | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
         self.diagnostic = Diagnostic("error", message, position)
@@ -75,7 +75,7 @@ class Plugin:
     """The registrations of the plug-in: `pass 'fuse-mul-add'`."""
     undos: tuple[Undo, ...] = field(repr=False)
     modules: tuple[str, ...] = field(repr=False)
-    """The names of its modules in `sys.modules`, the plug-in's own first."""
+    """The names of the plug-in's modules in `sys.modules`; the plug-in itself is first."""
 
 
 _LOADED: dict[Path, Plugin] = {}
@@ -83,7 +83,7 @@ _INSTALLED: list[Plugin] = []
 
 
 def loaded_plugins() -> tuple[Plugin, ...]:
-    """Returns the loaded plug-ins in the order of loading; installed ones come last."""
+    """Returns the loaded plug-ins in the order of loading; installed plug-ins come last."""
     return (*_LOADED.values(), *_INSTALLED)
 
 
@@ -93,7 +93,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
     Loading a plug-in again is harmless; if its source has changed, the new version replaces the loaded one.
 
     Raises:
-        PluginError: there is no such file, it fails, or something in it cannot be registered. None of its objects stays registered.
+        PluginError: the file is missing or fails, or one of its objects cannot be registered. Then none of its objects stays registered.
     """
     shown = Path(path)
     place = shown.expanduser().resolve()
@@ -181,7 +181,7 @@ def unload_plugin(plugin: Plugin) -> None:
 
 @contextmanager
 def plugin_scope() -> Generator[None, None, None]:
-    """Unloads at the end of the block all plug-ins that `load_plugin` loaded within it, so that a run of a tool leaves none loaded."""
+    """Unloads at the end of the block all plug-ins that `load_plugin` loaded within it, so that no plug-in outlives a run of a tool."""
     before = set(_LOADED)
     try:
         yield

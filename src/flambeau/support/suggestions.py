@@ -13,6 +13,6 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Returns `; did you mean 'relu'?`, or an empty text."""
+    """Returns the most similar known name as `; did you mean 'relu'?`, or an empty text."""
     near = nearest(name, known, cutoff)
     return "" if near is None else f"; did you mean {near!r}?"

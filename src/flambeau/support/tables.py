@@ -25,12 +25,12 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Registration:
-    """The record of one registration."""
+    """A registered thing, with the function that removes it again."""
 
     what: str
     """The kind and name of the registered thing, such as `pass 'fuse-mul-add'`."""
     undo: Undo
-    """Undoes the registration."""
+    """A function that removes the registered thing."""
 
 
 _ORIGIN: ContextVar[str] = ContextVar("flambeau_origin", default="this program")
@@ -59,7 +59,7 @@ def origin() -> str:
 
 
 def note_registration(what: str, undo: Undo) -> None:
-    """Records a registration and how to undo it when the plug-in that is being loaded is unloaded."""
+    """Records a registration, and the function that removes the registered thing when the current plug-in is unloaded."""
     registered = _REGISTERED.get()
     if registered is not None:
         registered.append(Registration(what, undo))
@@ -92,7 +92,7 @@ def hint(name: str, known: list[str], *, listing: bool = False) -> str:
 
 
 def discovery_failures() -> str:
-    """Returns the end of a message about an unknown name that lists installed plug-ins that failed to load, or an empty text."""
+    """Returns the end of a message about an unknown name: the installed plug-ins that failed to load; empty if all were loaded."""
     return f"; {_failures}" if _failures else ""
 
 

@@ -15,8 +15,8 @@ from torch_programs import seed
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import Schema, parse_schema
 from flambeau.frontends.torch_export import export_module

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from flambeau.dialects.aten.aliases import ALIASES
-from flambeau.dialects.exec.out_variants import out_variant
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.schema.operators import find_schema, level_ops
+from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row_table import load_rows
 from flambeau.dialects.schema.schema import SchemaArgument
 from flambeau.runtime.manifest import kernel_names

@@ -36,7 +36,11 @@ class ZerosReducer(Reducer[Operation]):
         self._blobs = blobs
 
     def targets(self, module: ModuleOp) -> Sequence[Operation]:
-        """Returns the operations whose results can all be zero, and that are more than a step away from constants and arguments."""
+        """Returns the operations that zeros can replace.
+
+        Such an operation reads the result of another operation that has operands or regions, and all its results have types with a zero.
+        Slots and terminators are left out.
+        """
         return [
             op
             for op in module.walk()
@@ -48,7 +52,7 @@ class ZerosReducer(Reducer[Operation]):
         ]
 
     def apply(self, module: ModuleOp, targets: Sequence[Operation]) -> None:
-        """Replaces the operations."""
+        """Replaces the results of the operations by zeros."""
         names: dict[Attribute, str] = {}
         for op in targets:
             block = op.parent
