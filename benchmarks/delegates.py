@@ -86,7 +86,7 @@ def run_stock(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
 
 
 def run_ours(program: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """Returns a function that runs a program in our runtime."""
+    """Returns a function that runs `forward` of a compiled program in our runtime, and returns its first result."""
     import numpy as np
 
     from flambeau.runtime import Runtime

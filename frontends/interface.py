@@ -99,7 +99,7 @@ def frontend(key: str) -> Callable[[Frontend], Frontend]:
 
 
 def find_frontend(source: str) -> Frontend | None:
-    """Returns the front end of a source, or None. For a file, the longest suffix decides. Raises SourceError if the file is missing."""
+    """Returns the front end of a scheme or a file's longest known suffix, or None. Raises SourceError if such a file is missing."""
     scheme = _SCHEME.match(source)
     if scheme is not None:
         found = _FRONTENDS.find(scheme[0])

@@ -117,7 +117,7 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program with in-place operators replaced by functional ones, because torchao copies values that they write."""
+    """Returns the program with functional operators for in-place ones: torchao copies tensors, and a write would change only one copy."""
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):

@@ -34,7 +34,7 @@ from flambeau.passes.storage.slot_builder import SlotBuilder
 
 @dataclass
 class ValueSlots:
-    """The slot of each value, and of each constant argument."""
+    """The slots, results of operations of `exec`, for the values and the constant arguments of a function."""
 
     builder: SlotBuilder
     numbers: NumberSlots

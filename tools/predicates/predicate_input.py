@@ -66,7 +66,7 @@ def read_predicate_input(file: Path, options: PredicateOptions, *, allow_unregis
 
 
 def _completed(options: PredicateOptions, found: Reproducer, file: Path) -> PredicateOptions:
-    """Returns the options, completed with those of a reproducer."""
+    """Returns the options with a reproducer's pipeline if they have none, and with its check of results if they choose no predicate."""
     options = replace(options, pipeline=options.pipeline or found.pipeline)
     chosen = options.crash, options.error, options.filecheck, options.script, options.inputs, options.tolerance
     if not found.check_semantics or any(item not in (None, False) for item in chosen):

@@ -141,7 +141,7 @@ def _set_type(value: SSAValue, kind: Attribute) -> None:
 
 
 def infer_results(op: SchemaOp, sizes: Sizes) -> None:
-    """Sets the results of an operator to the inferred types, after adapting sizes in its attributes. Raises VerifyException."""
+    """Infers and sets the result types of an operator; adapts its attributes if the results do not fit `sizes`. Raises VerifyException."""
     wanted = [resized(kind, sizes) for kind in op.result_types]
     failure: VerifyException | None = None
     fallback: tuple[dict[str, Attribute], list[Tensor]] | None = None

@@ -28,14 +28,14 @@ def numbers(count: int) -> SSAValue:
 
 
 def scale_of(extent: int, size: int, factor: float | None, align_corners: bool, ignoring: Sequence[int] = ()) -> Scale:
-    """As `source_scale`, and built detached where only the run knows a size.
+    """Returns the distance in the input of two neighbours in the output; a tensor, built detached, if it depends on dynamic sizes.
 
     Args:
-        extent: that of the input.
-        size: that of the output.
-        factor: how many times as large the output is meant to be.
+        extent: the extent of the input.
+        size: the extent of the output.
+        factor: the scale factor from the input to the output, if given; unused with `align_corners`.
         align_corners: whether the first and the last places are the same in both.
-        ignoring: the ratios of the two extents for which the factor does not matter.
+        ignoring: the ratios of `size` to `extent` for which PyTorch ignores the factor.
     """
     by_factor = factor is not None and factor > 0 and not align_corners
     if by_factor and any(provably_equal(ratio * extent, size) for ratio in ignoring):

@@ -142,7 +142,7 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
 
 
 def _load_irdl(shown: Path, place: Path) -> Plugin:
-    """Loads the dialects that a file declares in IRDL."""
+    """Registers the dialects of a file in IRDL, and returns the plug-in. A changed file replaces its loaded plug-in."""
     import hashlib
 
     from flambeau.dialects.irdl.load import read_irdl
@@ -173,7 +173,7 @@ def _load_irdl(shown: Path, place: Path) -> Plugin:
 
 
 def unload_plugin(plugin: Plugin) -> None:
-    """Removes the registrations of a plug-in."""
+    """Removes a plug-in: its registrations, and its modules from `sys.modules`."""
     _undo(plugin.undos)
     _forget(plugin.modules)
     _LOADED.pop(plugin.path or Path(), None)

@@ -189,7 +189,7 @@ class ExplainsMembers:
 
 
 def explains_arguments(function: _Callable) -> _Callable:
-    """Wraps a function or class so that errors name the replacements for ExecuTorch's keyword arguments."""
+    """Wraps a function or class: it accepts the arguments in `ALWAYS`; errors for further arguments of ExecuTorch name the replacements."""
     given: Any = function
     if not isinstance(given, type):
         return _explaining(given, given.__qualname__)
