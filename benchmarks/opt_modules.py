@@ -74,7 +74,7 @@ class Function:
         return made[0], results[0]
 
     def weight(self, kind: str, elements: int) -> Value:
-        """Adds a global with unique contents, and returns its name and type."""
+        """Adds a global of type `kind` with `elements` float32 numbers, different in each global; returns its name and type."""
         number = len(self.globals)
         blob = self.context.blobs.add(f"w{number}", struct.pack(f"<{elements}f", *(number + index / 4 for index in range(elements))))
         self.globals.append(f"ml_program.global private @w{number}({blob}) : {kind}")
@@ -115,7 +115,7 @@ def fan_out(function: Function, step: Step, size: int) -> list[Value]:
 
 
 def many_results(function: Function, step: Step, size: int) -> list[Value]:
-    """Adds steps that read a much earlier result. The last operation reads all results, so nearly all values live to the end."""
+    """Adds steps that each read a much earlier result, until the function has `size` lines; returns the results of all steps."""
     values = [("%x", function.kind)]
     while len(function.lines) < size:
         values.append(step(function, values[len(values) // 2]))
@@ -183,7 +183,7 @@ def plain_edge(f: Function, x: Value) -> Value:
 
 
 def weighted(f: Function, x: Value) -> Value:
-    """Adds a read of a new weight."""
+    """Adds a multiplication of `x` by a new weight, and returns the product."""
     return f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)
 
 

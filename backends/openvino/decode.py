@@ -161,7 +161,7 @@ class _Decoder:
             self.values[number, place] = result
 
     def _numbers(self, argument: SchemaArgument, source: tuple[int, int]) -> Any:
-        """Returns the numbers of a constant input, in the type of the argument. Raises BackendError if the input is no constant."""
+        """Returns a constant input as a number or a tuple of numbers. Raises BackendError if the input is no constant for the argument."""
         array = self.arrays.get(source)
         wanted = np.float32 if argument.type.base == "float" else np.int64
         if array is None or array.dtype != wanted or array.ndim != argument.type.is_list or array.size > 1024:

@@ -33,7 +33,7 @@ class GlobalState:
 
 @dataclass
 class Globals:
-    """The globals of the module, by the tensors they hold."""
+    """The globals of a module. Each pair of a name in the model and a tensor has one global."""
 
     weights: Weights
     reserved: set[str]

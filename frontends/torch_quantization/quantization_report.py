@@ -18,7 +18,7 @@ from flambeau.frontends.torch_quantization.recipe_quantizer import Choice
 
 @dataclass(frozen=True)
 class OperatorReport:
-    """One operator of the model."""
+    """A report on the quantization of one operator: scheme, signal-to-noise ratio, range of the result, and sizes of the weights."""
 
     path: str
     """The path of the operator's module; empty for the model itself."""

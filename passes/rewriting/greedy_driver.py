@@ -244,7 +244,7 @@ class _Run:
 
 
 def _shortest_cycle(last: Sequence[tuple[str, Operation]]) -> Sequence[tuple[str, Operation]]:
-    """Returns the last applications, as many as come round again and again."""
+    """Returns the end of `last`: the shortest sequence that all of `last` repeats. Returns all of `last` if there is no such sequence."""
     steps = [(name, op.name) for name, op in last]
     for length in range(1, len(steps) // 2 + 1):
         if all(steps[-1 - back] == steps[-1 - back - length] for back in range(len(steps) - length)):

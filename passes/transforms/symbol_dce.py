@@ -49,7 +49,7 @@ class SymbolDcePass(ModulePass):
 
 
 def _callers_first(dead: Mapping[Operation, Sequence[str]], symbols: Mapping[str, Operation]) -> Iterator[list[Operation]]:
-    """Yields the operations, each after those that refer to it; what refers to each other comes last, as one group."""
+    """Yields each operation alone, after the operations that refer to it; yields cycles, and operations below cycles, as a last group."""
     there = {name: item for name, item in symbols.items() if item in dead}
     named = {item: [there[name] for name in names if name in there and there[name] is not item] for item, names in dead.items()}
     readers = Counter(found for items in named.values() for found in items)

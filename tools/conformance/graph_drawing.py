@@ -295,7 +295,7 @@ class _Drawing:
         return reason is None
 
     def read(self, op: SchemaOp) -> None:
-        """Adds an operator of the table that reads a result which the backend does not return."""
+        """Adds a random operator that reads the result of `op`. The backend takes `op` only if the function does not return this result."""
         for _ in range(3 * len(self.operators)):
             reader = self.chosen.choice(self.operators)
             if not reader.samples:

@@ -62,7 +62,7 @@ class ReshapeLayerOp(LayerOp):
 
 @openvino("Squeeze(Tensor data, int[] axes) -> Tensor")
 class SqueezeLayerOp(LayerOp):
-    """The input without dimensions of one entry."""
+    """The input without the dimensions `axes`, each of which must have one entry."""
 
     @staticmethod
     def infer(x: Tensor, axes: Numbers, /) -> Tensor:

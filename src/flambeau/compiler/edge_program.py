@@ -391,7 +391,7 @@ def _partitioner(given: object) -> Partitioner:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Returns the given text or texts as a tuple. Raises TypeError if an item is not a text."""
+    """Returns one text, or a list, tuple or set of texts, as a tuple. Raises TypeError if an item is not a text."""
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")

@@ -241,7 +241,7 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _package(folder: Path) -> str:
-    """Returns the name of the package that represents a folder, so that files of this folder, and only these, can import each other."""
+    """Creates a folder's package if none exists, and returns its name. Relative imports in the package find only files of the folder."""
     import hashlib
 
     name = f"{_ROOT}.f{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
@@ -373,7 +373,7 @@ def _explained(error: BaseException, shown: Path, file: Path, package: str) -> P
 
 
 def _assignment(name: str, file: Path) -> Position:
-    """Returns the position at which a file defines a name."""
+    """Returns the position of a top-level class, function or assignment of a name; returns the start of the file if none is found."""
     text = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^(?:class[ \t]+|def[ \t]+)?({re.escape(name)})\b", text, re.MULTILINE)
     if found is None:
