@@ -411,7 +411,7 @@ class LinspaceOp(SchemaOp):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
 
     @staticmethod
-    def bounds(start: float, end: float, element: ElementType) -> tuple[float, float]:
+    def ends(start: float, end: float, element: ElementType) -> tuple[float, float]:
         """Returns the first and the last number in an element type: integers are without fractions, and wrap around."""
         return (cast_to(start, element).item(), cast_to(end, element).item()) if dtype_of(element).category == 1 else (start, end)
 
@@ -428,7 +428,7 @@ class LinspaceOp(SchemaOp):
 
     @staticmethod
     def numpy(start: float, end: float, steps: int, dtype: Attribute | None) -> Array:
-        start, end = LinspaceOp.bounds(start, end, chosen_element(dtype, f32))
+        start, end = LinspaceOp.ends(start, end, chosen_element(dtype, f32))
         index = np.arange(steps)
         if steps < 2:
             numbers = np.full(steps, start)
@@ -442,7 +442,7 @@ class LinspaceOp(SchemaOp):
         element = chosen_element(dtype, f32)
         if steps < 2:
             return aten.full([steps], start, element)
-        start, end = LinspaceOp.bounds(start, end, element)
+        start, end = LinspaceOp.ends(start, end, element)
         step = (end - start) / (steps - 1)
         index = aten.arange.start_step(0, steps, 1, f64)
         from_start = aten.add.Scalar(aten.mul.Scalar(index, step), float(start))

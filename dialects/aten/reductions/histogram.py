@@ -101,7 +101,7 @@ class HistogramBinCtOp(HistogramOp):
         return HistogramOp.types(x, bins, weight)
 
     @staticmethod
-    def bounds(range_: tuple[float, ...] | None, shape: tuple[int, ...]) -> tuple[float, float] | None:
+    def ends(range_: tuple[float, ...] | None, shape: tuple[int, ...]) -> tuple[float, float] | None:
         """Returns the range where it is known: of no elements from 0 to 1, and one number is widened by 0.5 on both sides."""
         low, high = range_ if range_ is not None else (0.0, 1.0)
         if range_ is None and not is_empty(shape):
@@ -110,7 +110,7 @@ class HistogramBinCtOp(HistogramOp):
 
     @staticmethod
     def numpy(x: Array, /, bins: int, range_: tuple[float, ...] | None, weight: Array | None, density: bool) -> Pair:
-        low, high = HistogramBinCtOp.bounds(range_, x.shape) or (x.min(), x.max())
+        low, high = HistogramBinCtOp.ends(range_, x.shape) or (x.min(), x.max())
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"the range [{low}, {high}] of a histogram must be finite")
         low, high = (np.asarray(bound, x.dtype) for bound in ((low, high) if low < high else (low - 0.5, high + 0.5)))
@@ -122,7 +122,7 @@ class HistogramBinCtOp(HistogramOp):
     @staticmethod
     def decompose(x: SSAValue, /, bins: int, range_: tuple[float, ...] | None, weight: SSAValue | None, density: bool) -> SSAPair:
         element = element_of(x)
-        known = HistogramBinCtOp.bounds(range_, shape_of(x))
+        known = HistogramBinCtOp.ends(range_, shape_of(x))
         if known is None:
             low, high = aten.amin(x), aten.amax(x)
             single = aten.eq.Tensor(low, high)

@@ -95,7 +95,7 @@ def test_its_log_tells(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     [
         (["--etdump", "log.etdp"], "--etdump and --debug-buffer go together"),
         (["--etdump", "log.etdp", "--debug-buffer", "log.bin", "--target", "flambeau"], "the ETDump is of another program"),
-        (["--etdump", "log.etdp", "--debug-buffer", "short.bin"], "it belongs to another ETDump"),
+        (["--etdump", "log.etdp", "--debug-buffer", "short.bin"], "or belongs to another ETDump"),
         (["--etdump", "log.bin", "--debug-buffer", "log.bin"], "not an ETDump"),
     ],
 )
