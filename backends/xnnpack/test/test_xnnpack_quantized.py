@@ -274,5 +274,5 @@ def test_integers_go_in_and_out_and_other_scales_become_floats():
 
 
 def test_the_program_is_as_small(case: Case):
-    names = 512  # of methods, inputs and source files, and the places of the operators of a delegate
+    names = 400  # of methods, inputs and source files, and the places of all operators of a delegate, which ExecuTorch does not keep
     assert len(case.ours) <= 1.01 * len(case.theirs) + names
