@@ -170,7 +170,7 @@ class Rows(nn.Module):
         y = self.planes(self.norm(x) * x.mean(-1, keepdim=True)) + x.sum(-1, keepdim=True) - x.mean((1, 2), keepdim=True)
         first, second = torch.split(y, [2, 1], 1)
         z = torch.stack([first[:, 1], second.squeeze(1), y[:, 0]], 1) + second.expand(-1, 3, 8)
-        z = torch.softmax(z @ z.transpose(1, 2), -1) @ self.conv(z)
+        z = torch.softmax(z @ z.transpose(1, 2) / 8, -1) @ self.conv(z)
         return F.pad(torch.cat([z, x], 0), (0, 0, 0, 0, 1, 2)).clamp(-2, 2) ** 3
 
 

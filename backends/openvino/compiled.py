@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import io
+import platform
+import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.backends.openvino.payload import read_payload, write_compiled
@@ -39,9 +42,19 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
         settings = {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"}
         if (options.device, options.precision) == ("CPU", "f32"):
             settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "0"  # keeps the factors of integer weights in floats
+        if options.device == "CPU" and not _adds_in_32_bits():
+            settings["LP_TRANSFORMS_MODE"] = "NO"  # computes with quantized numbers in floats
         compiled = core.compile_model(read, options.device, settings)
         compiled.export_model(export)
     except RuntimeError as error:
         lines = [line for line in str(error).splitlines() if line and not line.startswith("Exception from")]
         raise BackendError(f"openvino: OpenVINO does not compile it for {options.device!r}: {' '.join(lines)}") from error
     return write_compiled(export.getvalue(), model.inputs, model.outputs)
+
+
+def _adds_in_32_bits() -> bool:
+    """Returns whether the processor adds products of 8-bit numbers in 32 bits, as `runtime/payload.c` says."""
+    if platform.machine() not in ("x86_64", "i386", "i686"):
+        return True
+    info = Path("/proc/cpuinfo")
+    return info.exists() and re.search(r"\bavx(512)?_vnni\b", info.read_text()) is not None

@@ -66,7 +66,7 @@ static fl_status compile(delegate *d, const ov_payload *payload, const ov_settin
     return fl_ov_refused(&d->library, status, "OpenVINO does not read it");
   }
   const char *const *const p = set->properties;
-  status = d->library.compile_model(d->core, read, set->device, 2 * set->property_count, &d->compiled, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9]);
+  status = d->library.compile_model(d->core, read, set->device, 2 * set->property_count, &d->compiled, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11]);
   d->library.model_free(read);
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
 }

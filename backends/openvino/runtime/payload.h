@@ -15,7 +15,7 @@ typedef struct ov_payload {
   uint32_t outputs;
 } ov_payload;
 
-enum { OV_DEVICE_BYTES = 80, OV_PROPERTIES = 5 };
+enum { OV_DEVICE_BYTES = 80, OV_PROPERTIES = 6 };
 
 typedef struct ov_settings {
   const char *library;

@@ -145,10 +145,10 @@ def test_what_passes_print_is_no_report_of_flambeau(run: Run, capsys: pytest.Cap
     out, err = capsys.readouterr()
     assert json.loads(out)["output"] == "a.pte"
     assert err == "loaded\nhello\n"
-    Path("network.py").write_text("print('imported')\n\ndef make():\n    print('made')\n    return 1\n")
-    assert flambeau(["compile", "network:make", "-o", "a.pte", "--json"]) == 1
+    Path("printing.py").write_text("print('imported')\n\ndef make():\n    print('made')\n    return 1\n")
+    assert flambeau(["compile", "printing:make", "-o", "a.pte", "--json"]) == 1
     out, err = capsys.readouterr()
-    assert (out, err.startswith("imported\nmade\nerror: network:make: expected (module, example_inputs)")) == ("", True)
+    assert (out, err.startswith("imported\nmade\nerror: printing:make: expected (module, example_inputs)")) == ("", True)
 
 
 def test_a_trace_can_go_to_stderr(run: Run) -> None:
