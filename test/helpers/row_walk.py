@@ -22,12 +22,13 @@ import torch
 from row_exceptions import KNOWN
 from row_harness import ROWS, assert_close, call_torch, samples_of, torch_operator
 from row_variations import LAYOUTS, of_values, variations
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp, UnknownLoc
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.aten.aliases import ALIASES
+from flambeau.dialects.ir.locations import handles_of, with_handle
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PassError
@@ -75,7 +76,7 @@ OF_RARE_TYPES = re.compile("and its kernel does not take that|where a tensor is 
 """What a target says of calls over element types that its kernels take in part; a test of its own shows that stock's refuse them."""
 OF_HALVES = re.compile(r"not implemented for '(Half|BFloat16)'")
 """What torch says of half types that only its kernels for this processor lack."""
-BATCH = 96
+BATCH = 32
 """Samples in one program."""
 
 
@@ -218,11 +219,12 @@ def _expected(case: Case, found: Walk) -> tuple[SchemaOp, list[Array]] | None:
 
 
 def module_of(cases: Sequence[Case]) -> ModuleOp:
-    """One function that computes every case."""
+    """One function that computes every case; the number of a case is the handle of its operation."""
     block = Block()
     results: list[Any] = []
-    for case in cases:
+    for number, case in enumerate(cases):
         op, own = operation(case.row, case.sample)
+        op.location = with_handle(UnknownLoc(), number)
         for argument in own.args:
             argument.replace_all_uses_with(block.insert_arg(argument.type, len(block.args)))
         block.add_op(op)
@@ -233,7 +235,7 @@ def module_of(cases: Sequence[Case]) -> ModuleOp:
 
 
 def _run(group: Sequence[Expected], target: str, found: Walk) -> None:
-    """Compiles cases as one program, runs it, and compares; looks for those to blame in halves."""
+    """Compiles cases as one program, runs it, and compares; those of the rows that an error names run alone, the rest together again."""
     context = FlambeauContext()
     kind = "does not compile"
     gc.disable()
@@ -252,9 +254,12 @@ def _run(group: Sequence[Expected], target: str, found: Walk) -> None:
             where = "" if isinstance(error, PassError | FlambeauError) else f"{type(error).__name__}: "
             found.disagree(f"{kind} on {target}", group[0][0], f"{where}{error}")
             return
-        middle = len(group) // 2
-        _run(group[:middle], target, found)
-        _run(group[middle:], target, found)
+        if blamed := {group[number][0].row for number in _named(error)}:
+            parts = [[item] for item in group if item[0].row in blamed] + [[item for item in group if item[0].row not in blamed]]
+        else:
+            parts = [group[: len(group) // 2], group[len(group) // 2 :]]
+        for part in filter(None, parts):
+            _run(part, target, found)
         return
     finally:
         gc.enable()
@@ -265,6 +270,16 @@ def _run(group: Sequence[Expected], target: str, found: Walk) -> None:
                 assert_close("the program", results, wanted, row=case.row)
             except AssertionError as error:
                 found.disagree(f"differs on {target}", case, error)
+
+
+def _named(error: Exception) -> set[int]:
+    """The handles of the operations that an error of a pass is about."""
+    waiting, found = [*error.diagnostics] if isinstance(error, PassError) else [], set[int]()
+    while waiting:
+        diagnostic = waiting.pop()
+        waiting += diagnostic.notes
+        found |= {*handles_of(diagnostic.model_location or UnknownLoc())}
+    return found
 
 
 def main() -> int:
