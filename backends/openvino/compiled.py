@@ -57,4 +57,4 @@ def _adds_in_32_bits() -> bool:
     if platform.machine() not in ("x86_64", "i386", "i686"):
         return True
     info = Path("/proc/cpuinfo")
-    return info.exists() and re.search(r"\bavx(512)?_vnni\b", info.read_text("utf-8")) is not None
+    return info.exists() and re.search(r"\bavx(512)?_vnni\b", info.read_text(encoding="utf-8")) is not None
