@@ -55,11 +55,11 @@ def quantized_linear(rng: np.random.Generator) -> list[Sample]:
 
 
 def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
-    """Returns products of floats with integers; rows, depths and features that fill no tile."""
+    """Returns products of floats with integers; rows, depths and features that fill no tile, and scales such as quantizers choose."""
     return [
-        (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20), f32(rng, 20), 20),
-        (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48), None, 48),
-        (f32(rng, 9), pack_linear_weight(bytes_of(rng, "int8", 1, 9)), f32(rng, 1), f32(rng, 1), 1),
+        (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20) / 127, f32(rng, 20), 20),
+        (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48) / 127, None, 48),
+        (f32(rng, 9), pack_linear_weight(bytes_of(rng, "int8", 1, 9)), f32(rng, 1) / 127, f32(rng, 1), 1),
     ]
 
 
