@@ -54,7 +54,7 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
 
 def _adds_in_32_bits() -> bool:
     """Returns whether the processor adds products of 8-bit numbers in 32 bits, as `runtime/payload.c` says."""
-    if platform.machine() not in ("x86_64", "i386", "i686"):
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686"):
         return True
     info = Path("/proc/cpuinfo")
     return info.exists() and re.search(r"\bavx(512)?_vnni\b", info.read_text(encoding="utf-8")) is not None

@@ -274,12 +274,9 @@ def _run(group: Sequence[Expected], target: str, found: Walk) -> None:
 
 def _named(error: Exception) -> set[int]:
     """The handles of the operations that an error of a pass is about."""
-    waiting, found = [*error.diagnostics] if isinstance(error, PassError) else [], set[int]()
-    while waiting:
-        diagnostic = waiting.pop()
-        waiting += diagnostic.notes
-        found |= {*handles_of(diagnostic.model_location or UnknownLoc())}
-    return found
+    diagnostics = error.diagnostics if isinstance(error, PassError) else ()
+    about = [item for diagnostic in diagnostics for item in (diagnostic, *diagnostic.notes)]
+    return {handle for item in about for handle in handles_of(item.model_location or UnknownLoc())}
 
 
 def main() -> int:

@@ -57,10 +57,6 @@ LEFT: dict[str, set[tuple[str, str]]] = {
 TRANSPOSES = {"mobilenet_v2": 1, "mobilenet_v3": 1, "mobilenet_v3, images of any number": 1, "resnet18": 1, "ds_cnn": 0}
 """How many transposes a network of images has: that of the image, unless it has one channel."""
 
-COMPARED = sorted({*CASES, *HALF_CASES} - {"mobilenet_v2", "mobilenet_v3, images of any number"})
-"""Models that ExecuTorch compiles too; its flow takes a minute for those left out, whose operators mobilenet_v3 has."""
-each_compared = pytest.mark.parametrize("journey", COMPARED, indirect=True)
-
 
 @pytest.fixture(scope="module", params=sorted(CASES | HALF_CASES))
 def journey(request: pytest.FixtureRequest) -> Journey:
@@ -98,7 +94,6 @@ def stock(journey: Journey) -> bytes:
     return bytes(lowered.to_executorch().buffer)
 
 
-@each_compared
 def test_it_takes_no_more_calls_than_executorch_makes_of_it(journey: Journey, stock: bytes):
     assert 1 <= calls(journey.program) <= calls(stock)
 
@@ -115,14 +110,12 @@ def check_stock(journey: Journey, stock: bytes, run: Callable[[Tensors], Any]) -
         run(journey.case.calls[-1])
 
 
-@each_compared
 def test_numpy_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
     context = FlambeauContext()
     interpreted = interpret(read_pte(stock, context), context, run_payload)
     check_stock(journey, stock, lambda call: interpreted.run("forward", arrays(call)))
 
 
-@each_compared
 def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: bytes):
     context = FlambeauContext()
     module = read_pte(stock, context)
@@ -132,7 +125,6 @@ def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: by
     assert [partitions[op.delegate.string_value()] for op in found] == [len(op.ins) for op in found] != []
 
 
-@each_compared
 def test_the_c_runtime_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
     method = Runtime.get().load_program(stock).load_method("forward")
     check_stock(journey, stock, lambda call: method.execute(arrays(call)))

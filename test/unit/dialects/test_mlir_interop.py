@@ -51,9 +51,9 @@ def run_tool(tool: str, text: str, *options: str) -> str:
     return done.stdout
 
 
-def through(tool: str, text: str, *options: str) -> list[str]:
+def through(tool: str, text: str) -> list[str]:
     """The parts of a text, as mlir-opt prints them in the generic form."""
-    return run_tool(tool, text, "--split-input-file", *GENERIC, *options).split("// -----\n")
+    return run_tool(tool, text, "--split-input-file", *GENERIC).split("// -----\n")
 
 
 def refusal(tool: str, text: str, irdl: Path) -> str:
