@@ -4,23 +4,27 @@
     values, indices = run("aten::max.dim_max", x, 0, outs=[Out((3,), torch.float32), Out((3,), torch.int64)])
 
 Tensors are copied into storage of exactly their size; outs stand between guard bytes that are checked after the call. The
-library is that of `find_library`.
+library is that of `find_library`, unless `using` names another one.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.schema.operators import find_schema
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
-from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue, find_library
+from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue, find_library, library
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 
@@ -95,11 +99,37 @@ class CKernelTable(ctypes.Structure):
 
 
 @functools.cache
-def kernels() -> dict[str, CKernel]:
-    library = ctypes.CDLL(str(find_library()))
-    library.fl_builtin_kernels.restype = ctypes.POINTER(CKernelTable)
-    table = library.fl_builtin_kernels().contents
+def kernels_of(path: Path) -> dict[str, CKernel]:
+    """The kernels of a library by name."""
+    loaded = ctypes.CDLL(str(path))
+    loaded.fl_builtin_kernels.restype = ctypes.POINTER(CKernelTable)
+    table = loaded.fl_builtin_kernels().contents
     return {table.kernels[i].name.decode(): table.kernels[i] for i in range(table.count)}
+
+
+def kernels() -> dict[str, CKernel]:
+    """The kernels that `run` calls, by name."""
+    return kernels_of(find_library())
+
+
+def libraries() -> list[Path]:
+    """The runtime's library, and those of FLAMBEAU_LIBRARIES: the runtime built for other instruction sets that this machine executes."""
+    return [find_library(), *map(Path, os.environ.get("FLAMBEAU_LIBRARIES", "").split())]
+
+
+@contextmanager
+def using(path: Path) -> Generator[None]:
+    """Calls the kernels of a library, and runs programs with it; an error names it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLAMBEAU_LIBRARY", str(path))
+        library.cache_clear()
+        try:
+            yield
+        except BaseException as error:
+            error.add_note(f"with the kernels of {path}")
+            raise
+        finally:
+            library.cache_clear()
 
 
 class KernelError(Exception):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import each
 from row_harness import ROWS, SAMPLES, assert_close, call_torch, evaluate, samples_of, torch_operator, values_of
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -37,9 +38,15 @@ UNINITIALIZED = {"aten.empty.memory_format", "aten.empty_strided", "aten.empty_p
 LOOSER: dict[str, float] = {}
 """Operators whose long computations differ from torch's by more rounding errors."""
 
-each_row = pytest.mark.parametrize("name", sorted(ROWS))
-each_torch_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if torch_operator(op) is not None))
-each_decomposed_row = pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.has("decompose")))
+
+def family(name: str) -> str:
+    """The file of a row."""
+    return ROWS[name].__module__.removeprefix("flambeau.")
+
+
+each_row = each(sorted(ROWS), family)
+each_torch_row = each(sorted(name for name, op in ROWS.items() if torch_operator(op) is not None), family)
+each_decomposed_row = each(sorted(name for name, op in ROWS.items() if op.has("decompose")), family)
 
 
 def function_of(name: str, op: SchemaOp, block: Block) -> FuncOp:
@@ -87,7 +94,7 @@ def parts_of(array: Array) -> Array:
     return np.atleast_1d(array).view(f"f{array.itemsize // 2}") if array.dtype.kind == "c" else array
 
 
-@pytest.mark.parametrize("name", sorted(name for name, op in ROWS.items() if op.moves and "conj" not in name))
+@each(sorted(name for name, op in ROWS.items() if op.moves and "conj" not in name), family)
 def test_what_moves_elements_computes_none(name: str):
     for sample in samples_of(ROWS[name]):
         arrays = arrays_of(sample)

@@ -21,6 +21,8 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 
+pytestmark = pytest.mark.every_library
+
 TOLERANCES = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2, torch.float64: 1e-12}
 """The largest difference, in units of the largest expected value."""
 Program = tuple[nn.Module, tuple[Tensor, ...]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from kernel_harness import KernelError, Out, dim_order, kernels, run, schema_of
+from kernel_harness import KernelError, Out, dim_order, kernels, libraries, run, schema_of, using
 from row_exceptions import KNOWN, NOT_A_NUMBER, OVERFLOW, OWN_STEPS, Known
 from row_harness import assert_close, from_torch, to_torch
 from row_walk import UNINITIALIZED, Case, cases_of
@@ -138,19 +139,21 @@ def test_kernel_computes_what_its_row_says(kernel: str) -> None:
         except Exception:
             shapes = [tuple(shape_of(kind)) for kind in call.op.result_types]
             if not is_known(case) and is_static(*call.op.result_types):
-                with pytest.raises(KernelError):
-                    call.results(shapes)
+                for library in libraries():
+                    with using(library), pytest.raises(KernelError):
+                        call.results(shapes)
             continue
         shapes = [result.shape for result in wanted]
         ways: list[dict[str, Any]] = [{}, *({"over": place} for place in call.replaceable(wanted))]
         ways += [{"innermost": 1}] if any(len(shape) > 2 for shape in shapes) else []
-        for way in ways:
+        for way, library in product(ways, libraries()):
             try:
-                assert_close(f"{case} {way}", call.results(shapes, **way), wanted, row=case.row)
+                with using(library):
+                    assert_close(f"{case} {way}", call.results(shapes, **way), wanted, row=case.row)
                 compared += 1
             except KernelError as error:
                 texts = {text for text in REFUSED.get(kernel, ()) if text in error.message}
-                assert texts, f"{case} {way}: {error.message}"
+                assert texts, f"{case} {way}, {library}: {error.message}"
                 met |= texts
             except AssertionError:
                 if not is_known(case):

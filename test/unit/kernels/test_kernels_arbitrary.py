@@ -13,6 +13,8 @@ import pytest
 import torch
 from kernel_harness import DTYPES, KernelError, Out, kernels, run, run_number, schema_of, type_of
 
+pytestmark = pytest.mark.every_library
+
 NUMBERS = [0, 1, -1, 2, 3, -2, 5, 7, 64, 100, -100, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63)]
 REALS = [0.0, 0.5, -1.5, 1e30, -1e30, float("inf"), float("-inf"), float("nan")]
 STRINGS = ["none", "tanh", "floor", "trunc", "sum", ""]

@@ -19,6 +19,8 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
 from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 
+pytestmark = pytest.mark.every_library
+
 # channels and their results, groups, kernel, stride, padding, dilation, output padding of a transposed one
 CONVOLUTIONS: dict[str, tuple[Any, ...]] = {
     "1d": (3, 4, 1, (3,), (2,), (1,), (1,), (0,)),

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from kernel_harness import Out, check, run
 
+pytestmark = pytest.mark.every_library
+
 native_group_norm: Any = torch.native_group_norm
 LIMITS = {torch.float32: 3e-6, torch.float64: 1e-12, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from kernel_harness import Out, dim_order, run
 
+pytestmark = pytest.mark.every_library
+
 torch.set_num_threads(1)
 
 

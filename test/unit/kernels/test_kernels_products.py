@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from kernel_harness import check
 
+pytestmark = pytest.mark.every_library
+
 torch.set_num_threads(1)
 
 REAL = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

@@ -8,6 +8,8 @@ import pytest
 import torch
 from kernel_harness import KernelError, Out, run, run_number
 
+pytestmark = pytest.mark.every_library
+
 X = torch.arange(12.0).reshape(3, 4)
 WHOLE = X.long()
 IMAGE = torch.ones(1, 4, 6, 6)

@@ -11,6 +11,8 @@ from kernel_harness import KernelError, Out, run
 
 from flambeau.support.lazy import Array
 
+pytestmark = pytest.mark.every_library
+
 N = 24
 
 

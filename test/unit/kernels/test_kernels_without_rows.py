@@ -8,6 +8,8 @@ import pytest
 import torch
 from kernel_harness import Out, check, run, run_number
 
+pytestmark = pytest.mark.every_library
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-40, 88.0, -104.0, 1e30, float("inf"), float("-inf"), float("nan")]
 REALS = {torch.float32: 4e-6, torch.float64: 1e-11, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 X = torch.randn((4, 5, 6), generator=torch.Generator().manual_seed(0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -20,6 +21,8 @@ from flambeau.frontends.torch_export import import_program
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter.function_runner import FunctionProgram
 from flambeau.runtime.interpreter.method_runner import MethodProgram
+
+pytestmark = pytest.mark.every_library
 
 
 def drawn(x: Tensor) -> tuple[Tensor, ...]:

@@ -9,6 +9,8 @@ import pytest
 import torch
 from kernel_harness import Out, check, run
 
+pytestmark = pytest.mark.every_library
+
 fft: Any = cast(Any, torch).fft
 LENGTHS = (1, 2, 3, 5, 8, 15, 16, 17, 31, 50, 63, 64, 100, 127, 128, 130)
 DTYPES = (torch.float32, torch.float64, torch.int32, torch.float16, torch.bool)
