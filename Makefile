@@ -18,10 +18,15 @@ CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
+# The libraries of other instruction sets that `make ctest` built and that this machine executes. Of the last of them is the runtime.
+LIBRARIES = $(shell grep -sl '^FLAMBEAU_EXECUTES:INTERNAL=1' $(ISAS:%=build/c/%/CMakeCache.txt) | sed '$$d; s|CMakeCache.txt|libflambeau.so|; s|^|$(CURDIR)/|')
+# One thread for each worker, and the bytecode of the tests kept, so that workers and commands do not compile them again.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(LIBRARIES)" PYTHONPATH=test/helpers \
+  $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -p accounting --accounts build/accounts.json
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test lint types filecheck ctest size kernels pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
+.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -59,7 +64,14 @@ llm: $(RUNTIME) ## compile language models with random weights; 128 tokens in ev
 	$(BIN)/python examples/llm/generate.py llama
 	$(BIN)/python examples/llm/generate.py qwen3 --window 64
 
-test: lint types filecheck ctest kernels pytest ## everything below up to pytest
+test: checks pytest ## everything below up to pytest; of the widest products and of random campaigns the share of this commit
+
+# Type checking takes one processor for minutes, and what runs beside it the other one.
+checks: $(RUNTIME) $(SEEDS)
+	$(MAKE) --no-print-directory --output-sync=target -j 2 lint types filecheck ctest
+
+test-all: ## as test, with all shares
+	FLAMBEAU_SHARE=all $(MAKE) test
 
 lint: $(RUNTIME) ## formatting, style, layers of imports
 	$(BIN)/ruff format --check .
@@ -90,21 +102,14 @@ size: $(RUNTIME) ## bytes of the core and of each group of kernels, built for si
 	$(CMAKE) -B build/size -DCMAKE_BUILD_TYPE=MinSizeRel -DFLAMBEAU_ARCH=$(firstword $(filter x86-64,$(ISAS))) -DFLAMBEAU_HOOK=OFF -DFLAMBEAU_BACKENDS=
 	@$(BIN)/cmake --build build/size -j $(JOBS) --target size
 
-# Without the last instruction set that this machine executes, whose kernels `make pytest` runs, and without the walk over rows, which runs
-# the same kernels on the same samples through the passes.
-kernels: $(ISAS:%=ctest-%) ## the Python tests of the kernels, for each other instruction set that this machine executes
-	for isa in $$(grep -l '^FLAMBEAU_EXECUTES:INTERNAL=1' $(ISAS:%=build/c/%/CMakeCache.txt) | xargs -n 1 dirname | sed '$$d'); do \
-	  FLAMBEAU_LIBRARY=$(CURDIR)/$$isa/libflambeau.so $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/unit/kernels \
-	    --ignore test/unit/kernels/test_kernels_of_rows.py || exit; done
-
 pytest: $(RUNTIME) ## the Python tests: unit and end to end
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+	$(PYTEST)
 
 unit: $(RUNTIME) ## only the unit tests
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/unit src/flambeau/backends
+	$(PYTEST) test/unit src/flambeau/backends
 
 e2e: $(RUNTIME) ## only the end-to-end tests: models through every stage and engine
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile test/end_to_end
+	$(PYTEST) test/end_to_end
 
 sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-behaviour sanitizers
 	$(CMAKE) -B build/sanitize -DCMAKE_BUILD_TYPE=Debug -DFLAMBEAU_SANITIZE=address,undefined

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from networks import Network
+from shares import drawn
 
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.layers.activation import HardswishOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
@@ -113,7 +114,7 @@ def bisect(model: Model, folder: Path, wrong: Path, capsys: pytest.CaptureFixtur
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", drawn([0, 1, 2]))
 def test_the_only_wrong_rewrite_is_named(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     model = Model(seed)
     report = bisect(model, tmp_path, plugin(tmp_path / "activations.py", wrong_slope=0.52), capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
@@ -19,14 +20,15 @@ from flambeau.frontends.torch_export.evaluate import run_leaves
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 
 
-def journeys(*targets: str) -> pytest.MarkDecorator:
-    """The journeys of every model to these targets; the tests of one run after each other."""
-    each = list(product(targets, MODELS))
+def journeys(*targets: str, models: Iterable[str] = MODELS) -> pytest.MarkDecorator:
+    """The journeys of models to these targets; the tests of one run after each other."""
+    each = list(product(targets, models))
     return pytest.mark.parametrize("journey", each, ids="-".join, indirect=True)
 
 
 every_target = journeys("executorch", "flambeau")
 one_target = journeys("executorch")
+small = journeys("executorch", "flambeau", models=("digits_cnn", "lstm_classifier"))
 
 
 @every_target
@@ -40,7 +42,7 @@ def test_every_engine_agrees_with_pytorch(journey: Journey) -> None:
     assert max(distances.values()) <= TOLERANCE, distances
 
 
-@every_target
+@small
 def test_every_stage_is_read_back_and_resumed(journey: Journey, tmp_path: Path) -> None:
     for stage, module in journey.stages.items():
         path = tmp_path / f"{stage}.mlir"

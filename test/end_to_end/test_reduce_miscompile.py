@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from networks import Network
+from shares import drawn
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
@@ -49,7 +50,7 @@ def add_block(network: Network, before: SSAValue, index: int, activation: type[S
     return network.add(AddTensorOp(before, network.add(ViewOp(value, (ROWS, WIDTH)), path)), path)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", drawn([0, 1]))
 def test_a_wrong_constant_among_a_thousand_operations(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

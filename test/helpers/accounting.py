@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from shares import share
 
 LARGEST_SHARE = 0.05
 """Of the tests' seconds, for one file: what a machine with twenty cores would wait for."""
@@ -31,42 +30,45 @@ def seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-@dataclass
+Spent = dict[str, float]
+"""Processor seconds by name."""
+KINDS = ("files", "fixtures", "tests", "counts")
+"""The counts are how many tests a file has."""
+
+
 class Accounts:
     """Processor seconds of a run, or of one of its workers."""
 
-    files: Counter[str] = field(default_factory=Counter[str])
-    fixtures: Counter[str] = field(default_factory=Counter[str])
-    tests: Counter[str] = field(default_factory=Counter[str])
-    counts: Counter[str] = field(default_factory=Counter[str])
-    """Tests of each file."""
-    collection: float = 0.0
-    whole: float = 0.0
-    """Of the process, its start and its end included."""
+    def __init__(self) -> None:
+        self.tables: dict[str, Spent] = {kind: {} for kind in KINDS}
+        self.collection = 0.0
+        self.whole = 0.0
+        """Of the process, its start and its end included."""
 
-    def add(self, other: Accounts) -> None:
-        """Adds those of another worker."""
-        for mine, theirs in zip(self._counters(), other._counters(), strict=True):
-            mine.update(theirs)
-        self.collection += other.collection
-        self.whole += other.whole
+    def enter(self, kind: str, name: str, spent: float) -> None:
+        """Adds to what a name has in a table."""
+        self.tables[kind][name] = self.tables[kind].get(name, 0.0) + spent
 
-    def _counters(self) -> tuple[Counter[str], ...]:
-        return self.files, self.fixtures, self.tests, self.counts
+    def largest(self, kind: str) -> list[tuple[str, float]]:
+        """Returns the names of a table and what they have, the largest first."""
+        return sorted(self.tables[kind].items(), key=lambda entry: -entry[1])
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what `of_json` reads."""
-        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+        """Returns what `add_json` reads."""
+        return {"tables": self.tables, "collection": self.collection, "whole": self.whole}
 
-    @classmethod
-    def of_json(cls, values: dict[str, Any]) -> Accounts:
-        """Returns what `to_json` wrote."""
-        return cls(**{name: Counter(cast("dict[str, Any]", value)) if isinstance(value, dict) else value for name, value in values.items()})
+    def add_json(self, values: dict[str, Any]) -> None:
+        """Adds those of another worker, as `to_json` wrote them."""
+        for kind in KINDS:
+            for name, spent in values["tables"][kind].items():
+                self.enter(kind, name, spent)
+        self.collection += values["collection"]
+        self.whole += values["whole"]
 
     def too_large(self) -> list[str]:
         """Returns the files of a whole run that take more than their share."""
-        total = self.files.total()
-        return [name for name, spent in self.files.most_common() if len(self.files) >= WHOLE_RUN and spent > LARGEST_SHARE * total]
+        files = self.tables["files"]
+        return [name for name, spent in self.largest("files") if len(files) >= WHOLE_RUN and spent > LARGEST_SHARE * sum(files.values())]
 
 
 _ACCOUNTS = pytest.StashKey[Accounts]()
@@ -100,9 +102,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         accounts, spent, file = item.config.stash[_ACCOUNTS], seconds() - start, item.nodeid.partition("::")[0]
-        accounts.files[file] += spent
-        accounts.counts[file] += 1
-        accounts.tests[item.nodeid] += spent
+        accounts.enter("files", file, spent)
+        accounts.enter("counts", file, 1)
+        accounts.enter("tests", item.nodeid, spent)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -112,7 +114,8 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object], request: pytest.
     try:
         return (yield)
     finally:
-        request.config.stash[_ACCOUNTS].fixtures[f"{fixturedef.argname} ({fixturedef.baseid or 'plugin'})"] += seconds() - start
+        name = f"{fixturedef.argname} ({fixturedef.baseid or 'plugin'})"
+        request.config.stash[_ACCOUNTS].enter("fixtures", name, seconds() - start)
 
 
 @pytest.hookimpl(trylast=True)
@@ -135,27 +138,28 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any) -> None:
     """Adds the accounts of a worker of xdist that ended."""
     if (given := getattr(node, "workeroutput", {}).get("accounts")) is not None:
-        node.config.stash[_ACCOUNTS].add(Accounts.of_json(given))
+        node.config.stash[_ACCOUNTS].add_json(given)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Prints the tables, and the files beyond their share."""
     accounts, write = terminalreporter.config.stash[_ACCOUNTS], terminalreporter.write_line
-    total = accounts.files.total()
+    files = accounts.tables["files"]
+    total, fixtures = sum(files.values()), sum(accounts.tables["fixtures"].values())
     if not total:
         return
     terminalreporter.section("processor seconds")
-    parts = f"{accounts.collection:.1f} to find the tests, {total:.1f} in tests, {accounts.fixtures.total():.1f} of these in fixtures"
-    write(f"{accounts.whole:8.1f} in all: {parts}")
-    for name, spent in accounts.files.most_common():
-        write(f"{spent:8.1f} {100 * spent / total:5.1f} % {accounts.counts[name]:6} tests  {name}")
-    for title, counter in (("fixtures", accounts.fixtures), ("tests", accounts.tests)):
-        terminalreporter.section(f"processor seconds of the slowest {title}")
-        for name, spent in counter.most_common(LINES):
+    parts = f"{accounts.collection:.1f} to find the tests, {total:.1f} in tests, {fixtures:.1f} of these in fixtures"
+    write(f"{accounts.whole:8.1f} in all: {parts}; {share()}")
+    for name, spent in accounts.largest("files"):
+        write(f"{spent:8.1f} {100 * spent / total:5.1f} % {accounts.tables['counts'][name]:6.0f} tests  {name}")
+    for kind in ("fixtures", "tests"):
+        terminalreporter.section(f"processor seconds of the slowest {kind}")
+        for name, spent in accounts.largest(kind)[:LINES]:
             write(f"{spent:8.1f}  {name}")
     for name in accounts.too_large():
-        terminalreporter.write_line(
-            f"FAILED {name} - it takes {100 * accounts.files[name] / total:.1f} % of the tests' processor seconds, "
+        write(
+            f"FAILED {name} - it takes {100 * files[name] / total:.1f} % of the tests' processor seconds, "
             f"and a file may take {100 * LARGEST_SHARE:.0f} %: split it, or do less",
             red=True,
         )

@@ -1,7 +1,7 @@
 """Shares of the widest products and of random campaigns: a run of the suite makes one of ten, and ten commits in a row make all.
 
     @pytest.mark.parametrize("name", drawn(NAMES))      # a tenth of them; all of them in `make test-all`
-    random.Random(f"layouts {share().seed}")            # another campaign for each commit
+    run(CAMPAIGN, drawn(range(100)))                    # of the seeds of a campaign
 
 `FLAMBEAU_SHARE` says which share: its number, `all`, or a commit. Without it, the share is that of the commit that is checked out: the
 last digit of its number, which `git rev-list --count` tells. Directed tests are never drawn from.
@@ -32,14 +32,10 @@ class Share:
     commit: str
     """Its hash; empty outside of a git checkout."""
 
-    @property
-    def seed(self) -> str:
-        """The seed of random campaigns: the commit's hash."""
-        return self.commit or "no commit"
-
     def __str__(self) -> str:
-        which = "all shares" if self.number is None else f"share {self.number} of {SHARES}"
-        return f"{which}, seed {self.seed[:12]}"
+        if self.number is None:
+            return "all shares"
+        return f"share {self.number} of {SHARES}, of {self.commit[:12] or 'no commit'}: FLAMBEAU_SHARE={self.number} repeats it"
 
 
 def _git(*arguments: str) -> str:
@@ -60,14 +56,21 @@ def share() -> Share:
     return share_of(os.environ.get("FLAMBEAU_SHARE", ""))
 
 
-def drawn(items: Iterable[T], key: Callable[[T], str] = str, of: Share | None = None) -> list[T]:
-    """Returns the items of a share (that of the run): each item is in one share, and shares differ by one item at most.
+def drawn(items: Iterable[T], key: Callable[[T], str] = str, parts: int = SHARES, of: Share | None = None) -> list[T]:
+    """Returns the items of a share: one of `parts`, or a single item where there are fewer items than parts.
 
     Items are dealt in the order of a checksum of their keys, so that neighbours, which are alike, go to different shares at random.
+
+    Args:
+        items: all items; ten shares in a row hold each of them.
+        key: a text that tells an item from the others, the same in each process.
+        parts: how many shares the items are dealt to, at most `SHARES`.
+        of: the share; None for that of the run.
     """
     number = (of or share()).number
     all_items = list(items)
     if number is None:
         return all_items
     dealt = sorted(range(len(all_items)), key=lambda place: crc32(key(all_items[place]).encode()))
-    return [all_items[place] for place in sorted(dealt[number::SHARES])]
+    parts = min(parts, len(dealt))
+    return [all_items[place] for place in sorted(dealt[number % parts :: parts])] if parts else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from device_models import CASES, Journey, arrays, start_journey
+from shares import drawn
 
 from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.runtime import Runtime
@@ -29,7 +30,7 @@ LEFT: dict[str, set[tuple[str, str]]] = {
 """The operators that stay of a model, with the reasons."""
 
 
-@pytest.fixture(scope="module", params=sorted(CASES))
+@pytest.fixture(scope="module", params=drawn(sorted(CASES), parts=3))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
     return start_journey(request.param, "openvino")

@@ -10,6 +10,7 @@ from device_models import CASES, HALF_CASES, Journey, Tensors, arrays, start_jou
 from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
+from shares import drawn
 
 from flambeau.backends.xnnpack.payload import read_payload
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -58,7 +59,7 @@ TRANSPOSES = {"mobilenet_v2": 1, "mobilenet_v3": 1, "mobilenet_v3, images of any
 """How many transposes a network of images has: that of the image, unless it has one channel."""
 
 
-@pytest.fixture(scope="module", params=sorted(CASES | HALF_CASES))
+@pytest.fixture(scope="module", params=drawn(sorted(CASES | HALF_CASES), parts=3))
 def journey(request: pytest.FixtureRequest) -> Journey:
     """One at a time: each goes before the next one comes."""
     return start_journey(request.param, "xnnpack")
@@ -87,6 +88,9 @@ def test_what_stays_has_a_reason(journey: Journey):
     assert set(journey.edge.survey("xnnpack").refused) == LEFT.get(journey.name, set())
 
 
+beside_stock = pytest.mark.parametrize("journey", drawn(sorted(CASES | HALF_CASES), parts=6), indirect=True)
+
+
 @pytest.fixture(scope="module")
 def stock(journey: Journey) -> bytes:
     """The program that ExecuTorch's own flow makes of the model."""
@@ -94,6 +98,7 @@ def stock(journey: Journey) -> bytes:
     return bytes(lowered.to_executorch().buffer)
 
 
+@beside_stock
 def test_it_takes_no_more_calls_than_executorch_makes_of_it(journey: Journey, stock: bytes):
     assert 1 <= calls(journey.program) <= calls(stock)
 
@@ -110,12 +115,14 @@ def check_stock(journey: Journey, stock: bytes, run: Callable[[Tensors], Any]) -
         run(journey.case.calls[-1])
 
 
+@beside_stock
 def test_numpy_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
     context = FlambeauContext()
     interpreted = interpret(read_pte(stock, context), context, run_payload)
     check_stock(journey, stock, lambda call: interpreted.run("forward", arrays(call)))
 
 
+@beside_stock
 def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: bytes):
     context = FlambeauContext()
     module = read_pte(stock, context)
@@ -125,6 +132,7 @@ def test_the_payloads_of_executorch_are_disassembled(journey: Journey, stock: by
     assert [partitions[op.delegate.string_value()] for op in found] == [len(op.ins) for op in found] != []
 
 
+@beside_stock
 def test_the_c_runtime_runs_the_payloads_of_executorch(journey: Journey, stock: bytes):
     method = Runtime.get().load_program(stock).load_method("forward")
     check_stock(journey, stock, lambda call: method.execute(arrays(call)))

@@ -16,6 +16,7 @@ from executorch import runtime as executorch_runtime
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from executorch.exir import to_edge_transform_and_lower
+from shares import drawn
 from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -141,7 +142,7 @@ def case_of(name: str, is_per_channel: bool) -> Case:
     return Case(name, bytes(ours), bytes(lowered.to_executorch().buffer), [x, torch.randn(shape)], last.args[1])
 
 
-@pytest.fixture(params=[(name, kind) for name in NETWORKS for kind in (True, False)], ids=str)
+@pytest.fixture(params=drawn(((name, kind) for name in NETWORKS for kind in (True, False)), parts=4), ids=str)
 def case(request: pytest.FixtureRequest) -> Case:
     return case_of(*request.param)
 

@@ -15,6 +15,7 @@ import torch
 from all_engines import disagreement, peer
 from row_harness import ROWS, from_torch, samples_of, to_torch
 from row_programs import module_of
+from shares import drawn
 from torch import nn
 from torch_programs import Function
 from xdsl.utils.exceptions import VerifyException
@@ -64,7 +65,7 @@ def _runs_in_stock(data: bytes, arrays: Sequence[Array]) -> bool:
 def _cases(kind: str, name: str) -> Iterator[tuple[type[SchemaOp], Sequence[Any]]]:
     """Samples of each operator of a target with tensors of the type."""
     target = find_target(name)
-    for row in ROWS.values():
+    for row in drawn(ROWS.values(), key=lambda row: row.name):
         seen: set[tuple[str, ...]] = set()
         for sample in samples_of(row) if row.level() in ("aten", "quantized_decomposed") and target.keeps(row) else ():
             for source in ("int64", "float32"):
@@ -110,7 +111,7 @@ def test_what_compiles_runs_and_what_is_refused_does_not(kind: str, all_types: s
         if runs == is_refused:
             wrong.append(f"{row.name} {[array.dtype.name for array in arrays_of(sample)]} runs: {runs}, by {sorted(calls)}")
     assert wrong == []
-    assert taken > 20 and refused > 20
+    assert taken and refused
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,7 +129,7 @@ def test_what_compiles_runs_in_our_runtime(kind: str) -> None:
         except FlambeauError as error:
             wrong.append(f"{row.name}: {error}")
     assert wrong == []
-    assert taken > 50
+    assert taken
 
 
 class Twice(nn.Module):

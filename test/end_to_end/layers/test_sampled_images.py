@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from shares import drawn
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,7 +20,8 @@ from flambeau.runtime.interpreter import interpret
 FAR = (1e3, -1e3, 1.0001, -1.0001, 0.3, 1e7, -1e7, 3e9, -3e9, 1e19, -1e19, 1e30, -1e30)
 NUMBERS = (math.nan, math.inf, -math.inf, *FAR)
 PADDINGS = ("zeros", "border", "reflection")
-CASES = [*product((2,), ("bilinear", "nearest", "bicubic"), PADDINGS), *product((3,), ("bilinear", "nearest"), PADDINGS)]
+MODES = [(2, "bilinear"), (2, "nearest"), (2, "bicubic"), (3, "bilinear"), (3, "nearest")]
+CASES = [(*mode, padding, aligned) for mode, padding, aligned in product(MODES, PADDINGS, (False, True))]
 
 
 class Sampled(nn.Module):
@@ -37,8 +39,7 @@ def places(rank: int) -> Tensor:
     return torch.tensor(points).reshape(1, len(points), *(1,) * (rank - 1), rank)
 
 
-@pytest.mark.parametrize(("rank", "mode", "padding"), CASES)
-@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize(("rank", "mode", "padding", "align_corners"), drawn(CASES))
 def test_engines_sample_what_pytorch_samples(rank: int, mode: str, padding: str, align_corners: bool) -> None:
     model = Sampled(mode, padding, align_corners)
     for dtype in (torch.float32, torch.float64):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from all_engines import disagreement, results, wrong_engine
+from shares import drawn
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.nn import functional as F
@@ -67,8 +69,7 @@ def test_a_volume_is_resampled_to_and_from_any_size(mode: str) -> None:
     check(lambda x: F.interpolate(x[None], size=(3, x.shape[3], 2 * x.shape[2]), mode=mode), _images((6, 9), (3, 11), (12, 2)))
 
 
-@pytest.mark.parametrize("factor", [2, 0.5, 1.1])
-@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "bicubic"])
+@pytest.mark.parametrize(("mode", "factor"), drawn(product(("nearest", "nearest-exact", "linear", "bicubic"), (2, 0.5, 1.1)), parts=4))
 def test_lines_images_and_volumes_are_resampled_by_a_factor(mode: str, factor: float) -> None:
     def resampled(x: Tensor) -> tuple[Tensor, ...]:
         modes = {"linear": ("linear", "bilinear", "trilinear"), "bicubic": ("linear", "bicubic", "trilinear")}.get(mode, (mode,) * 3)

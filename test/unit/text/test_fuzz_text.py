@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, regions, text, unusual
 from fuzz.campaign import Campaign, run
+from shares import drawn
 
 ROUNDS = {
     "text": (text.CAMPAIGN, 50),
@@ -23,7 +24,7 @@ ROUNDS = {
 
 @pytest.mark.parametrize(("campaign", "cases"), list(ROUNDS.values()), ids=list(ROUNDS))
 def test_a_short_round_finds_nothing(campaign: Campaign, cases: int) -> None:
-    assert run(campaign, range(cases)).failures == {}
+    assert run(campaign, drawn(range(cases))).failures == {}
 
 
 def test_a_size_that_only_the_body_of_a_loop_tells() -> None:
