@@ -22,6 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from command_server import command_path
 from sybil import Document, Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
@@ -103,7 +104,7 @@ def _run_console(example: Example) -> None:
     if any(shutil.which(tool) is None for tool in _OPTIONAL_TOOL.findall(example.parsed)):
         return
     environment = os.environ | {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": command_path(),
         "NO_COLOR": "1",
         "COLUMNS": "120",
         "TMPDIR": os.getcwd(),  # files that tools leave behind are deleted with the folder of the page

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_server import command_path
 from documents import commands_of, documents_in, matches
 
 from flambeau.passes.manager.registry import all_passes
@@ -52,7 +53,7 @@ def test_a_block_does_what_it_says(pytester: pytest.Pytester):
     pytester.makefile(".md", **{f"bad_{index}": f"{block}\n" for index, block in enumerate(BAD)})
     folder = Path(documents_in.__code__.co_filename).parent
     pytester.makeconftest(
-        f"import sys\nsys.path.insert(0, {str(folder)!r})\nfrom pathlib import Path\nfrom documents import documents_in\n"
+        f"import sys\nsys.path[:0] = {[str(folder), str(folder / 'helpers')]!r}\nfrom pathlib import Path\nfrom documents import documents_in\n"
         "pytest_collect_file = documents_in(Path(__file__).parent)\n"
     )
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
@@ -64,7 +65,7 @@ def test_the_first_program_of_the_readme_runs(tmp_path: Path):
     section = (ROOT / "README.md").read_text().partition("## A first program")[2].partition("\n## ")[0]
     blocks: list[tuple[str, str]] = re.findall(r"```(python|sh)\n(.*?)```", section, re.DOTALL)
     assert [language for language, _ in blocks] == ["python", "sh"]
-    environment = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    environment = os.environ | {"PATH": command_path()}
     for language, text in blocks:
         command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
