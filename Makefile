@@ -17,6 +17,8 @@ ISAS := $(if $(filter x86_64,$(shell uname -m)),x86-64 x86-64-v3 x86-64-v4,nativ
 CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-gcc),$(machine)))
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
+# Of the 40000 trials of the fuzz test, those of this commit's share.
+TRIALS = $(shell set -- $$($(PYTHON) test/helpers/shares.py 40000) && echo "--from;$$1;--count;$$2")
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
 # The libraries of other instruction sets that `make ctest` built and that this machine executes. Of the last of them is the runtime.
 LIBRARIES = $(shell grep -sl '^FLAMBEAU_EXECUTES:INTERNAL=1' $(ISAS:%=build/c/%/CMakeCache.txt) | sed '$$d; s|CMakeCache.txt|libflambeau.so|; s|^|$(CURDIR)/|')
@@ -87,14 +89,14 @@ filecheck: $(RUNTIME) ## the FileCheck tests, in process
 ctest: $(ISAS:%=ctest-%) $(CROSS:%=cross-%) ## the C tests of the runtime, for each instruction set and each cross compiler
 
 ctest-%: $(RUNTIME) $(SEEDS)
-	$(CMAKE) -B build/c/$* -DFLAMBEAU_ARCH=$*
+	$(CMAKE) -B build/c/$* -DFLAMBEAU_ARCH=$* '-DFLAMBEAU_TRIALS=$(TRIALS)'
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
 
 # CFLAGS are those of this machine's compiler.
 cross-%: $(RUNTIME) $(SEEDS)
 	env -u CFLAGS $(CMAKE) -B build/c/$* -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=$* -DCMAKE_C_COMPILER=$*-linux-gnu-gcc \
-	  -DFLAMBEAU_GROUPS=all $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
+	  -DFLAMBEAU_GROUPS=all '-DFLAMBEAU_TRIALS=$(TRIALS)' $(if $(shell command -v qemu-$*),'-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-$*;-L;/usr/$*-linux-gnu')
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
 

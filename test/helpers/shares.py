@@ -5,12 +5,15 @@
 
 `FLAMBEAU_SHARE` says which share: its number, `all`, or a commit. Without it, the share is that of the commit that is checked out: the
 last digit of its number, which `git rev-list --count` tells. Directed tests are never drawn from.
+
+    python test/helpers/shares.py 40000                 # prints the first and the number of a share of so many trials: 8000 4000
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -74,3 +77,14 @@ def drawn(items: Iterable[T], key: Callable[[T], str] = str, parts: int = SHARES
     dealt = sorted(range(len(all_items)), key=lambda place: crc32(key(all_items[place]).encode()))
     parts = min(parts, len(dealt))
     return [all_items[place] for place in sorted(dealt[number % parts :: parts])] if parts else []
+
+
+def block(count: int, of: Share | None = None) -> range:
+    """Returns the numbers of a share of so many trials, next to each other."""
+    number = (of or share()).number
+    return range(count) if number is None else range(number * count // SHARES, (number + 1) * count // SHARES)
+
+
+if __name__ == "__main__":
+    numbers = block(int(sys.argv[1]))
+    print(numbers.start, len(numbers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shares import SHARES, share
+from shares import block
 
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.tools.conformance.conformance import ConformanceOptions, judge
@@ -14,13 +14,9 @@ RUNTIME, STOCK = "C runtime", "executorch"
 
 @pytest.mark.parametrize("name", backend_names())
 def test_a_backend_passes(name: str):
-    seeds = range(GRAPHS // len(backend_names()))
-    part = share().number
-    if part is not None:
-        seeds = seeds[part * len(seeds) // SHARES : (part + 1) * len(seeds) // SHARES]
-    graphs = len(seeds)
-    report = judge(name, ConformanceOptions(seed=seeds[0], graphs=graphs, engines={STOCK: "stock_executorch:load"}))
+    seeds = block(GRAPHS // len(backend_names()))
+    report = judge(name, ConformanceOptions(seed=seeds.start, graphs=len(seeds), engines={STOCK: "stock_executorch:load"}))
     assert report.failures == []
-    assert report.graphs == graphs and report.absent.keys() <= {STOCK}
+    assert report.graphs == len(seeds) and report.absent.keys() <= {STOCK}
     assert report.passed[f"{RUNTIME}, several partitions"] and report.passed[f"{RUNTIME}, bad payloads"]
     assert {operator for operator, result in report.operators.items() if result.untried} == set()
