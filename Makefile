@@ -21,7 +21,7 @@ CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test lint types filecheck ctest size kernels pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
+.PHONY: help install demo llm test lint types filecheck ctest size kernels pytest unit e2e sanitize campaign conformance bench bench-opt findings docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -145,6 +145,9 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTo
 bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is linear
 	$(BIN)/python benchmarks/opt.py
 	$(BIN)/python benchmarks/pass_scaling.py
+
+findings: ## what outside tools do that surprises, shown without Flambeau; installs them, some of them large, in a temporary folder
+	$(PYTHON) findings/run.py
 
 docs: $(RUNTIME) ## write the generated pages
 	$(BIN)/python -m flambeau.tools.reference.pages
