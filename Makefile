@@ -28,7 +28,7 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance bench bench-opt docs site format clean
+.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance bench bench-opt findings docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -152,6 +152,9 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTo
 bench-opt: $(RUNTIME) ## flambeau-opt beside xdsl-opt; and whether every pass is linear
 	$(BIN)/python benchmarks/opt.py
 	$(BIN)/python benchmarks/pass_scaling.py
+
+findings: ## what outside tools do that surprises, shown without Flambeau; installs them, some of them large, in a temporary folder
+	$(PYTHON) findings/run.py
 
 docs: $(RUNTIME) ## write the generated pages
 	$(BIN)/python -m flambeau.tools.reference.pages

@@ -321,7 +321,8 @@ def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
     """Returns tensors concatenated along dimension `dim`.
 
-    Vectors are joined as rows of matrices: OpenVINO writes absolute values of a joined vector into its memory, even if others read it.
+    Vectors are joined as rows of matrices: OpenVINO writes absolute values of a joined vector into its memory, even if others read it
+    (findings/openvino_abs_of_concat.sh).
     """
     if len(shape_of(values[0])) > 1:
         return movement.ConcatLayerOp(list(values), axis=dim).result

@@ -117,7 +117,10 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program with functional operators for in-place ones: torchao copies tensors, and a write would change only one copy."""
+    """Returns the program with functional operators for in-place ones.
+
+    torchao copies tensors, and a write would change only one copy (findings/pt2e_write_to_a_view.sh).
+    """
     overloads = map(overload_of, program.graph.nodes)
     if any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):

@@ -88,7 +88,7 @@ _WIDE_PARAMETER = (Limit("scale", dtypes=(f64,)), Limit("zero_point", dtypes=(i6
 _WIDE_PARAMETERS = (Limit("scales", dtypes=(f64,)), Limit("zero_points", dtypes=(i64,)))
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = {
-    # The optimized kernel applies alpha to the wrong operand if the first operand has one element.
+    # The optimized kernel applies alpha to the wrong operand if the first operand has one element (findings/executorch_alpha_of_add.sh).
     "aten::add.out": Rule((Limit("alpha", only=1),), instead=scaled_first),
     "aten::_fft_r2c.out": Rule((Limit("onesided", only=True),), instead=real_on_both_sides),
     "aten::_log_softmax.out": Rule((Limit("self", dtypes=(f32, f16, bf16)),), instead=log_softmax_in_steps),

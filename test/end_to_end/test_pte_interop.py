@@ -192,7 +192,8 @@ def test_a_program_of_executorch_survives(case: str) -> None:
 
 
 def test_two_conditionals_that_share_memory_are_caught() -> None:
-    # ExecuTorch 1.5.1 gives the branches of sibling conditionals the same bytes although a value of the first lives on (issue 21490).
+    # ExecuTorch 1.5.1 gives the branches of sibling conditionals the same bytes although a value of the first lives on
+    # (findings/executorch_two_conditions.sh).
     class Siblings(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             def sine(x: Tensor) -> Tensor:

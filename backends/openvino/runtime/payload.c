@@ -189,7 +189,8 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
 fl_status fl_ov_import(const ov_library *library, ov_core *core, const ov_payload *payload, const ov_settings *set, ov_compiled_model **compiled) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   ov_status status = 0;
-  /* An imported model gets the properties of the core; OpenVINO does not keep those with which it was compiled. */
+  /* An imported model gets the properties of the core; OpenVINO does not keep those with which it was compiled
+   * (findings/openvino_precision_of_an_export.sh). */
   (void)pthread_mutex_lock(&lock);
   for (size_t i = 0; status == 0 && i < set->property_count; ++i) {
     status = library->set_property(core, set->device, set->properties[2 * i], set->properties[2 * i + 1]);

@@ -20,7 +20,7 @@ from flambeau.tools.reference.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
-AROUND = (".ci", "benchmarks", "docs", "examples", "src", "test")
+AROUND = (".ci", "benchmarks", "docs", "examples", "findings", "src", "test")
 TEXT = {".c", ".cfg", ".cmake", ".def", ".fbs", ".h", ".json", ".md", ".mlir", ".py", ".toml", ".txt", ".yaml", ".yml", ""}
 MADE = {"__pycache__", "build", ".pytest_cache", ".ruff_cache"}
 CODE = {".c", ".cmake", ".def", ".h", ".md", ".mlir", ".py", ".toml"}
