@@ -18,12 +18,12 @@ CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 # Of the 40000 trials of the fuzz test, those of this commit's share.
-TRIALS = $(shell set -- $$($(PYTHON) test/helpers/shares.py 40000) && echo "--from;$$1;--count;$$2")
+TRIALS = $(shell set -- $$($(PYTHON) test/suite/shares.py 40000) && echo "--from;$$1;--count;$$2")
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
 # The libraries of other instruction sets that `make ctest` built and that this machine executes. Of the last of them is the runtime.
 LIBRARIES = $(shell grep -sl '^FLAMBEAU_EXECUTES:INTERNAL=1' $(ISAS:%=build/c/%/CMakeCache.txt) | sed '$$d; s|CMakeCache.txt|libflambeau.so|; s|^|$(CURDIR)/|')
 # One thread for each worker, and the bytecode of the tests kept, so that workers and commands do not compile them again.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(LIBRARIES)" PYTHONPATH=test/helpers \
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(LIBRARIES)" PYTHONPATH=test/suite \
   $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -p accounting --accounts build/accounts.json
 
 export QUERY

@@ -6,7 +6,7 @@
 `FLAMBEAU_SHARE` says which share: its number, `all`, or a commit. Without it, the share is that of the commit that is checked out: the
 last digit of its number, which `git rev-list --count` tells. Directed tests are never drawn from.
 
-    python test/helpers/shares.py 40000                 # prints the first and the number of a share of so many trials: 8000 4000
+    python test/suite/shares.py 40000                 # prints the first and the number of a share of so many trials: 8000 4000
 """
 
 from __future__ import annotations
