@@ -156,6 +156,14 @@ def save_located() -> None:
     save_inline("located", {"execution_plan": [method], "constant_buffer": [{"storage": []}, {"storage": [0, 0, 128, 63, 0, 0, 0, 64]}]})
 
 
+def save_empty() -> None:
+    """Multiplies a tensor without elements, which has no memory, with itself, in place."""
+    nothing = {"val_type": "Tensor", "val": {"scalar_type": "FLOAT", "sizes": [0], "dim_order": [0]}}
+    call = {"instr_args_type": "KernelCall", "instr_args": {"op_index": 0, "args": [1, 1, 1, 1]}}
+    method = plan([tensor(0, 0), nothing], call, operators=[{"name": "aten::mul", "overload": "out"}], outputs=[0])
+    save_inline("empty", {"execution_plan": [method], "constant_buffer": [{"storage": []}]})
+
+
 def main() -> None:
     x, y = torch.ones(2, 3), torch.ones(2, 3)  # two: one tensor given twice is one input to the exporter
     save("add", Add(), (x, y))
@@ -172,6 +180,7 @@ def main() -> None:
     save_legacy()
     save_delegate()
     save_located()
+    save_empty()
 
 
 if __name__ == "__main__":

@@ -4,11 +4,17 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+from flambeau.backends.elementwise.payload import LOAD, STORE, Instruction, Payload
 from flambeau.runtime import Method, Program, Runtime, pte
 from flambeau.runtime.binding.library import find_library
 
 PROGRAMS = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs"
 FLOAT, LONG, BOOL = pte.ScalarType.FLOAT, pte.ScalarType.LONG, pte.ScalarType.BOOL
+
+OURS = pte.BackendDelegate(
+    "FlambeauElementwise", memoryview(Payload(1, 1, 1, (1,), (Instruction(LOAD, 0), Instruction(STORE, 0))).encode())
+)
+"""A delegate of a backend that only Flambeau has: other runtimes refuse to load a method with it, whether or not the method calls it."""
 
 
 def stock(name: str) -> Path:
@@ -42,8 +48,12 @@ def plan(
     outputs: list[int],
     arena: int = 256,
     name: str = "forward",
+    delegates: tuple[pte.BackendDelegate, ...] = (OURS,),
 ) -> pte.ExecutionPlan:
-    """A method with one arena; operators such as "aten::add.out"."""
+    """A method with one arena; operators such as "aten::add.out".
+
+    Other runtimes need not survive what tests have wrong here, so they refuse the method: OURS is the first of its delegates.
+    """
     parts = [operator.partition(".") for operator in operators]
     return pte.ExecutionPlan(
         name=name,
@@ -52,6 +62,7 @@ def plan(
         outputs=tuple(outputs),
         chains=(pte.Chain(instructions=tuple(instructions)),),
         operators=tuple(pte.Operator(base, overload) for base, _, overload in parts),
+        delegates=delegates,
         non_const_buffer_sizes=(0, arena),
     )
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from executorch.backends.xnnpack.serialization import xnnpack_graph_schema as xnn
 from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import serialize_xnnpack_binary
-from runtime_programs import plan, tensor, write
+from runtime_programs import OURS, plan, tensor, write
 
 from flambeau.runtime import FlambeauError, Runtime, pte
 
@@ -58,14 +57,17 @@ class Graph:
         graph = xnn.XNNGraph("0", self.nodes, self.values, count, [], [], self.places)
         return serialize_xnnpack_binary(graph, self.constants)
 
-    def program(self, payload: bytes | None = None, **tensor_fields: Any) -> bytes:
-        """A method that calls the payload; inputs and outputs lie where the caller has them."""
-        values = [tensor(*shape, **tensor_fields) for shape in self.inputs]
+    def program(self, payload: bytes | None = None, before: tuple[pte.BackendDelegate, ...] = (OURS,)) -> bytes:
+        """A method that calls the payload; inputs and outputs lie where the caller has them.
+
+        ExecuTorch's adapter and XNNPACK need not survive what is wrong with it: a delegate that ExecuTorch lacks is `before` it.
+        """
+        values = [tensor(*shape) for shape in self.inputs]
         values += [tensor(*shape, type=type) for shape, type in self.outputs]
         ids = tuple(range(len(values)))
-        method = plan([*values], [pte.DelegateCall(0, ids)], [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]])
-        delegate = pte.BackendDelegate("XnnpackBackend", memoryview(self.payload() if payload is None else payload))
-        return write(replace(method, delegates=(delegate,)))
+        delegates = (*before, pte.BackendDelegate("XnnpackBackend", memoryview(self.payload() if payload is None else payload)))
+        calls: list[pte.Instruction] = [pte.DelegateCall(len(before), ids)]
+        return write(plan([*values], calls, [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]], delegates=delegates))
 
     def run(self, *inputs: Any) -> list[Any]:
         return Runtime.get().load_program(self.program()).load_method("forward").execute(inputs)
@@ -231,7 +233,7 @@ def test_nothing_is_read_after_a_tensor(run_changed: Callable[[list[bytes], int]
     graph = Graph((1, 4, 5, 3))
     graph.node(xnn.XNNStaticResizeBilinear2D(7, 9, 0, large := graph.value((1, 7, 9, 3)), 0))
     graph.node(xnn.XNNMultiply(large, graph.constant(random(3)), graph.output((1, 7, 9, 3)), 0))
-    assert sum(run_changed([graph.program()], 1500)) == 1500
+    assert sum(run_changed([graph.program(before=())], 1500)) == 1500
 
 
 def test_arguments_that_are_not_those_of_the_payload_are_refused():

@@ -31,7 +31,8 @@ def programs() -> Iterator[tuple[str, bytes]]:
         calls: list[pte.Instruction] = [call(0, 0, 1, 2, 3, 3)] * int(generator.integers(1, 6))
         calls += [pte.MoveCall(0, 1), pte.FreeCall(3), pte.JumpFalseCall(4, 0)][: generator.integers(0, 4)]
         outputs = [3] * int(generator.integers(0, 4))
-        yield f"generated {number}", write(plan(values, calls, ["aten::add.out"], [0, 1], outputs, arena=int(generator.integers(96, 200))))
+        arena = int(generator.integers(96, 200))
+        yield f"generated {number}", write(plan(values, calls, ["aten::add.out"], [0, 1], outputs, arena=arena, delegates=()))
 
 
 @pytest.mark.parametrize(("name", "data"), list(programs()), ids=lambda value: value if isinstance(value, str) else "")
@@ -54,7 +55,7 @@ def test_parts_are_counted():
         pte.DoubleList((1.0, 2.0)),
         tensor(type=BOOL, at=32),
     ]
-    counts = count_method(plan(values, [call(0, 0, 0), pte.JumpFalseCall(7, 0)], ["a.out"], [0, 1, 2], [0]))
+    counts = count_method(plan(values, [call(0, 0, 0), pte.JumpFalseCall(7, 0)], ["a.out"], [0, 1, 2], [0], delegates=()))
     assert counts == MethodCounts(values=8, tensors=3, instructions=2, delegates=0, ports=4, arenas=1, pointers=7, dims=8)
     assert counts.nbytes(8) == 8 * 24 + 3 * 56 + 2 * 24 + 4 * 24 + 8 * 8 + 8 * 4 + 8  # rounded up to 16
     assert counts.nbytes(4) == 8 * 16 + 3 * 28 + 2 * 16 + 4 * 12 + 8 * 4 + 8 * 4 + 12
@@ -62,7 +63,7 @@ def test_parts_are_counted():
 
 def test_a_dynamic_constant_keeps_its_sizes_in_the_file():
     constant = tensor(4, data_buffer_idx=1, shape_dynamism=pte.TensorShapeDynamism.DYNAMIC_BOUND)
-    program = write(plan([constant], [], [], [], [0]), constants=(memoryview(b""), memoryview(b"\0" * 16)))
+    program = write(plan([constant], [], [], [], [0], delegates=()), constants=(memoryview(b""), memoryview(b"\0" * 16)))
     (method,) = pte.read_program(program).execution_plan
     assert count_method(method).dims == 1
     assert Runtime.get().load_program(program).metadata().memory.method == method_memory(method)

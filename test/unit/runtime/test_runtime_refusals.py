@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, Status, str]] = {
     "list kind": (with_value(pte.IntList((0,))), INVALID, "list 4 holds value 0, which is of another kind"),
     "optional list": (with_value(pte.OptionalTensorList((-2,))), INVALID, "list 4 refers to value -2, which is not one of its 5 values"),
     "operator": (with_instruction(call(1, 0, 1, 2, 3, 3)), INVALID, "calls operator 1, which is not one of 1"),
-    "delegate": (with_instruction(pte.DelegateCall(0, (0, 3))), INVALID, "calls delegate 0, which is not one of 0"),
+    "delegate": (with_instruction(pte.DelegateCall(1, (0, 3))), INVALID, "calls delegate 1, which is not one of 1"),
     "argument": (with_instruction(call(0, 0, 1, 2, 3, 4)), INVALID, "instruction 0 refers to value 4, which is not one of its 4 values"),
     "returned": (with_instruction(call(0, 0, 1, 2, 0, 3)), INVALID, "its outs are not the values that it returns"),
     "constant out": (with_instruction(call(0, 0, 1, 2, 4, 4), CONSTANT), INVALID, "argument 3, value 4, is written, and is a constant"),
