@@ -170,6 +170,14 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, str]] = {
     "a view of the run before is read": (STALE_VIEW, "aten::add.out: argument 0, value 4, has no memory"),
     "a view of the run before is an output": (view_on_a_condition(output=4), "output 0: no instruction that ran gave it memory"),
     "an input becomes a view": (viewed([0, 3]), "argument 2, value 3, is an input or a constant, and cannot become a view"),
+    "a moved value becomes a view": (
+        plan(
+            [tensor(4, at=0), pte.IntList((2,)), pte.Int(4), tensor(4), tensor(4, at=16)],
+            [pte.MoveCall(4, 3), call(0, 0, 1, 3)],
+            *([VIEW], [0], [0]),
+        ),
+        "argument 2, value 3, was moved there, and cannot become a view",
+    ),
     "an output that nothing writes": (plan([tensor(1000)], [], [], [], [0]), "output 0, value 0, is written by no instruction"),
 }
 """What each program is told."""
