@@ -63,9 +63,9 @@ UNCHECKED_BY_TORCH = frozenset(
         "linalg_ldl_solve",
     )
 )
-"""Operators whose shapes torch does not check, so that it ends the process on some; they are walked in their own shapes."""
+"""Operators whose shapes torch leaves to its callers to check; they are walked in the shapes of their samples."""
 NOT_FINITE = frozenset({"aten._linalg_eigvals", "aten.linalg_eigvals"})
-"""Operators whose numbers torch does not check, so that it ends the process on NaN."""
+"""Operators whose numbers torch leaves to its callers to check; they are walked with finite numbers."""
 OF_DATA = re.compile(
     r"out of (bounds|range)|ZeroDivision|is not finite|tried to (take|access)|Class values must|number of ones in mask|"
     r"allocated size does not match|out of DATA bounds|Expected idx >= 0|allocate memory|INTERNAL ASSERT|last dimension with stride 1|"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def test_weights_in_delegates_are_counted(tmp_path: Path, capsys: pytest.Capture
 def test_a_delegate_of_an_unknown_backend_shows_its_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     delegate = pte.BackendDelegate("Nobody's", memoryview(b"12345"), ())
     program = tmp_path / "a.pte"
-    program.write_bytes(write(dataclasses.replace(plan([], [], [], [], []), delegates=(delegate,))))
+    program.write_bytes(write(plan([], [], [], [], [], delegates=(delegate,))))
     assert main(["inspect", str(program)]) == 0
     why = 'its 5 bytes are for "Nobody\'s" only: no backend here is called so by programs'
     assert f"delegate delegate0 (Nobody's), 5 bytes\n  not disassembled: {why}\n" in capsys.readouterr().out

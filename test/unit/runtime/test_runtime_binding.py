@@ -327,7 +327,7 @@ def test_everything_that_is_missing_is_listed():
     delegate = Runtime.get().load_program(stock("delegate"))
     assert delegate.metadata().backend_names == ("Test", "Test") and delegate.metadata().uses_backend("Test")
     assert "needs backend 'Test', which this runtime does not have" in message(delegate.load_method)
-    own = replace(plan([tensor(2, at=0)], [], [], [0], [0]), delegates=(pte.BackendDelegate("Own", memoryview(b"payload")),))
+    own = plan([tensor(2, at=0)], [], [], [0], [0], delegates=(pte.BackendDelegate("Own", memoryview(b"payload")),))
     assert "needs backend 'Own'" in message(load(own).load_method)
 
 

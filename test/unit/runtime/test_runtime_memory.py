@@ -18,7 +18,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
             yield path.stem, path.read_bytes()
     generator = np.random.default_rng(0)
     for number in range(40):
-        values: list[pte.Value] = [tensor(2, 3, at=0), tensor(2, 3, at=32), pte.Int(1), tensor(2, 3, at=64), pte.Bool(True)]
+        values: list[pte.Value] = [tensor(2, 3, at=0), tensor(2, 3, at=32), pte.Int(1), tensor(2, 3, at=64), pte.Bool(True), tensor(2, 3)]
         for _ in range(generator.integers(0, 12)):
             rank = int(generator.integers(0, 5))
             dynamism = pte.TensorShapeDynamism(int(generator.integers(0, 2)))
@@ -29,7 +29,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
                 ],
             ]
         calls: list[pte.Instruction] = [call(0, 0, 1, 2, 3, 3)] * int(generator.integers(1, 6))
-        calls += [pte.MoveCall(0, 1), pte.FreeCall(3), pte.JumpFalseCall(4, 0)][: generator.integers(0, 4)]
+        calls += [pte.MoveCall(0, 1), pte.FreeCall(5), pte.JumpFalseCall(4, 0)][: generator.integers(0, 4)]
         outputs = [3] * int(generator.integers(0, 4))
         arena = int(generator.integers(96, 200))
         yield f"generated {number}", write(plan(values, calls, ["aten::add.out"], [0, 1], outputs, arena=arena, delegates=()))

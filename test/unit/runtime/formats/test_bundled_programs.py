@@ -88,7 +88,7 @@ def test_stock_executorch_verifies_what_we_write():
 
 def test_we_verify_what_stock_executorch_writes():
     model = Picture().eval()
-    inputs = (PICTURES[0].contiguous(), PICTURES[1])  # stock ends the process where an expected output has other strides than the output
+    inputs = (PICTURES[0].contiguous(), PICTURES[1])  # stock compares outputs of one layout only
     program = stock_to_edge(torch.export.export(model, inputs)).to_executorch()
     right = StockCase(inputs=inputs, expected_outputs=model(*inputs))
     wrong = StockCase(inputs=inputs, expected_outputs=(model(*inputs)[0] + 0.25, inputs[1] + 1))
