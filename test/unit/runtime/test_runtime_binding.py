@@ -7,7 +7,6 @@ import math
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
