@@ -23,7 +23,7 @@ from executorch.devtools.etdump.serialize import deserialize_from_etdump_flatcc
 peer: Any = executorch_runtime
 portable_lib: Any = import_module("executorch.extension.pybindings.portable_lib")
 
-PROGRAM = Path(__file__).parents[2] / "runtime" / "c" / "test" / "programs" / "add.pte"
+PROGRAM = Path(__file__).parents[1] / "runtime" / "c" / "test" / "programs" / "add.pte"
 SECONDS = 60
 """A use that takes longer hangs."""
 NUMBERS = (True, False, 1, 0.5)
