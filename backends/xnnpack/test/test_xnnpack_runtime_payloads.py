@@ -267,7 +267,9 @@ def test_a_search_for_named_data_that_would_take_long_is_refused():
     arrays = {f"{number:x}": np.float32([number]) for number in range(4000)}
     names = list(arrays)[:300]
     graph = sum_of(names[::-1], arrays)
-    with pytest.raises(FlambeauError, match=r"finding '.*' among 4000 named data takes too long: put named data in the order of the values"):
+    with pytest.raises(
+        FlambeauError, match=r"finding '.*' among 4000 named data takes too long: put named data in the order of the values"
+    ):
         Runtime.get().load_program(graph.program(named_data=arrays)).load_method("forward")
     Runtime.get().load_program(sum_of(names, arrays).program(named_data=arrays)).load_method("forward")
 
