@@ -103,8 +103,8 @@ class ExecutorchBackendConfig:
 class ExecutorchProgramManager(ExplainsMembers):
     """A finished program: the bytes of a `.pte`, and the planned IR that was emitted.
 
-    The bytes are those of the moment of `to_executorch`: weights and buffers of the model that change afterwards do not change them. Those of
-    a large program are in a temporary file, in the folder that Python's `tempfile` chooses (`TMPDIR`). The IR refers to the model's weights.
+    The bytes are those of the moment of `to_executorch`: what changes in the model afterwards does not change them.
+    Those of a large program are in a temporary file, in the folder that `tempfile` chooses (`TMPDIR`). The IR names the model's weights.
 
     Attributes:
         content: the bytes of the `.pte`, perhaps in a temporary file.
