@@ -123,7 +123,7 @@ def test_a_program_is_read_as_often_as_wanted(tmp_path: Path):
     first = saved(program, tmp_path)
     assert first == program.buffer == written(program, tmp_path) == saved(program, tmp_path)
     assert f"{len(first)} bytes" in repr(program)
-    assert f"<p>{len(first)} bytes</p>" in program._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert f"<p>{len(first)} bytes</p>" in program._repr_html_()  # pyright: ignore[reportPrivateUsage]: notebooks call it
 
 
 def test_without_a_folder_for_temporary_files_a_program_is_kept_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
