@@ -118,7 +118,7 @@ sanitize: $(RUNTIME) $(SEEDS) ## the C tests under the address and undefined-beh
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
 
-campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of random modules; needs clang and a compiler with -m32
+campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs, files and texts, and of random modules; needs clang and a compiler with -m32
 	$(CMAKE) -B build/campaign -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFLAMBEAU_SANITIZE=address,undefined
 	$(BIN)/cmake --build build/campaign -j $(JOBS) --target fuzz
 	build/campaign/fuzz --count $(ROUNDS) --keep build runtime/c/test/programs build/seeds
@@ -134,6 +134,7 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs and texts, and of ran
 	build/coverage/fuzz_coverage -detect_leaks=0 -max_total_time=3600 -artifact_prefix=build/ build/corpus build/seeds runtime/c/test/programs
 	PYTHONPATH=src:test $(BIN)/python -m fuzz text --cases 50000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz changed --cases 50000 --keep build/findings
+	PYTHONPATH=src:test $(BIN)/python -m fuzz readers --cases 50000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz passes --cases 5000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz layouts --cases 400 --keep build/findings
 

@@ -224,6 +224,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "fl_program_find_method": (ctypes.c_int, (_POINTER, ctypes.c_char_p, ctypes.POINTER(_INDEX), _ERROR)),
     "fl_program_named_data_count": (ctypes.c_uint32, (_POINTER,)),
     "fl_program_named_data_key": (ctypes.c_char_p, (_POINTER, _INDEX)),
+    "fl_program_named_data_at": (ctypes.c_int, (_POINTER, _INDEX, ctypes.POINTER(_POINTER), ctypes.POINTER(ctypes.c_size_t))),
     "fl_program_named_data": (
         ctypes.c_int,
         (_POINTER, ctypes.c_char_p, ctypes.POINTER(_POINTER), ctypes.POINTER(ctypes.c_size_t), _ERROR),

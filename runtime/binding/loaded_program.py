@@ -143,8 +143,8 @@ class Program(ExplainsMembers):
         blobs: dict[str, memoryview] = {}
         for index in range(library().fl_program_named_data_count(self.handle)):
             key = library().fl_program_named_data_key(self.handle, index)
-            data, size, error = ctypes.c_void_p(), ctypes.c_size_t(), CError()
-            check(library().fl_program_named_data(self.handle, key, data, size, error), error)
+            data, size = ctypes.c_void_p(), ctypes.c_size_t()
+            library().fl_program_named_data_at(self.handle, index, data, size)
             start = (data.value or 0) - self._memory.ctypes.data
             blobs[key.decode(errors="replace")] = self._memory[start : start + size.value].data.toreadonly()
         return blobs

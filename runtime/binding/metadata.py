@@ -209,7 +209,7 @@ class MethodMeta(ExplainsMembers):
         """Returns the indices of the inputs that the method writes; `execute` changes the caller's arrays for these inputs."""
         try:
             methods = json.loads(str(self._program.named_data["flambeau.json"], "utf-8"))["methods"]
-            return frozenset(methods[self.name()].get("writes", ()))
+            return frozenset(methods[self.name()].get("writes", ())) & frozenset(range(self.num_inputs()))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             return frozenset()  # programs of other compilers do not record it
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from flambeau.support.one_line import OneLineError
 
-class FlatbufferError(ValueError):
+
+class FlatbufferError(OneLineError):
     """Reports bytes that contradict a schema, or records that the format cannot hold, in one line for people."""
 
 

@@ -281,11 +281,10 @@ def _place(event: Event, key: _Key, record: RecordedProgram) -> None:
     if delegate is not None and (key.delegate is not None or event.name == DELEGATE_EVENT):
         event.delegate_backend_name = delegate["name"]
     if key.delegate is not None and delegate is not None:
-        given: Any = delegate["delegate_map"].get(str(key.delegate), ())
-        event.debug_handles = (given,) if isinstance(given, int) else tuple(given)
+        event.debug_handles = delegate["delegate_map"].get(str(key.delegate), ())
     if key.chain < 0:
         return
-    for node in (node for handle in event.debug_handles for node in record.nodes.get(handle, ())):
+    for node in (node for handle in event.debug_handles or () for node in record.nodes.get(handle, ())):
         event.op_types.append(node.operator)
         event.stack_traces.setdefault(node.name, node.stack_trace)
         event.module_hierarchy.setdefault(node.name, node.modules)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flambeau.runtime.binding.arrays import numpy_dtype
 from flambeau.runtime.binding.metadata import DTYPE_NAMES
 from flambeau.runtime.etdump import DebugEvent, ETDumpError, RunData, Tensor
+from flambeau.runtime.pte.check import MAXIMUM_BYTES, MAXIMUM_RANK
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -60,11 +61,17 @@ def _array(tensor: Tensor, buffer: bytes) -> Array:
 
     if tensor.scalar_type not in DTYPE_NAMES:
         raise ETDumpError(f"the ETDump has a value of scalar type {tensor.scalar_type}, which is unknown")
+    if len(tensor.sizes) > MAXIMUM_RANK:
+        raise ETDumpError(f"the ETDump has a value of {len(tensor.sizes)} dimensions, more than {MAXIMUM_RANK}")
     dtype = numpy_dtype(DTYPE_NAMES[tensor.scalar_type])
+    # numpy counts a size of 0 as 1 where it limits the bytes of an array.
+    extent = prod(max(size, 1) for size in tensor.sizes) * dtype.itemsize
+    if min((tensor.offset, *tensor.sizes), default=0) < 0 or extent > MAXIMUM_BYTES:
+        raise ETDumpError(f"the ETDump has a value of sizes {list(tensor.sizes)} at byte {tensor.offset}, which no memory can have")
     count = prod(tensor.sizes)
-    if min((tensor.offset, *tensor.sizes), default=0) < 0 or tensor.offset + count * dtype.itemsize > len(buffer):
+    if tensor.offset + count * dtype.itemsize > len(buffer):
         size = f"{count * dtype.itemsize} bytes at {tensor.offset}"
         raise ETDumpError(
             f"the debug buffer has {len(buffer)} bytes, and the ETDump refers to {size}: it is cut off, or belongs to another ETDump"
         )
-    return np.frombuffer(buffer, dtype, count, tensor.offset).reshape(tensor.sizes)
+    return np.frombuffer(buffer, dtype, count, tensor.offset).reshape(tensor.sizes) if count else np.empty(tensor.sizes, dtype)

@@ -36,16 +36,18 @@ def check_program(program: Program) -> None:
     """
     if program.version != 0:
         raise PteError(f"the program has format version {program.version}; version 0 is the only one known")
-    names = [plan.name for plan in program.execution_plan]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise PteError(f"the program has two methods called {min(repeated)!r}")
-    keys: set[str] = set()
-    for item in program.named_data:
-        if item.key in keys:
-            raise PteError(f"the program has two named data called {item.key!r}")
-        keys.add(item.key)
+    _distinct("methods", (plan.name for plan in program.execution_plan))
+    _distinct("named data", (item.key for item in program.named_data))
     for plan in program.execution_plan:
         _PlanCheck(program, plan).run()
+
+
+def _distinct(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise PteError(f"the program has two {what} called {name!r}")
+        seen.add(name)
 
 
 class _PlanCheck:

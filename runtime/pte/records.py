@@ -11,12 +11,13 @@ from math import prod
 from typing import TypeAlias
 
 from flambeau.runtime.scalar_types import BY_NUMBER
+from flambeau.support.one_line import OneLineError
 
 EMPTY = memoryview(b"")
 """No bytes."""
 
 
-class PteError(ValueError):
+class PteError(OneLineError):
     """Reports bytes that are not a well-formed program, or records that the format cannot hold, in one line for people."""
 
 

@@ -203,7 +203,7 @@ loc
 @cache
 def seeds() -> tuple[str, ...]:
     """Texts of what the tests of our dialects have little of."""
-    parts = split(Source((Path(__file__).parent / "seeds.mlir").read_text()), "// -----")
+    parts = split(Source((Path(__file__).parent / "texts" / "seeds.mlir").read_text()), "// -----")
     return (
         *(part.text for part in parts),
         *(f'"x.y"() {{a = {attribute}}} : () -> ()\n"x.y"() {{a = {attribute}}} : () -> ()\n' for attribute in ATTRIBUTES),

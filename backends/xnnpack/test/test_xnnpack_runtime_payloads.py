@@ -1,7 +1,7 @@
 """Payloads that ExecuTorch's partitioner does not write, and those that are wrong: the C adapter computes or refuses them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,17 +57,29 @@ class Graph:
         graph = xnn.XNNGraph("0", self.nodes, self.values, count, [], [], self.places)
         return serialize_xnnpack_binary(graph, self.constants)
 
-    def program(self, payload: bytes | None = None, before: tuple[pte.BackendDelegate, ...] = (OURS,)) -> bytes:
+    def named(self, name: str, array: Any) -> int:
+        self.places.append(xnn.ConstantDataOffset(offset=NONE, size=array.nbytes, named_key=name))
+        return self.value(array.shape, buffer=len(self.places) - 1)
+
+    def program(
+        self,
+        payload: bytes | None = None,
+        named_data: Mapping[str, Any] | None = None,
+        before: tuple[pte.BackendDelegate, ...] = (OURS,),
+        **tensor_fields: Any,
+    ) -> bytes:
         """A method that calls the payload; inputs and outputs lie where the caller has them.
 
         ExecuTorch's adapter and XNNPACK need not survive what is wrong with it: a delegate that ExecuTorch lacks is `before` it.
         """
-        values = [tensor(*shape) for shape in self.inputs]
+        values = [tensor(*shape, **tensor_fields) for shape in self.inputs]
         values += [tensor(*shape, type=type) for shape, type in self.outputs]
         ids = tuple(range(len(values)))
         delegates = (*before, pte.BackendDelegate("XnnpackBackend", memoryview(self.payload() if payload is None else payload)))
         calls: list[pte.Instruction] = [pte.DelegateCall(len(before), ids)]
-        return write(plan([*values], calls, [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]], delegates=delegates))
+        method = plan([*values], calls, [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]], delegates=delegates)
+        named = tuple(pte.NamedData(key, memoryview(array.tobytes())) for key, array in (named_data or {}).items())
+        return write(method, named_data=named)
 
     def run(self, *inputs: Any) -> list[Any]:
         return Runtime.get().load_program(self.program()).load_method("forward").execute(inputs)
@@ -234,6 +246,41 @@ def test_nothing_is_read_after_a_tensor(run_changed: Callable[[list[bytes], int]
     graph.node(xnn.XNNStaticResizeBilinear2D(7, 9, 0, large := graph.value((1, 7, 9, 3)), 0))
     graph.node(xnn.XNNMultiply(large, graph.constant(random(3)), graph.output((1, 7, 9, 3)), 0))
     assert sum(run_changed([graph.program(before=())], 1500)) == 1500
+
+
+def sum_of(names: Sequence[str], arrays: Mapping[str, Any]) -> Graph:
+    graph = Graph((2, 3))
+    last = 0
+    for number, name in enumerate(names):
+        constant = graph.named(name, arrays[name])
+        result = graph.output((2, 3)) if number == len(names) - 1 else graph.value((2, 3))
+        graph.node(xnn.XNNAdd(last, constant, result, 0))
+        last = result
+    return graph
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_named_data_are_found_in_any_order(seed: int | None):
+    """The order of the program's named data is that of the values, or another; some are not of this payload, and some are read twice."""
+    arrays = {f"{number:064x}": random(2, 3) for number in range(90)}
+    names = list(arrays)[10:80] + list(arrays)[20:23]
+    if seed is not None:
+        np.random.default_rng(seed).shuffle(names)
+    x = random(2, 3)
+    method = Runtime.get().load_program(sum_of(names, arrays).program(named_data=arrays)).load_method("forward")
+    np.testing.assert_allclose(method.execute([x])[0], x + sum(arrays[name] for name in names), rtol=1e-4, atol=1e-4)
+
+
+def test_a_search_for_named_data_that_would_take_long_is_refused():
+    """The order is the opposite of the values', so that each search goes through all names."""
+    arrays = {f"{number:x}": np.float32([number]) for number in range(4000)}
+    names = list(arrays)[:300]
+    graph = sum_of(names[::-1], arrays)
+    with pytest.raises(
+        FlambeauError, match=r"finding '.*' among 4000 named data takes too long: put named data in the order of the values"
+    ):
+        Runtime.get().load_program(graph.program(named_data=arrays)).load_method("forward")
+    Runtime.get().load_program(sum_of(names, arrays).program(named_data=arrays)).load_method("forward")
 
 
 def test_arguments_that_are_not_those_of_the_payload_are_refused():

@@ -302,6 +302,10 @@ fl_status fl_end_access(const fl_method *method, fl_error *error);
 
 /* Checks that every table, vector, string and union that the runtime reads lies within the flatbuffer (verify.c). */
 fl_status fl_verify(const fl_program *program, fl_error *error);
+/* Returns the number of steps that a check may take: proportional to the file's size without its data, so that every check is linear. */
+static inline uint64_t fl_budget(const fl_program *program) { return (uint64_t)program->flatbuffer_size * 64 + 65536; }
+/* Checks that the names of named data are texts, no two of them equal (names.c). */
+fl_status fl_check_names(const fl_program *program, fl_error *error);
 /* Reports instruction `at`, counted over all chains: appends the reason `what`, in which `first` and `second` replace the `%`, if any.
  * Returns FL_INVALID_PROGRAM. */
 fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);

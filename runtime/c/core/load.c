@@ -49,6 +49,9 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   if (status == FL_OK) {
     status = fl_check_segments(program, error);
   }
+  if (status == FL_OK) {
+    status = fl_check_names(program, error);
+  }
   fl_plan plan;
   for (uint32_t i = 0; status == FL_OK && fl_plan_open(program, i, &plan); ++i) {
     const fl_status checked = fl_check_plan(&plan, error);

@@ -37,17 +37,27 @@ const char *fl_program_named_data_key(const fl_program *program, uint32_t index)
   return index < named.count ? fl_child_string(program->data, fl_element(program->data, named, index), NAMED_KEY) : NULL;
 }
 
+int fl_program_named_data_at(const fl_program *program, uint32_t index, const void **data, size_t *size) {
+  const fl_vector named = fl_named_data(program);
+  const uint8_t *bytes = NULL;
+  if (index >= named.count || data == NULL || size == NULL ||
+      !fl_segment(program, fl_field_u32(program->data, fl_element(program->data, named, index), NAMED_SEGMENT), &bytes, size)) {
+    return 0;
+  }
+  *data = bytes;
+  return 1;
+}
+
 fl_status fl_program_named_data(const fl_program *program, const char *key, const void **data, size_t *size, fl_error *error) {
   const fl_vector named = fl_named_data(program);
   if (key == NULL || data == NULL || size == NULL) {
     return fl_refuse_null(error);
   }
+  const size_t length = strlen(key);
   for (uint32_t i = 0; i < named.count; ++i) {
-    const uint32_t table = fl_element(program->data, named, i);
-    const uint8_t *bytes = NULL;
-    if (strcmp(fl_child_string(program->data, table, NAMED_KEY), key) == 0 &&
-        fl_segment(program, fl_field_u32(program->data, table, NAMED_SEGMENT), &bytes, size)) {
-      *data = bytes;
+    const uint32_t at = fl_child(program->data, fl_element(program->data, named, i), NAMED_KEY);
+    if (fl_read_u32(program->data + at) == length && memcmp(program->data + at + 4, key, length) == 0 &&
+        fl_program_named_data_at(program, i, data, size)) {
       return FL_OK;
     }
   }

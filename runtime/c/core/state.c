@@ -35,14 +35,13 @@ static size_t fl_own_arena_size(const fl_program *program, uint32_t method, uint
 }
 
 size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
-  size_t size = fl_own_arena_size(program, method, arena);
-  for (uint32_t i = 0; size > 0 && arena > 0 && i < fl_program_method_count(program); ++i) {
+  const size_t own = fl_own_arena_size(program, method, arena);
+  size_t most = own;
+  for (uint32_t i = 0; own > 0 && arena > 0 && i < fl_program_method_count(program); ++i) {
     const size_t other = fl_own_arena_size(program, i, arena);
-    if (other > size && fl_program_arena_is_shared(program, arena)) {
-      size = other;
-    }
+    most = other > most ? other : most;
   }
-  return size;
+  return most > own && fl_program_arena_is_shared(program, arena) ? most : own;
 }
 
 /* Writes the initial values of a method's state into arena `arena`, counted from 1. */

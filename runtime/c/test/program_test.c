@@ -30,6 +30,7 @@ static void test_metadata(void) {
   size_t size = 0;
   CHECK(fl_program_named_data(&l.program, "names", &data, &size, &error) == FL_NOT_FOUND && fl_program_named_data_key(&l.program, 0) == NULL);
   CHECK_TEXT(error, "no named data 'names'");
+  CHECK(fl_program_named_data_at(&l.program, 0, &data, &size) == 0);
   CHECK(fl_program_named_data_count(&l.program) == 0 && fl_program_delegate(&l.program, 0, 0) == NULL);
   close_method(&l);
   open_program(&l, "scalar");

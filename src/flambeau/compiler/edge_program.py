@@ -34,6 +34,7 @@ from flambeau.passes.pipelines import after_partition, planner_pass
 from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 from flambeau.support.files import replacing, write_bytes
+from flambeau.support.unchanging_bytes import UnchangingBytes
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload, OpOverloadPacket
@@ -102,13 +103,16 @@ class ExecutorchBackendConfig:
 class ExecutorchProgramManager(ExplainsMembers):
     """A finished program: the bytes of a `.pte`, and the planned IR that was emitted.
 
+    The bytes are those of the moment of `to_executorch`: what changes in the model afterwards does not change them.
+    Those of a large program are in a temporary file, in the folder that `tempfile` chooses (`TMPDIR`). The IR names the model's weights.
+
     Attributes:
-        parts: the parts of the `.pte`, without copies of weights.
+        content: the bytes of the `.pte`, perhaps in a temporary file.
         tensor_data: the bytes of the `.ptd` files of external constants, by file name without `.ptd`.
         edge: the program at the edge level, from which this program was compiled.
     """
 
-    parts: Sequence[bytes | memoryview]
+    content: UnchangingBytes
     module: ModuleOp
     context: FlambeauContext
     tensor_data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -121,7 +125,7 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     @cached_property
     def _buffer(self) -> bytes:
-        return b"".join(self.parts)
+        return bytes(self.content)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -165,7 +169,7 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     def write_to_file(self, file: IO[bytes]) -> None:
         """Writes the `.pte` to an open binary file."""
-        file.writelines(self.parts)
+        self.content.write_to(file)
 
     def write_tensor_data_to_file(self, outdir: str | PathLike[str]) -> None:
         """Writes the `.ptd` files into a folder."""
@@ -176,11 +180,11 @@ class ExecutorchProgramManager(ExplainsMembers):
         return print_module(self.module)
 
     def __repr__(self) -> str:
-        return f"<program of {', '.join(self.methods)}: {sum(map(len, self.parts))} bytes>"
+        return f"<program of {', '.join(self.methods)}: {len(self.content)} bytes>"
 
     def _repr_html_(self) -> str:
         """Returns HTML with the methods, their memory and the IR, for notebooks."""
-        return program_html(self.module, self.memory, sum(map(len, self.parts)))
+        return program_html(self.module, self.memory, len(self.content))
 
 
 _NONE_YET: Mapping[str, Handed] = {}
@@ -252,15 +256,21 @@ class EdgeProgramManager(ExplainsMembers):
         return survey(self.module, backend)
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
-        """Returns the finished program. Raises PassError if the target lacks a kernel, ValueError for an unknown planner."""
+        """Returns the finished program, with the values that the model's parameters and buffers have now.
+
+        They should be those of the export: `to_edge` refers to the model's own memory, and may have computed with its values already. From
+        now on, the model may change.
+
+        Raises PassError if the target lacks a kernel, ValueError for an unknown planner.
+        """
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
         options = self.options if config is None else _planned(config, self.options)
         compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
         compilation.external = _external(config)
-        parts = compilation.emit_parts()
+        content = UnchangingBytes(compilation.emit_parts())
         tensor_data = {} if compilation.external is None else compilation.external.encoded()
-        return ExecutorchProgramManager(parts, compilation.module, self.context, tensor_data, self)
+        return ExecutorchProgramManager(content, compilation.module, self.context, tensor_data, self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""

@@ -386,16 +386,6 @@ def test_a_size_without_a_maximum_is_refused_once_as_the_model_names_it_and_boun
             EdgeCompileConfig(bounds=wrong)
 
 
-def test_a_program_is_written_without_copies_of_weights(tmp_path: Path):
-    network = torch.nn.Linear(256, 256)
-    program = to_edge(torch.export.export(network, (torch.ones(1, 256),))).to_executorch()
-    parts = [np.frombuffer(part, np.uint8) for part in program.parts if len(part) > 0]
-    assert any(part.ctypes.data == network.weight.data_ptr() for part in parts)
-    assert sum(part.nbytes for part in parts if part.ctypes.data != network.weight.data_ptr()) < network.weight.nbytes / 8
-    program.save(tmp_path / "linear.pte")
-    assert (tmp_path / "linear.pte").read_bytes() == program.buffer == b"".join(program.parts)
-
-
 class Gated(torch.nn.Module):
     def __init__(self):
         super().__init__()

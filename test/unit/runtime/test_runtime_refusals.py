@@ -1,5 +1,6 @@
 """What a program can get wrong about itself, each refused with its own line. The C fuzz test damages bytes; here whole fields are wrong."""
 
+import re
 import struct
 from dataclasses import replace
 
@@ -171,6 +172,36 @@ def test_segments_must_lie_in_the_file():
     assert "truncated or damaged" in str(refusal(bytes(data)))
     struct.pack_into("<Q", data, header + 16, size - 1)
     assert "exceeds the file's data" in str(refusal(bytes(data)))
+
+
+@pytest.mark.parametrize("names", [("weight", "weight"), ("w", "v", "w"), tuple(f"w{i % 99}" for i in range(100))])
+@pytest.mark.parametrize("shared", [True, False])
+def test_two_named_data_of_one_name_are_refused(names: tuple[str, ...], shared: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("flambeau.runtime.pte.writer.check_program", _accept)
+    # The writer shares equal tables and segments; equal names in two tables have other data.
+    named = tuple(pte.NamedData(name, memoryview(b"data" if shared else b"%4d" % number)) for number, name in enumerate(names))
+    first = names.index(names[-1])
+    expected = f"the program has two named data called {names[-1]!r}: number {first} and {len(names) - 1}"
+    assert str(refusal(write(with_value(pte.Null()), named_data=named))) == expected
+
+
+def test_a_name_of_named_data_is_a_text():
+    data = write(with_value(pte.Null()), named_data=(pte.NamedData("weight", memoryview(b"data")),))
+    assert str(refusal(data.replace(b"weight", b"wei\0ht"))) == "the file is damaged: the name of named data 0 has a zero byte"
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 64])
+def test_many_named_data_are_found_by_their_names(length: int):
+    named = {f"{number:0{length}x}": b"%08d" % number for number in range(min(3000, 16**length))}
+    data = write(with_value(pte.Null()), named_data=tuple(pte.NamedData(name, memoryview(item)) for name, item in named.items()))
+    assert {name: bytes(item) for name, item in Runtime.get().load_program(data).named_data.items()} == named
+
+
+def test_named_data_whose_comparison_would_take_long_are_refused():
+    named = tuple(pte.NamedData(f"{number:x}", memoryview(b"data")) for number in range(20000))
+    error = refusal(write(with_value(pte.Null()), named_data=named))
+    assert error.status == UNSUPPORTED
+    assert re.fullmatch(r"the program has 20000 named data, more than can be compared in a file of \d+ bytes without its data", str(error))
 
 
 def test_newer_programs_are_refused(monkeypatch: pytest.MonkeyPatch):

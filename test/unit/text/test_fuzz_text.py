@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, regions, text, unusual
+from fuzz import changed, command_line, editor, irdl, jumps, passes, planted, readers, regions, text, unusual
 from fuzz.campaign import Campaign, run
 from shares import drawn
 
@@ -14,6 +14,7 @@ ROUNDS = {
     "editor": (editor.CAMPAIGN, 8),
     "passes": (passes.CAMPAIGN, 1),
     "changed": (changed.CAMPAIGN, 40),
+    "readers": (readers.CAMPAIGN, 200),
     "planted": (planted.CAMPAIGN, 6),
     "unusual": (unusual.CAMPAIGN, 12),
     "jumps": (jumps.CAMPAIGN, 6),

@@ -318,7 +318,7 @@ static uint32_t fl_step(fl_walk *walk, fl_frame *frame, uint8_t *type) {
 }
 
 fl_status fl_verify(const fl_program *program, fl_error *error) {
-  fl_walk walk = {program->data, program->flatbuffer_size, (uint64_t)program->flatbuffer_size * 64 + 65536, NULL};
+  fl_walk walk = {program->data, program->flatbuffer_size, fl_budget(program), NULL};
   fl_frame stack[DEPTH];
   uint32_t depth = 0;
   uint32_t table = program->root;

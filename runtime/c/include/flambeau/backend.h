@@ -73,7 +73,8 @@ struct fl_backend {
 FL_API fl_compile_spec fl_payload_compile_spec(const fl_payload *payload, uint32_t index);
 
 /* Stores position and size of a blob that the program stores under the name `key`, such as weights that several delegates share. The blob stays in
- * the program. A backend passes payload->program. FL_NOT_FOUND: there is no such blob. */
+ * the program. A backend passes payload->program. FL_NOT_FOUND: there is no such blob. Compares `key` with the name of each blob: a backend that
+ * looks for many limits their number, because a program is not trusted. */
 FL_API fl_status fl_program_named_data(const struct fl_program *program, const char *key, const void **data, size_t *size, fl_error *error);
 
 /* Returns the backends that this library was built with, and stores their number in `count`. */

@@ -88,6 +88,8 @@ FL_API fl_status fl_program_find_method(const fl_program *program, const char *n
 FL_API uint32_t fl_program_named_data_count(const fl_program *program);
 /* Returns the name of blob `index`, with which fl_program_named_data of backend.h gives its bytes; NULL when there is no such blob. */
 FL_API const char *fl_program_named_data_key(const fl_program *program, uint32_t index);
+/* Stores position and size of blob `index`, and returns 1; returns 0 when there is no such blob. */
+FL_API int fl_program_named_data_at(const fl_program *program, uint32_t index, const void **data, size_t *size);
 
 /* ---- Properties of a method, before it is initialised ------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,92 @@
+/* Checks the names of a program's named data, so that a name finds one blob. */
+#include "core/schema.h"
+
+/* There is no memory for the hashes of all names: a pass compares all names with those of a block. Most are not in the block's filter, a bit for
+ * each value of a hash's low bits. */
+#define BLOCK 128u
+#define FILTER_BITS 1024u
+
+typedef struct fl_block {
+  uint32_t first; /* index of the first name */
+  uint32_t count;
+  uint32_t hashes[BLOCK];
+  uint8_t filter[FILTER_BITS / 8];
+} fl_block;
+
+typedef struct fl_name {
+  const uint8_t *text;
+  uint32_t length;
+} fl_name;
+
+static fl_name fl_name_at(const fl_program *program, fl_vector named, uint32_t index) {
+  const uint32_t at = fl_child(program->data, fl_element(program->data, named, index), NAMED_KEY);
+  return (fl_name){program->data + at + 4, fl_read_u32(program->data + at)};
+}
+
+/* Returns the FNV-1a hash of the words of 4 bytes of a name, and of the bytes behind the last word. */
+static uint32_t fl_hash(fl_name name) {
+  uint32_t hash = 2166136261u ^ name.length;
+  uint32_t i = 0;
+  for (; name.length - i >= 4; i += 4) {
+    hash = (hash ^ fl_read_u32(name.text + i)) * 16777619u;
+  }
+  for (; i < name.length; ++i) {
+    hash = (hash ^ name.text[i]) * 16777619u;
+  }
+  return hash ^ hash >> 16;
+}
+
+/* Returns the index of a name in the block that is equal to `name`; `none` if there is none. Adds the steps of the search to `cost`. */
+static uint32_t fl_find_equal(const fl_program *program, fl_vector named, const fl_block *block, fl_name name, uint32_t hash, uint32_t none, uint64_t *cost) {
+  if ((block->filter[hash % FILTER_BITS / 8] >> hash % 8 & 1u) == 0) {
+    return none;
+  }
+  *cost += BLOCK / 4;
+  for (uint32_t i = 0; i < block->count; ++i) {
+    if (block->hashes[i] == hash) {
+      const fl_name other = fl_name_at(program, named, block->first + i);
+      *cost += name.length / 4;
+      if (other.length == name.length && memcmp(other.text, name.text, name.length) == 0) {
+        return block->first + i;
+      }
+    }
+  }
+  return none;
+}
+
+static fl_status fl_check_block(const fl_program *program, fl_vector named, uint32_t first, uint64_t *budget, fl_error *error) {
+  fl_block block = {.first = first};
+  for (uint32_t i = first; i < named.count; ++i) {
+    const fl_name name = fl_name_at(program, named, i);
+    uint64_t cost = 32 + name.length / 4;
+    if (*budget < cost) {
+      return FL_ERROR(error, FL_NOT_SUPPORTED, "the program has % named data, more than can be compared in a file of % bytes without its data",
+                      FL_NUMBER(named.count), FL_NUMBER(program->flatbuffer_size));
+    }
+    const uint32_t hash = fl_hash(name);
+    const uint32_t equal = fl_find_equal(program, named, &block, name, hash, i, &cost);
+    if (equal != i) {
+      return FL_ERROR(error, FL_INVALID_PROGRAM, "the program has two named data called '%': number % and %", FL_TEXT((const char *)name.text),
+                      FL_NUMBER(equal), FL_NUMBER(i));
+    }
+    if (block.count < BLOCK) {
+      if (memchr(name.text, 0, name.length) != NULL) {
+        return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is damaged: the name of named data % has a zero byte", FL_NUMBER(i));
+      }
+      block.hashes[block.count++] = hash;
+      block.filter[hash % FILTER_BITS / 8] |= (uint8_t)(1u << hash % 8);
+    }
+    *budget -= cost < *budget ? cost : *budget;
+  }
+  return FL_OK;
+}
+
+fl_status fl_check_names(const fl_program *program, fl_error *error) {
+  const fl_vector named = fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA);
+  uint64_t budget = fl_budget(program);
+  fl_status status = FL_OK;
+  for (uint32_t first = 0; first < named.count && status == FL_OK; first += BLOCK) {
+    status = fl_check_block(program, named, first, &budget, error);
+  }
+  return status;
+}
