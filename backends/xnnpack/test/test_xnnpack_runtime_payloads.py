@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,69 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from executorch.backends.xnnpack.serialization import xnnpack_graph_schema as xnn
-from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import serialize_xnnpack_binary
-from runtime_programs import plan, tensor, write
+from payload_graphs import LONG, NONE, Graph, random, tensor_of
 
-from flambeau.runtime import FlambeauError, Runtime, pte
-
-NONE = 2**32 - 1
-FP32 = xnn.XNNDatatype.xnn_datatype_fp32
-FLOAT, LONG = pte.ScalarType.FLOAT, pte.ScalarType.LONG
-GENERATOR = np.random.default_rng(7)
-
-
-class Graph:
-    """A payload and the program around it. Values are inputs, then outputs, then the others."""
-
-    def __init__(self, *inputs: tuple[int, ...]):
-        self.values: list[Any] = []
-        self.nodes: list[Any] = []
-        self.constants = bytearray()
-        self.places = [xnn.ConstantDataOffset(offset=NONE, size=0, named_key="")]
-        self.inputs, self.outputs = inputs, list[tuple[tuple[int, ...], pte.ScalarType]]()
-        for shape in inputs:
-            self.value(shape, external=len(self.values), flags=1)
-
-    def value(self, shape: tuple[int, ...], external: int = NONE, flags: int = 0, buffer: int = 0) -> int:
-        fields = {"constant_buffer_idx": buffer, "external_id": external, "flags": flags, "id_out": len(self.values)}
-        value = xnn.XNNTensorValue(datatype=FP32, num_dims=len(shape), dims=list(shape), **fields)
-        self.values.append(xnn.XValue(xvalue_union=value))
-        return len(self.values) - 1
-
-    def constant(self, array: Any) -> int:
-        data = np.ascontiguousarray(array, "float32").tobytes()
-        self.places.append(xnn.ConstantDataOffset(offset=len(self.constants), size=len(data), named_key=""))
-        self.constants += data + bytes(-len(data) % 16)
-        return self.value(array.shape, buffer=len(self.places) - 1)
-
-    def output(self, shape: tuple[int, ...], type: pte.ScalarType = FLOAT) -> int:
-        self.outputs.append((shape, type))
-        return self.value(shape, external=len(self.inputs) + len(self.outputs) - 1, flags=2)
-
-    def node(self, node: Any, limits: tuple[float, float] | None = None) -> None:
-        bounds = None if limits is None else xnn.OutputMinMax(output_min=limits[0], output_max=limits[1])
-        self.nodes.append(xnn.XNode(xnode_union=node, debug_handle=len(self.nodes), output_min_max=bounds))
-
-    def payload(self, externals: int | None = None) -> bytes:
-        count = len(self.inputs) + len(self.outputs) if externals is None else externals
-        graph = xnn.XNNGraph("0", self.nodes, self.values, count, [], [], self.places)
-        return serialize_xnnpack_binary(graph, self.constants)
-
-    def program(self, payload: bytes | None = None, **tensor_fields: Any) -> bytes:
-        """A method that calls the payload; inputs and outputs lie where the caller has them."""
-        values = [tensor(*shape, **tensor_fields) for shape in self.inputs]
-        values += [tensor(*shape, type=type) for shape, type in self.outputs]
-        ids = tuple(range(len(values)))
-        method = plan([*values], [pte.DelegateCall(0, ids)], [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]])
-        delegate = pte.BackendDelegate("XnnpackBackend", memoryview(self.payload() if payload is None else payload))
-        return write(replace(method, delegates=(delegate,)))
-
-    def run(self, *inputs: Any) -> list[Any]:
-        return Runtime.get().load_program(self.program()).load_method("forward").execute(inputs)
-
-
-def random(*shape: int) -> Any:
-    return GENERATOR.standard_normal(shape).astype("float32")
+from flambeau.runtime import FlambeauError, Runtime
 
 
 def test_nodes_that_the_partitioner_does_not_take():
@@ -135,14 +74,6 @@ def one(node: Any, shape: tuple[int, ...] = (2, 3), result: tuple[int, ...] = (2
 def changed(graph: Graph, change: Callable[[Graph], object]) -> Graph:
     change(graph)
     return graph
-
-
-def tensor_of(graph: Graph, index: int) -> Any:
-    return graph.values[index].xvalue_union
-
-
-def no_output(graph: Graph) -> None:
-    tensor_of(graph, 2).flags, tensor_of(graph, 2).external_id = 0, NONE
 
 
 REFUSED: dict[str, Graph] = {
