@@ -100,7 +100,8 @@ static fl_status reshape(delegate *d) {
     return inferred;
   }
   if (d->library.reshape_value == NULL) {
-    return are_largest(d) ? FL_OK : fl_xnn_fail(FL_NOT_SUPPORTED, "an input has other sizes than at compile time, which this version of XNNPACK cannot take");
+    return are_largest(d) ? FL_OK
+                          : fl_xnn_fail(FL_NOT_SUPPORTED, "an input has other sizes than at compile time, which this version of XNNPACK cannot take");
   }
   /* XNNPACK does not enlarge the workspace of some nodes when their inputs grow. So it plans its memory for the largest sizes, which no plan for
    * smaller ones replaces, because their workspaces are not larger than those that it has just seen. */

@@ -14,7 +14,7 @@ from flambeau.runtime import Runtime, pte
 
 NONE = 2**32 - 1
 FP32, FP16 = xnn.XNNDatatype.xnn_datatype_fp32, xnn.XNNDatatype.xnn_datatype_fp16
-FLOAT, HALF, LONG = pte.ScalarType.FLOAT, pte.ScalarType.HALF, pte.ScalarType.LONG
+CHAR, FLOAT, HALF, LONG = pte.ScalarType.CHAR, pte.ScalarType.FLOAT, pte.ScalarType.HALF, pte.ScalarType.LONG
 TYPES = {FP32: FLOAT, FP16: HALF}
 GENERATOR = np.random.default_rng(7)
 
@@ -47,6 +47,15 @@ class Graph:
     def output(self, shape: tuple[int, ...], type: pte.ScalarType | None = None) -> int:
         self.outputs.append((shape, TYPES[self.datatype] if type is None else type))
         return self.value(shape, external=len(self.inputs) + len(self.outputs) - 1, flags=2)
+
+    def integers(self, number: int, scale: float, zero_point: int = 0) -> int:
+        """Makes a value one of int8."""
+        value = self.values[number].xvalue_union
+        value.datatype = xnn.XNNDatatype.xnn_datatype_qint8
+        self.values[number] = xnn.XValue(
+            xvalue_union=xnn.XNNQuantizedTensorValue(value, xnn.PerTensorQuant(scale=scale, zero_point=zero_point))
+        )
+        return number
 
     def node(self, node: Any, limits: tuple[float, float] | None = None) -> None:
         bounds = None if limits is None else xnn.OutputMinMax(output_min=limits[0], output_max=limits[1])

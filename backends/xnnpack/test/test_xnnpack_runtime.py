@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from changed_payloads import Trials
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime as StockRuntime
@@ -321,11 +322,26 @@ def test_an_input_without_elements_is_refused():
     assert method.execute([np.zeros((3, 8), "float32")])[0].shape == (3, 4)
 
 
+def plain_calls() -> list[bytes]:
+    """Delegates of stock programs whose sizes change, which are called alone."""
+    return [stock(model, calls[0], dynamic_shapes=sizes) for model, calls, sizes in DYNAMIC.values()]
+
+
+def test_sizes_in_turn_give_what_each_gives_alone(run_guarded: Callable[[list[bytes], int, str], Trials]):
+    found = run_guarded(plain_calls(), 60, "sizes")
+    assert found.results[0] == 0 and found.results[2] > 60
+
+
+def test_where_xnnpack_runs_out_of_memory_the_program_is_refused_or_right(run_guarded: Callable[[list[bytes], int, str], Trials]):
+    refused_at_load, refused_when_it_ran, ran = run_guarded(plain_calls(), 200, "allocations").results
+    assert refused_at_load > 100 and refused_when_it_ran > 0 and ran > 0
+
+
 CHANGED = ("mlp", "convolutions", "transposed", "average pooling", "padding", "concatenation", "slice", "transpose and reshape", "bmm")
 
 
 def test_changed_payloads_are_refused_or_run(run_changed: Callable[[list[bytes], int], list[int]]):
     programs = [stock(*NETS[name]) for name in CHANGED]
-    programs += [stock(model, calls[0], dynamic_shapes=sizes) for model, calls, sizes in DYNAMIC.values()]
+    programs += plain_calls()
     results = run_changed(programs, 1500)
     assert sum(results) == 1500 * len(programs) and min(results) > 0, results
