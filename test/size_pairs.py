@@ -10,17 +10,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import executorch.kernels.quantized  # noqa: F401  registers operators
 import numpy as np
 from stock_executorch import load as load_stock
 
 from flambeau.runtime import Runtime
 from flambeau.support.lazy import Array
+
+import_module("executorch.kernels.quantized")  # adds them to stock ExecuTorch's
 
 Run = Callable[[Sequence[Array]], Sequence[Any]]
 
@@ -38,7 +40,12 @@ def write(folder: Path, program: bytes, inputs: Sequence[Sequence[Array]]) -> No
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "program.pte").write_bytes(program)
     arrays = {f"{size}/{index}": array for size, call in enumerate(inputs) for index, array in enumerate(call)}
-    np.savez(folder / "inputs.npz", **arrays)  # pyright: ignore[reportArgumentType]  its stub confuses arrays with an option
+    save(folder / "inputs.npz", arrays)
+
+
+def save(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Writes arrays by name."""
+    np.savez(path, **arrays)  # pyright: ignore[reportArgumentType]  its stub confuses arrays with an option
 
 
 def run(engine: str, folders: Sequence[Path]) -> str:
@@ -55,13 +62,13 @@ def _run_one(engine: str, folder: Path) -> None:
         for name in stored.files:
             inputs.setdefault(name.split("/")[0], []).append(stored[name])
     alone = {f"{size}/{index}": value for size, call in inputs.items() for index, value in enumerate(_copied(load(program)(call)))}
-    np.savez(folder / f"alone.{engine}.npz", **alone)
+    save(folder / f"alone.{engine}.npz", alone)
     after: dict[str, Array] = {}
     for first, second in permutations(inputs, 2):
         method = load(program)
         method(inputs[first])
         after |= {f"{first}/{second}/{index}": value for index, value in enumerate(_copied(method(inputs[second])))}
-    np.savez(folder / f"after.{engine}.npz", **after)
+    save(folder / f"after.{engine}.npz", after)
 
 
 def _copied(results: Sequence[Any]) -> list[Array]:

@@ -1,8 +1,8 @@
 """Runs delegates for XNNPACK in the ways that `test/changed_payloads.c` explains.
 
-`PYTHONPATH=test:test/helpers:backends/xnnpack/test python test/campaigns/xnnpack_payloads.py --seed 1 --count 5000` tries each delegate of the
-dynamic programs so often with changed bytes under the sanitizers, with changed bytes and guarded memory, at several sizes one after the other, and
-while allocations of XNNPACK fail. The message of a failure has the seed of the trial, with which `--seed N --count 1` shows it again.
+`PYTHONPATH=test:test/helpers python test/campaigns/xnnpack_payloads.py --seed 1 --count 5000` tries each delegate of the
+dynamic programs so often: with changed bytes under the sanitizers, with changed bytes and guarded memory, at several sizes one after
+the other, and while allocations of XNNPACK fail. A failure names the seed of its trial, with which `--seed N --count 1` shows it again.
 """
 
 from __future__ import annotations

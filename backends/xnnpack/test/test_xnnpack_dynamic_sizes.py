@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,21 +38,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for size, call in enumerate(case.calls):
             with torch.no_grad():
                 results: Any = case.module(*call)
-            for index, value in enumerate(results if isinstance(results, tuple | list) else [results]):
+            values: list[torch.Tensor] = [results] if isinstance(results, torch.Tensor) else [*results]
+            for index, value in enumerate(values):
                 expected[f"{size}/{index}"] = value.float().numpy()
-        np.savez(place / "expected.npz", **expected)  # pyright: ignore[reportArgumentType]  its stub confuses arrays with an option
+        size_pairs.save(place / "expected.npz", expected)
     return root
 
 
 @pytest.fixture(scope="module")
-def said(folder: Path) -> Any:
+def said(folder: Path) -> Callable[[str], str]:
     """Runs all programs on an engine, once; what its process said."""
-    return cache(lambda engine: size_pairs.run(engine, sorted(folder.iterdir())))
+
+    @cache
+    def run(engine: str) -> str:
+        return size_pairs.run(engine, sorted(folder.iterdir()))
+
+    return run
 
 
 @pytest.mark.parametrize("engine", size_pairs.ENGINES)
 @pytest.mark.parametrize(("name", "kind"), programs())
-def test_sizes_do_not_depend_on_those_before(folder: Path, said: Any, name: str, kind: str, engine: str):
+def test_sizes_do_not_depend_on_those_before(folder: Path, said: Callable[[str], str], name: str, kind: str, engine: str):
     text, place = said(engine), folder / f"{name}, {kind}"
     assert (place / f"after.{engine}.npz").exists(), text
     expected, alone, after = (dict(np.load(place / f"{what}.npz")) for what in ("expected", f"alone.{engine}", f"after.{engine}"))

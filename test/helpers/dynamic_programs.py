@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import torch
 from device_models import Case, images_of_any_number, llama_of_any_length, rows_of_any_number
@@ -149,7 +149,8 @@ def _calls(exported: torch.export.ExportedProgram, inputs: Tensors) -> list[Tens
     shapes: list[list[Any]] = [list(nodes[name].shape) for name in exported.graph_signature.user_inputs if isinstance(name, str)]
     dynamic: list[Any] = [size.node.expr for shape in shapes for size in shape if not isinstance(size, int)]
     symbols: list[Any] = sorted({symbol for expression in dynamic for symbol in expression.free_symbols}, key=str)
-    ranges = [exported.range_constraints[symbol] for symbol in symbols]
+    constraints: Any = cast(Any, exported).range_constraints
+    ranges: list[Any] = [constraints[symbol] for symbol in symbols]
     levels = [(int(r.lower), (int(r.lower) + int(r.upper)) // 2, int(r.upper)) for r in ranges]
     points = product(*levels) if len(levels) <= 2 else zip(*levels, strict=True)
     calls: list[Tensors] = []
