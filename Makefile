@@ -137,6 +137,7 @@ campaign: $(RUNTIME) $(SEEDS) ## hours of changed programs, files and texts, and
 	PYTHONPATH=src:test $(BIN)/python -m fuzz readers --cases 50000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz passes --cases 5000 --keep build/findings
 	PYTHONPATH=src:test $(BIN)/python -m fuzz layouts --cases 400 --keep build/findings
+	PYTHONPATH=test:test/helpers $(BIN)/python test/campaigns/xnnpack_payloads.py --seed 1 --count 2000
 
 conformance: $(RUNTIME) ## 2000 random graphs for a backend, in every engine: make conformance BACKEND=xnnpack
 	PYTHONPATH=test/helpers $(BIN)/flambeau test-backend $(BACKEND) --graphs 2000 --keep build/conformance \

@@ -1,26 +1,52 @@
-"""Runs programs whose payloads have changed bytes, under the sanitizers."""
+"""Runs programs with changed payloads, at several sizes, or while memory runs out, under the sanitizers or with guarded memory."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from flambeau.runtime import include_folder
 from flambeau.runtime.pte import read_program
 
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=c11")
+_GUARD = ("-rdynamic", "-g", "-O1", "-std=c11")
 _LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=512"}
 
 
-def compile_tool(backend: Path, folder: Path) -> Path:
-    """The program that changes payloads for the backend in a folder, whose name is the folder's."""
+def compile_tool(backend: Path, folder: Path, vendor: Path | None = None) -> Path:
+    """The program that changes payloads for the backend in a folder, whose name is the folder's.
+
+    Args:
+        backend: its folder.
+        folder: for what is built.
+        vendor: the backend's library, whose memory is then guarded and may run out; without it, the sanitizers watch.
+    """
     tool, core = folder / "changed_payloads", include_folder().parent / "core"
-    sources = [Path(__file__).with_suffix(".c"), *backend.glob("runtime/*.c"), *core.rglob("*.c")]
+    own = Path(__file__).with_suffix(".c")
+    sources = [own, *backend.glob("runtime/*.c"), *core.rglob("*.c")]
     includes = [f"-I{core.parent}", f"-I{include_folder()}", f"-DBACKEND=fl_backend_{backend.name}"]
-    subprocess.run(["cc", *_SANITIZE, *includes, *sources, "-lm", "-ldl", "-lpthread", "-o", tool], check=True)
+    flags = _SANITIZE
+    if vendor is not None:
+        flags = (*_GUARD, f'-DVENDOR="/{vendor.name}"')
+        sources.append(own.with_name("vendor_memory.c"))
+    subprocess.run(["cc", *flags, *includes, *sources, "-lm", "-ldl", "-lpthread", "-o", tool], check=True)
     return tool
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What came of the trials with some programs.
+
+    Attributes:
+        results: how many were refused at load, refused when they ran, and ran.
+        executions: how many executions of a method that took.
+    """
+
+    results: list[int]
+    executions: int
 
 
 def run_changed(tool: Path, settings: Mapping[str, str], programs: Sequence[bytes], count: int) -> list[int]:
@@ -32,13 +58,37 @@ def run_changed(tool: Path, settings: Mapping[str, str], programs: Sequence[byte
         programs: that call one delegate and no kernels.
         count: of changes.
     """
+    return run(tool, settings, programs, count).results
+
+
+def run(
+    tool: Path,
+    settings: Mapping[str, str],
+    programs: Sequence[bytes],
+    count: int,
+    mode: str = "payloads",
+    seed: int = 1,
+    seconds: float = 600,
+) -> Trials:
+    """Tries each program so many times.
+
+    Args:
+        tool: from `compile_tool`.
+        settings: environment variables.
+        programs: that call one delegate and no kernels.
+        count: of trials with each program.
+        mode: one that `changed_payloads.c` explains.
+        seed: of the first trial.
+        seconds: the most that it takes.
+    """
     arguments: list[str] = []
     for index, program in enumerate(programs):
         payload = bytes(read_program(program).execution_plan[0].delegates[0].processed)
         path = tool.parent / f"{index}.pte"
         path.write_bytes(program)
         arguments += [str(path), str(program.index(payload)), str(len(payload))]
-    command = [tool, str(count), "1", *arguments]
-    done = subprocess.run(command, env={**os.environ, **settings, **_LIMITS}, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return [int(word) for word in done.stdout.split() if word.isdigit()]
+    command = [tool, mode, str(count), str(seed), *arguments]
+    done = subprocess.run(command, env={**os.environ, **_LIMITS, **settings}, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, f"status {done.returncode}: {done.stderr}"
+    *results, executions = [int(word) for word in done.stdout.split() if word.isdigit()]
+    return Trials(results, executions)

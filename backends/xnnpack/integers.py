@@ -137,6 +137,11 @@ def _ratios(least: float, ratios: Callable[[Sequence[float], float], Sequence[fl
     return form
 
 
+def _mean(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+    """Returns the integer form of a mean over height and width; None if the run decides how many there are, or the ratio does not fit."""
+    return None if pooling.has_dynamic_means(node.operands[0]) else _ratio_of_mean(node, operands, to, constants)
+
+
 def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
     """Returns the integer form of a node that moves elements; None unless operands and result have the same scale and zero point."""
     return IntegerNode(operands, to) if all(item.type.stands_for_same(stands_for(to)) for item in operands) else None
@@ -144,12 +149,13 @@ def _mover(node: NodeOp, operands: tuple[Quantized, ...], to: QuantizeNodeOp, co
 
 _MOST_RATIO = 256.0
 _sum = _ratios(2.0**-10, lambda scales, result: [scale / result for scale in scales])
+_ratio_of_mean = _ratios(2.0**-8, lambda scales, result: [scales[0] / result])
 _FORMS: Mapping[type[NodeOp], _Form] = {
     **dict.fromkeys((products.Conv2dNodeOp, products.DepthwiseConv2dNodeOp, products.ConvTranspose2dNodeOp), _layer),
     products.FullyConnectedNodeOp: _layer,
     **dict.fromkeys((e.AddNodeOp, e.SubtractNodeOp), _sum),
     e.MultiplyNodeOp: _ratios(2.0**-16, lambda scales, result: [scales[0] * scales[-1] / result]),
-    pooling.GlobalAvgPooling2dNodeOp: _ratios(2.0**-8, lambda scales, result: [scales[0] / result]),
+    pooling.GlobalAvgPooling2dNodeOp: _mean,
     **dict.fromkeys(
         (
             e.ClampNodeOp,

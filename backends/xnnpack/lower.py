@@ -14,7 +14,7 @@ from flambeau.backends.xnnpack.quantized import by_outputs, dequantize, elements
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
-from flambeau.dialects.ir.tensor_types import element_of, normalize_dim, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.checks import pair, reduced_dims
@@ -279,7 +279,11 @@ def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 def _mean_of_image(image: SSAValue) -> SchemaOp:
-    return pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS)
+    """Returns the mean over height and width. Of float16 with a dynamic result, it is computed in float32: see `has_dynamic_means`."""
+    element = element_of(image)
+    if element == f32 or not pooling.has_dynamic_means(image):
+        return pooling.GlobalAvgPooling2dNodeOp(image, pooling.KEEP_DIMS)
+    return e.ConvertNodeOp(element, pooling.GlobalAvgPooling2dNodeOp(e.ConvertNodeOp(f32, image).result, pooling.KEEP_DIMS).result)
 
 
 @CONVERTERS("native_layer_norm")

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from xdsl.ir import SSAValue
+
 from flambeau.backends.xnnpack.dialect.nodes import LIMITS, NodeOp, limited, xnnpack
 from flambeau.dialects.aten.library.numerics import widened
+from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.support.lazy import Array, np
 
 KEEP_DIMS = 0x40
 """The flag of a reduction whose result keeps the reduced dimensions as 1."""
+
+
+def has_dynamic_means(image: SSAValue) -> bool:
+    """Returns whether the run decides how many means over height and width an image has, by its batch or its channels.
+
+    XNNPACK sums float16 and integers in a workspace, which it plans at the sizes of the first call and does not enlarge for later ones, so
+    it would write beyond it. Means of float32 need no workspace. A test of dynamic sizes says whether the installed XNNPACK is mended.
+    """
+    shape = shape_of(image)
+    return not (is_known(shape[0]) and is_known(shape[3]))
+
 
 _POOL = (
     "(int padding_top=0, int padding_right=0, int padding_bottom=0, int padding_left=0, int pooling_height, int pooling_width, "

@@ -1,4 +1,6 @@
 /* Makes a runtime of XNNPACK from the graph of a payload. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +87,57 @@ static int has_weight(const xnn_node *node) {
   return form == FORM_FULLY_CONNECTED || form == FORM_CONVOLUTION || form == FORM_DEPTHWISE || form == FORM_DECONVOLUTION;
 }
 
+/* The ratios of scales that XNNPACK takes are below 2^8. */
+static const float MOST_RATIO = 256.0f;
+
+/* Returns whether a ratio of scales is at least 2^-`bits`, and not too large. */
+static int fits_ratio(double ratio, int bits) { return ratio >= ldexp(1.0, -bits) && ratio < (double)MOST_RATIO; }
+
 static int is_float(uint8_t type) { return type == XNN_FP32 || type == XNN_FP16; }
+
+/* Returns whether a node that XNNPACK computes in integers takes these scales: those of `integers.py`. Outside of them it fails in the middle of
+ * making its runtime; nodes that move elements would give the numbers of another scale. */
+static int takes_scales(const xnn_node *node, const xnn_value *values) {
+  const xnn_value *a = &values[node->inputs[0]], *b = &values[node->inputs[node->kind->inputs > 1]], *result = &values[node->outputs[0]];
+  const double scale = result->scale;
+  switch ((xnn_form)node->kind->form) {
+    case FORM_CONVERT: return result->type != XNN_QINT8 || fits_ratio(a->scale / scale, 8);
+    case FORM_UNARY_NUMBER: return node->kind->code == UNARY_ELU; /* by a table of its 256 results */
+    case FORM_FULLY_CONNECTED:
+    case FORM_CONVOLUTION:
+    case FORM_DEPTHWISE:
+    case FORM_DECONVOLUTION: {
+      const uint32_t count = b->scales == NULL ? 1 : b->shape.dims[b->channel_dim];
+      int fits = b->scales != NULL || b->zero_point == 0;
+      for (uint32_t i = 0; fits && i < count; ++i) {
+        const float product = a->scale * (b->scales == NULL ? b->scale : b->scales[i]);
+        fits = product >= FLT_MIN && product / result->scale < MOST_RATIO;
+      }
+      return fits;
+    }
+    case FORM_BINARY_LIMITS:
+      switch (node->kind->code) {
+        case BINARY_SUM: return fits_ratio(a->scale / scale, 10) && fits_ratio(b->scale / scale, 10);
+        case BINARY_PRODUCT: return fits_ratio((double)a->scale * b->scale / scale, 16);
+        default: return 0;
+      }
+    case FORM_GLOBAL_POOLING: return fits_ratio(a->scale / scale, 8);
+    case FORM_UNARY:
+    case FORM_UNARY_LIMITS:
+    case FORM_TRANSPOSE:
+    case FORM_RESHAPE:
+    case FORM_SLICE:
+    case FORM_CONCATENATE:
+    case FORM_MAX_POOLING: {
+      int fits = node->kind->form != FORM_UNARY || node->kind->code == UNARY_COPY;
+      for (uint32_t i = 0; fits && i < node->kind->inputs; ++i) {
+        fits = values[node->inputs[i]].scale == result->scale && values[node->inputs[i]].zero_point == result->zero_point;
+      }
+      return fits;
+    }
+    default: return 0;
+  }
+}
 
 /* Returns whether a node whose first input has type `type` takes `value` as input `input`. Scales must be per output of a layer. */
 static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_value *value) {
@@ -125,6 +177,10 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     }
     values[id].type = i == 1 ? XNN_INDEX : values[id].type;
     values[id].flags |= VALUE_KNOWN;
+  }
+  if (type == XNN_QINT8 && !takes_scales(node, values)) {
+    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): it does not compute with integers, or not with ones of these scales", node->index,
+                       node->kind->name);
   }
   return FL_OK;
 }
@@ -194,12 +250,63 @@ static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
   return FL_OK;
 }
 
+/* The most bytes of values that are there at a time, besides constants and arguments, so that a small payload cannot take all memory. */
+#define MOST_BYTES ((uint64_t)1 << 32)
+
+/* Checks that every result is read or is an output, because XNNPACK forgets the memory of others, and how many bytes there are at a time. Nodes and
+ * values have been checked. */
+static fl_status check_uses(delegate *d) {
+  xnn_node node;
+  fl_status status = FL_OK;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; status == FL_OK && i < d->graph.node_count; ++i) {
+    status = fl_xnn_read_node(&d->graph, i, &node);
+    for (uint32_t j = 0; status == FL_OK && j < node.kind->inputs; ++j) {
+      if (node.inputs[j] != UINT32_MAX) {
+        d->values[node.inputs[j]].last = i + 1;
+      }
+    }
+  }
+  for (uint32_t i = 0; status == FL_OK && i < d->graph.node_count; ++i) {
+    status = fl_xnn_read_node(&d->graph, i, &node);
+    for (uint32_t j = 0; status == FL_OK && j < node.output_count; ++j) {
+      const xnn_value *value = &d->values[node.outputs[j]];
+      if (value->last == 0 && (value->flags & XNN_OUTPUT) == 0) {
+        return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) computes value %u, which nothing reads", i, node.kind->name, node.outputs[j]);
+      }
+      bytes += (value->flags & XNN_OUTPUT) == 0 ? fl_xnn_bytes(value) : 0;
+    }
+    if (status == FL_OK && bytes > MOST_BYTES) {
+      return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "at node %u (%s), its values take %llu bytes; this backend takes %llu at most", i,
+                         node.kind->name, (unsigned long long)bytes, (unsigned long long)MOST_BYTES);
+    }
+    for (uint32_t j = 0; status == FL_OK && j < node.kind->inputs; ++j) {
+      xnn_value *value = node.inputs[j] == UINT32_MAX ? NULL : &d->values[node.inputs[j]];
+      if (value != NULL && value->last == i + 1 && value->data == NULL && (value->flags & (XNN_INPUT | XNN_OUTPUT)) == 0) {
+        bytes -= fl_xnn_bytes(value);
+        value->last = UINT32_MAX; /* a node may read a value twice */
+      }
+    }
+  }
+  return status;
+}
+
+/* Fails unless there is room for XNNPACK's small allocations. It does not check those of some bytes for each node and value while it optimizes a
+ * graph; what is freed here serves them. */
+static fl_status make_room(void) {
+  enum { ROOM = 1 << 16 };
+  void *const room = malloc(ROOM);
+  free(room);
+  return room != NULL ? FL_OK : fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
+}
+
 fl_status fl_xnn_build(delegate *d, size_t threads) {
   xnn_subgraph_t subgraph = NULL;
   const fl_status copied = copy_tail(d);
   if (copied != FL_OK) {
     return copied;
   }
+  fl_xnn_watch_memory();
   xnn_status made = d->library.create_subgraph(d->graph.externals, 0, &subgraph);
   if (made != 0) {
     return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
@@ -213,6 +320,9 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
       status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "no node computes value %u, which is an output", i);
     }
   }
+  if (status == FL_OK) {
+    status = check_uses(d);
+  }
   if (status == FL_OK && threads > 1) {
     d->pool = fl_xnn_take_pool(&d->library, threads);
     if (d->pool == NULL) {
@@ -220,11 +330,20 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
     }
   }
   if (status == FL_OK) {
+    status = make_room();
+  }
+  if (status == FL_OK) {
     made = d->library.create_runtime(subgraph, d->pool, 0, &d->runtime);
     if (made != 0) {
-      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
+      d->runtime = NULL;
+      /* The subgraph stays: what XNNPACK computed for it, such as tables of integers, went with the runtime, and would be freed again. */
+      return fl_xnn_ran_out_of_memory(made) ? fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph")
+                                            : fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
     }
   }
   (void)d->library.delete_subgraph(subgraph);
+  if (status == FL_OK && fl_xnn_ran_out_of_memory(0)) {
+    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
+  }
   return status;
 }

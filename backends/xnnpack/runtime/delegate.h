@@ -15,11 +15,13 @@ typedef struct delegate {
   xnn_graph graph;
   xnn_value *values;
   xnn_external_value *externals;
+  xnn_shape *bounds; /* by argument: its largest sizes */
   void **copies;  /* by argument: the copy of a tensor after whose end no byte may be read */
   void *tail;     /* the copy of the end of the program, if constants lie there */
   uint32_t external_count;
   uint8_t is_shaped; /* 1: XNNPACK has the shapes of `values` */
   uint8_t is_set;    /* 1: XNNPACK has the memory of `externals` */
+  uint8_t is_lost;   /* 1: XNNPACK could not allocate memory, after which its runtime must not run */
 } delegate;
 
 enum { VALUE_KNOWN = 4 }; /* flag of a value that is a constant, an input, or the result of an earlier node */

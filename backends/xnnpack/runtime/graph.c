@@ -313,7 +313,7 @@ enum { UNARY_COSINE = 6, UNARY_SINE = 17 };
 /* The kinds of nodes, by the tag of the union. */
 static const xnn_kind kinds[] = {
     {NULL, 0, 0, 0, 0},
-    {"add2", FORM_BINARY_LIMITS, 2, 0, 0},
+    {"add2", FORM_BINARY_LIMITS, 2, BINARY_SUM, 0},
     {"fully_connected", FORM_FULLY_CONNECTED, 3, 0, TRANSPOSE},
     {"softmax", FORM_SOFTMAX, 1, 0, 0},
     {"sigmoid", FORM_UNARY, 1, 0, 0},
@@ -327,8 +327,8 @@ static const xnn_kind kinds[] = {
     {"minimum2", FORM_BINARY, 2, 0, 0},
     {"depthwise_convolution_2d", FORM_DEPTHWISE, 3, 0, 0},
     {"max_pooling_2d", FORM_MAX_POOLING, 1, 0, KEEP_DIMS},
-    {"multiply2", FORM_BINARY_LIMITS, 2, 0, 0},
-    {"subtract", FORM_BINARY_LIMITS, 2, 0, 0},
+    {"multiply2", FORM_BINARY_LIMITS, 2, BINARY_PRODUCT, 0},
+    {"subtract", FORM_BINARY_LIMITS, 2, BINARY_SUM, 0},
     {"floor", FORM_UNARY, 1, 0, 0},
     {"convert", FORM_CONVERT, 1, 0, 0},
     {"global_average_pooling_2d", FORM_GLOBAL_POOLING, 1, 0, KEEP_DIMS},
@@ -341,7 +341,7 @@ static const xnn_kind kinds[] = {
     {"maximum2", FORM_BINARY, 2, 0, 0},
     {"negate", FORM_UNARY, 1, 0, 0},
     {"square", FORM_UNARY, 1, 0, 0},
-    {"elu", FORM_UNARY_NUMBER, 1, 0, 0},
+    {"elu", FORM_UNARY_NUMBER, 1, UNARY_ELU, 0},
     {"abs", FORM_UNARY, 1, 0, 0},
     {"prelu", FORM_BINARY, 2, 0, 0},
     {"concatenate2", FORM_CONCATENATE, 2, 0, 0},
@@ -358,7 +358,7 @@ static const xnn_kind kinds[] = {
     {"tanh", FORM_UNARY, 1, 0, 0},
     {"exp", FORM_UNARY, 1, 0, 0},
     {"sine", FORM_UNARY_TYPED, 1, UNARY_SINE, 0},
-    {"copy", FORM_UNARY, 1, 0, 0},
+    {"copy", FORM_UNARY, 1, UNARY_COPY, 0},
     {"cosine", FORM_UNARY_TYPED, 1, UNARY_COSINE, 0},
 };
 

@@ -32,6 +32,7 @@ typedef struct xnn_value {
   float scale;
   int32_t zero_point;
   uint32_t channel_dim;
+  uint32_t last;       /* 1 + the index of the last node that reads it; 0: none does */
   const float *scales; /* XNN_QCINT8 and XNN_QCINT32: a scale for each entry of dimension channel_dim */
 } xnn_value;
 
@@ -47,9 +48,12 @@ typedef struct xnn_kind {
   const char *name;   /* "convolution_2d": the function is xnn_define_<name> */
   uint8_t form;       /* xnn_form */
   uint8_t inputs;
-  uint8_t code;       /* FORM_UNARY_TYPED: xnn_unary_operator */
+  uint8_t code;       /* FORM_UNARY_TYPED: xnn_unary_operator; else what xnn_code tells apart */
   uint8_t flags;      /* the flags that it admits */
 } xnn_kind;
+
+/* Kinds of one form that differ in the scales that they take. */
+enum xnn_code { UNARY_COPY = 1, UNARY_ELU, BINARY_SUM, BINARY_PRODUCT };
 
 /* The indices in `numbers` of the fields of nodes, in the order of their tables. */
 enum { PAD_TOP, PAD_RIGHT, PAD_BOTTOM, PAD_LEFT, KERNEL_HEIGHT, KERNEL_WIDTH, STRIDE_HEIGHT, STRIDE_WIDTH, DILATION_HEIGHT, DILATION_WIDTH,

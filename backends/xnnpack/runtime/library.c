@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -172,3 +173,9 @@ const char *fl_xnn_status_name(xnn_status status) {
                                       "unsupported hardware", "out of memory"};
   return status >= 0 && (size_t)status < sizeof names / sizeof *names ? names[status] : "another reason";
 }
+
+enum { STATUS_OUT_OF_MEMORY = 6 };
+
+void fl_xnn_watch_memory(void) { errno = 0; }
+
+int fl_xnn_ran_out_of_memory(xnn_status status) { return status == STATUS_OUT_OF_MEMORY || errno == ENOMEM; }

@@ -52,6 +52,11 @@ void fl_xnn_give_back_pool(const xnn_library *library, pthreadpool_t pool);
 /* Returns the function `xnn_define_<kind>`; NULL when the library does not have it. */
 xnn_symbol fl_xnn_definition(const xnn_library *library, const char *kind);
 const char *fl_xnn_status_name(xnn_status status);
+/* Begin and end to watch XNNPACK's allocations on this thread. The second returns whether one failed between: some of XNNPACK's functions ignore
+ * that and succeed. The failure shows in errno, which malloc sets; an allocator of ours would not see it, because the library of the wheel has taken
+ * its own when it was loaded. */
+void fl_xnn_watch_memory(void);
+int fl_xnn_ran_out_of_memory(xnn_status status);
 
 /* Adds a node to a subgraph, which has the node's values already. */
 fl_status fl_xnn_define(const xnn_library *library, xnn_subgraph_t subgraph, const xnn_node *node, const xnn_value *values);

@@ -40,6 +40,7 @@ static fl_status read_settings(const fl_backend *self, settings *found) {
 static size_t values_at(void) { return (sizeof(delegate) + 15) / 16 * 16; }
 static size_t externals_at(const xnn_graph *graph) { return values_at() + graph->value_count * sizeof(xnn_value); }
 static size_t copies_at(const xnn_graph *graph) { return externals_at(graph) + graph->externals * sizeof(xnn_external_value); }
+static size_t bounds_at(const xnn_graph *graph) { return copies_at(graph) + graph->externals * sizeof(void *); }
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
   xnn_graph graph;
@@ -60,9 +61,78 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
   }
   if (status == FL_OK) {
     fl_xnn_unload(&library);
-    memory->persistent = copies_at(&graph) + graph.externals * sizeof(void *);
+    memory->persistent = bounds_at(&graph) + graph.externals * sizeof(xnn_shape);
   }
   return status;
+}
+
+/* ---- Sizes ---- */
+
+/* Tells XNNPACK the sizes of the inputs, or the largest that they may have. Returns its status. */
+static xnn_status tell_sizes(const delegate *d, int is_largest) {
+  xnn_status status = 0;
+  for (uint32_t i = 0; status == 0 && i < d->graph.value_count; ++i) {
+    const xnn_value *value = &d->values[i];
+    if ((value->flags & XNN_INPUT) != 0) {
+      size_t dims[XNN_RANK];
+      fl_xnn_widen(is_largest ? &d->bounds[value->external] : &value->shape, dims);
+      status = d->library.reshape_value(d->runtime, value->external, value->shape.rank, dims);
+    }
+  }
+  return status == 0 ? d->library.reshape_runtime(d->runtime) : status;
+}
+
+/* Returns whether all inputs have their largest sizes. */
+static int are_largest(const delegate *d) {
+  int result = 1;
+  for (uint32_t i = 0; result && i < d->graph.value_count; ++i) {
+    const xnn_value *value = &d->values[i];
+    result = (value->flags & XNN_INPUT) == 0 || memcmp(value->shape.dims, d->bounds[value->external].dims, sizeof value->shape.dims) == 0;
+  }
+  return result;
+}
+
+/* Tells XNNPACK the sizes of the inputs, and compares the sizes of the outputs that it computes with those computed here. */
+static fl_status reshape(delegate *d) {
+  size_t dims[XNN_RANK];
+  const fl_status inferred = fl_xnn_infer_nodes(d, NULL);
+  if (inferred != FL_OK) {
+    return inferred;
+  }
+  if (d->library.reshape_value == NULL) {
+    return are_largest(d) ? FL_OK
+                          : fl_xnn_fail(FL_NOT_SUPPORTED, "an input has other sizes than at compile time, which this version of XNNPACK cannot take");
+  }
+  /* XNNPACK does not enlarge the workspace of some nodes when their inputs grow. So it plans its memory for the largest sizes, which no plan for
+   * smaller ones replaces, because their workspaces are not larger than those that it has just seen. */
+  fl_xnn_watch_memory();
+  xnn_status status = tell_sizes(d, 1);
+  if (status == 0 && !are_largest(d)) {
+    status = tell_sizes(d, 0);
+  }
+  if (fl_xnn_ran_out_of_memory(status)) {
+    d->is_lost = 1;
+    return fl_xnn_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for inputs of these sizes");
+  }
+  if (status != 0) {
+    return fl_xnn_fail(FL_INVALID_ARGUMENT, "XNNPACK cannot run with inputs of these sizes: %s", fl_xnn_status_name(status));
+  }
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    const xnn_value *value = &d->values[i];
+    size_t rank = 0;
+    if ((value->flags & XNN_OUTPUT) == 0) {
+      continue;
+    }
+    int is_same = d->library.value_shape(d->runtime, value->external, &rank, dims) == 0 && rank == value->shape.rank;
+    for (uint32_t j = 0; is_same && j < rank; ++j) {
+      is_same = dims[j] == value->shape.dims[j];
+    }
+    if (!is_same) {
+      return fl_xnn_fail(FL_INTERNAL, "XNNPACK gives argument %u another shape than its graph says", value->external);
+    }
+  }
+  d->is_shaped = 1;
+  return FL_OK;
 }
 
 /* ---- Init ---- */
@@ -97,6 +167,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
     d->values = (xnn_value *)(void *)((char *)persistent + values_at());
     d->externals = (xnn_external_value *)(void *)((char *)persistent + externals_at(&d->graph));
     d->copies = (void **)(void *)((char *)persistent + copies_at(&d->graph));
+    d->bounds = (xnn_shape *)(void *)((char *)persistent + bounds_at(&d->graph));
     memset(d->copies, 0, d->graph.externals * sizeof(void *));
     status = fl_xnn_read_values(d);
   }
@@ -106,7 +177,15 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   if (status != FL_OK) {
     return status;
   }
+  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
+    if ((d->values[i].flags & (XNN_INPUT | XNN_OUTPUT)) != 0) {
+      d->bounds[d->values[i].external] = d->values[i].shape;
+    }
+  }
   status = fl_xnn_build(d, set.threads);
+  if (status == FL_OK) {
+    status = reshape(d);
+  }
   if (status != FL_OK) {
     destroy(self, d);
     return status;
@@ -167,6 +246,10 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
       if (size == 0) {
         return fl_xnn_fail(FL_NOT_SUPPORTED, "argument %u has no elements; XNNPACK computes with some", value->external);
       }
+      if (size > d->bounds[value->external].dims[j]) {
+        return fl_xnn_fail(FL_INVALID_ARGUMENT, "argument %u has %u in dimension %u, and its payload is for %u at most", value->external, size, j,
+                           d->bounds[value->external].dims[j]);
+      }
       d->is_shaped = size == value->shape.dims[j] ? d->is_shaped : 0;
       value->shape.dims[j] = size;
     }
@@ -178,57 +261,6 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
     xnn_external_value *external = &d->externals[d->external_count++];
     d->is_set = external->data == data ? d->is_set : 0;
     *external = (xnn_external_value){value->external, data};
-  }
-  return FL_OK;
-}
-
-/* Fails unless sizes are those of the payload, because a version of XNNPACK without reshape has no others. */
-static fl_status check_sizes(delegate *d) {
-  xnn_value said;
-  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
-    const xnn_shape *shape = &d->values[i].shape;
-    if ((d->values[i].flags & XNN_INPUT) != 0 && (fl_xnn_read_value(&d->graph, i, &said) != FL_OK ||
-                                                  memcmp(shape->dims, said.shape.dims, shape->rank * sizeof *shape->dims) != 0)) {
-      return fl_xnn_fail(FL_NOT_SUPPORTED, "argument %u has other sizes than at compile time, which this version of XNNPACK cannot take",
-                         d->values[i].external);
-    }
-  }
-  return FL_OK;
-}
-
-/* Tells XNNPACK the sizes of the inputs, and compares the sizes of the outputs that it computes with those computed here. */
-static fl_status reshape(delegate *d) {
-  size_t dims[XNN_RANK];
-  xnn_status status = 0;
-  const fl_status inferred = fl_xnn_infer_nodes(d, NULL);
-  if (inferred != FL_OK || d->library.reshape_value == NULL) {
-    return inferred != FL_OK ? inferred : check_sizes(d);
-  }
-  for (uint32_t i = 0; status == 0 && i < d->graph.value_count; ++i) {
-    if ((d->values[i].flags & XNN_INPUT) != 0) {
-      fl_xnn_widen(&d->values[i].shape, dims);
-      status = d->library.reshape_value(d->runtime, d->values[i].external, d->values[i].shape.rank, dims);
-    }
-  }
-  if (status == 0) {
-    status = d->library.reshape_runtime(d->runtime);
-  }
-  if (status != 0) {
-    return fl_xnn_fail(FL_INVALID_ARGUMENT, "XNNPACK cannot run with inputs of these sizes: %s", fl_xnn_status_name(status));
-  }
-  for (uint32_t i = 0; i < d->graph.value_count; ++i) {
-    const xnn_value *value = &d->values[i];
-    size_t rank = 0;
-    if ((value->flags & XNN_OUTPUT) == 0) {
-      continue;
-    }
-    int is_same = d->library.value_shape(d->runtime, value->external, &rank, dims) == 0 && rank == value->shape.rank;
-    for (uint32_t j = 0; is_same && j < rank; ++j) {
-      is_same = dims[j] == value->shape.dims[j];
-    }
-    if (!is_same) {
-      return fl_xnn_fail(FL_INTERNAL, "XNNPACK gives argument %u another shape than its graph says", value->external);
-    }
   }
   return FL_OK;
 }
@@ -273,6 +305,9 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   delegate *d = (delegate *)handle;
   (void)self;
   FL_CHECK(context, count == d->graph.externals, "the call has more or fewer arguments than its payload");
+  if (d->is_lost) {
+    return FL_FAIL(context, FL_OUT_OF_MEMORY, "XNNPACK had no memory in an earlier call; load the method again");
+  }
   fl_status status = take_arguments(d, args);
   if (status != FL_OK) {
     d->is_shaped = d->is_set = 0;
@@ -284,14 +319,18 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
     if (status != FL_OK) {
       return stop(context, status);
     }
-    d->is_shaped = 1;
   }
   status = resize_outputs(d, context, args);
   if (status != FL_OK) {
     return status;
   }
+  fl_xnn_watch_memory();
   xnn_status done = d->is_set ? 0 : d->library.setup(d->runtime, d->external_count, d->externals);
   d->is_set = done == 0;
+  if (fl_xnn_ran_out_of_memory(done)) {
+    d->is_lost = 1;
+    return stop(context, fl_xnn_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for this call"));
+  }
   if (done == 0) {
     done = d->library.invoke_runtime(d->runtime);
   }

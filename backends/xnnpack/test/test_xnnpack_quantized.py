@@ -219,7 +219,7 @@ def changed(number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any]) 
     return b"".join(write_program(replace(program, execution_plan=plans)))
 
 
-X, WEIGHT, BIAS = 1, 2, 3
+X, WEIGHT, BIAS, RESULT = 1, 2, 3, 4
 DAMAGES: list[tuple[int, Mapping[str, Any], Mapping[str, Any], str, str]] = [
     (X, {}, {"zero_point": 128}, "zero point 128 is no integer of 8 bits", "value 1: XNNPACK refuses it"),
     (X, {}, {"scale": -0.5}, "scales must be normal positive numbers", "value 1: XNNPACK refuses it"),
@@ -250,6 +250,14 @@ def test_what_integers_stand_for_is_checked(number: int, fields: Mapping[str, An
         interpret(read_pte(program, context), context, run_payload).run("forward", [np.zeros((4, 64), np.float32)])
     with pytest.raises(FlambeauError, match=re.escape(there)):
         Runtime.get().load_program(program).load_method("forward")
+
+
+def test_a_layer_takes_no_scales_out_of_range():
+    for scale in (1e-9, 2.0**-126):
+        with pytest.raises(
+            FlambeauError, match=r"node 1 \(fully_connected\): it does not compute with integers, or not with ones of these scales"
+        ):
+            Runtime.get().load_program(changed(RESULT, {}, {"scale": scale})).load_method("forward")
 
 
 def test_a_damaged_program_is_refused_or_runs(run_changed: Callable[[list[bytes], int], list[int]]):

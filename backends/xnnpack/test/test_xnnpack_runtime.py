@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from changed_payloads import Trials
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime as StockRuntime
@@ -320,6 +321,21 @@ def test_an_input_without_elements_is_refused():
     with pytest.raises(FlambeauError, match=r"XnnpackBackend: argument 0 has no elements; XNNPACK computes with some"):
         method.execute([np.zeros((0, 8), "float32")])
     assert method.execute([np.zeros((3, 8), "float32")])[0].shape == (3, 4)
+
+
+def plain_calls() -> list[bytes]:
+    """Delegates of stock programs whose sizes change, which are called alone."""
+    return [stock(model, calls[0], dynamic_shapes=sizes) for model, calls, sizes in DYNAMIC.values()]
+
+
+def test_sizes_in_turn_give_what_each_gives_alone(run_guarded: Callable[[list[bytes], int, str], Trials]):
+    found = run_guarded(plain_calls(), 60, "sizes")
+    assert found.results[0] == 0 and found.results[2] > 60
+
+
+def test_where_xnnpack_runs_out_of_memory_the_program_is_refused_or_right(run_guarded: Callable[[list[bytes], int, str], Trials]):
+    refused_at_load, refused_when_it_ran, ran = run_guarded(plain_calls(), 200, "allocations").results
+    assert refused_at_load > 100 and refused_when_it_ran > 0 and ran > 0
 
 
 CHANGED = ("mlp", "convolutions", "transposed", "average pooling", "padding", "concatenation", "slice", "transpose and reshape", "bmm")

@@ -9,84 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from executorch.backends.xnnpack.serialization import xnnpack_graph_schema as xnn
-from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import serialize_xnnpack_binary
-from runtime_programs import OURS, plan, tensor, write
+from payload_graphs import CHAR, LONG, NONE, Graph, random, tensor_of
 
-from flambeau.runtime import FlambeauError, Runtime, pte
-
-NONE = 2**32 - 1
-FP32 = xnn.XNNDatatype.xnn_datatype_fp32
-FLOAT, LONG = pte.ScalarType.FLOAT, pte.ScalarType.LONG
-GENERATOR = np.random.default_rng(7)
-
-
-class Graph:
-    """A payload and the program around it. Values are inputs, then outputs, then the others."""
-
-    def __init__(self, *inputs: tuple[int, ...]):
-        self.values: list[Any] = []
-        self.nodes: list[Any] = []
-        self.constants = bytearray()
-        self.places = [xnn.ConstantDataOffset(offset=NONE, size=0, named_key="")]
-        self.inputs, self.outputs = inputs, list[tuple[tuple[int, ...], pte.ScalarType]]()
-        for shape in inputs:
-            self.value(shape, external=len(self.values), flags=1)
-
-    def value(self, shape: tuple[int, ...], external: int = NONE, flags: int = 0, buffer: int = 0) -> int:
-        fields = {"constant_buffer_idx": buffer, "external_id": external, "flags": flags, "id_out": len(self.values)}
-        value = xnn.XNNTensorValue(datatype=FP32, num_dims=len(shape), dims=list(shape), **fields)
-        self.values.append(xnn.XValue(xvalue_union=value))
-        return len(self.values) - 1
-
-    def constant(self, array: Any) -> int:
-        data = np.ascontiguousarray(array, "float32").tobytes()
-        self.places.append(xnn.ConstantDataOffset(offset=len(self.constants), size=len(data), named_key=""))
-        self.constants += data + bytes(-len(data) % 16)
-        return self.value(array.shape, buffer=len(self.places) - 1)
-
-    def output(self, shape: tuple[int, ...], type: pte.ScalarType = FLOAT) -> int:
-        self.outputs.append((shape, type))
-        return self.value(shape, external=len(self.inputs) + len(self.outputs) - 1, flags=2)
-
-    def node(self, node: Any, limits: tuple[float, float] | None = None) -> None:
-        bounds = None if limits is None else xnn.OutputMinMax(output_min=limits[0], output_max=limits[1])
-        self.nodes.append(xnn.XNode(xnode_union=node, debug_handle=len(self.nodes), output_min_max=bounds))
-
-    def payload(self, externals: int | None = None) -> bytes:
-        count = len(self.inputs) + len(self.outputs) if externals is None else externals
-        graph = xnn.XNNGraph("0", self.nodes, self.values, count, [], [], self.places)
-        return serialize_xnnpack_binary(graph, self.constants)
-
-    def named(self, name: str, array: Any) -> int:
-        self.places.append(xnn.ConstantDataOffset(offset=NONE, size=array.nbytes, named_key=name))
-        return self.value(array.shape, buffer=len(self.places) - 1)
-
-    def program(
-        self,
-        payload: bytes | None = None,
-        named_data: Mapping[str, Any] | None = None,
-        before: tuple[pte.BackendDelegate, ...] = (OURS,),
-        **tensor_fields: Any,
-    ) -> bytes:
-        """A method that calls the payload; inputs and outputs lie where the caller has them.
-
-        ExecuTorch's adapter and XNNPACK need not survive what is wrong with it: a delegate that ExecuTorch lacks is `before` it.
-        """
-        values = [tensor(*shape, **tensor_fields) for shape in self.inputs]
-        values += [tensor(*shape, type=type) for shape, type in self.outputs]
-        ids = tuple(range(len(values)))
-        delegates = (*before, pte.BackendDelegate("XnnpackBackend", memoryview(self.payload() if payload is None else payload)))
-        calls: list[pte.Instruction] = [pte.DelegateCall(len(before), ids)]
-        method = plan([*values], calls, [], [*ids[: len(self.inputs)]], [*ids[len(self.inputs) :]], delegates=delegates)
-        named = tuple(pte.NamedData(key, memoryview(array.tobytes())) for key, array in (named_data or {}).items())
-        return write(method, named_data=named)
-
-    def run(self, *inputs: Any) -> list[Any]:
-        return Runtime.get().load_program(self.program()).load_method("forward").execute(inputs)
-
-
-def random(*shape: int) -> Any:
-    return GENERATOR.standard_normal(shape).astype("float32")
+from flambeau.runtime import FlambeauError, Runtime
 
 
 def test_nodes_that_the_partitioner_does_not_take():
@@ -151,15 +76,22 @@ def changed(graph: Graph, change: Callable[[Graph], object]) -> Graph:
     return graph
 
 
-def tensor_of(graph: Graph, index: int) -> Any:
-    return graph.values[index].xvalue_union
-
-
-def no_output(graph: Graph) -> None:
-    tensor_of(graph, 2).flags, tensor_of(graph, 2).external_id = 0, NONE
+def of_many_bytes() -> Graph:
+    """Three values between nodes that are there at a time, of 2 GiB each."""
+    graph, large = Graph((1, 1)), (2**14, 2**15)
+    first, second, third = (graph.value(large) for _ in range(3))
+    graph.node(xnn.XNNStaticConstantPad([0, 0], [2**14 - 1, 2**15 - 1], 0.0, 0, first, 0))
+    graph.node(xnn.XNNAbs(first, second, 0))
+    graph.node(xnn.XNNAdd(first, second, third, 0))
+    graph.node(xnn.XNNStaticSlice(2, [0, 0], [1, 1], third, graph.output((1, 1)), 0))
+    return graph
 
 
 REFUSED: dict[str, Graph] = {
+    "node 0 (abs) computes value 2, which nothing reads": changed(
+        one(xnn.XNNAbs(0, 2, 0)), lambda g: (g.value((2, 3)), g.node(xnn.XNNAbs(0, 1, 0)))
+    ),
+    "at node 2 (add2), its values take 6442450944 bytes; this backend takes 4294967296 at most": of_many_bytes(),
     "node 0 (add2) names value 7 of 3": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "input2_id", 7)),
     "node 0 (add2) reads value 2 before a node computes it": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "input2_id", 2)),
     "node 0 (add2) writes value 1, which is there already": changed(add(), lambda g: setattr(g.nodes[0].xnode_union, "output_id", 1)),
@@ -273,7 +205,7 @@ def test_named_data_are_found_in_any_order(seed: int | None):
 
 def test_a_search_for_named_data_that_would_take_long_is_refused():
     """The order is the opposite of the values', so that each search goes through all names."""
-    arrays = {f"{number:x}": np.float32([number]) for number in range(4000)}
+    arrays = {f"{number:x}": np.array([number], "float32") for number in range(4000)}
     names = list(arrays)[:300]
     graph = sum_of(names[::-1], arrays)
     with pytest.raises(
@@ -289,3 +221,68 @@ def test_arguments_that_are_not_those_of_the_payload_are_refused():
         Runtime.get().load_program(other.program(graph.payload())).load_method("forward").execute([random(2, 3, 1)] * 2)
     with pytest.raises(FlambeauError, match="XnnpackBackend: the call has more or fewer arguments than its payload"):
         Runtime.get().load_program(one(xnn.XNNAbs(0, 1, 0)).program(graph.payload())).load_method("forward").execute([random(2, 3)])
+
+
+def of_integers(node: str, scale: float, result: float, zero_point: int = 0) -> Graph:
+    """One node on images of int8: the scale of its inputs, and the scale and the zero point of its result."""
+    makers: dict[str, Callable[[int], Any]] = {
+        "add2": lambda out: xnn.XNNAdd(0, 1, out, 0),
+        "subtract": lambda out: xnn.XNNSubtract(0, 1, out, 0),
+        "multiply2": lambda out: xnn.XNNMultiply(0, 1, out, 0),
+        "global_average_pooling_2d": lambda out: xnn.XNNGlobalAvgPooling2d(0, out, 64),
+        "convert": lambda out: xnn.XNNConvert(0, out, 0),
+        "clamp": lambda out: xnn.XNNClamp(0, out, 0),
+        "copy": lambda out: xnn.XNNCopy(0, out, 0),
+        "static_transpose": lambda out: xnn.XNNStaticTranspose(4, [0, 2, 1, 3], 0, out, 0),
+        "static_reshape": lambda out: xnn.XNNStaticReshape(4, [1, 4, 4, 3], 0, out, 0),
+        "static_slice": lambda out: xnn.XNNStaticSlice(4, [0, 0, 0, 0], [1, 4, 4, 3], 0, out, 0),
+        "max_pooling_2d": lambda out: xnn.XNNMaxPooling2d(0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 0, out, 0),
+        "concatenate2": lambda out: xnn.XNNConcatenate2(
+            axis=3, input1_id=0, input2_id=1, input3_id=NONE, input4_id=NONE, input5_id=NONE, output_id=out, flags=0
+        ),
+        "sigmoid": lambda out: xnn.XNNSigmoid(0, out, 0),
+        "leaky_relu": lambda out: xnn.XNNLeakyReLU(0.1, 0, out, 0),
+        "divide": lambda out: xnn.XNNDiv(0, 1, out, 0),
+        "elu": lambda out: xnn.XNNELU(1.0, 0, out, 0),
+    }
+    shapes = {"global_average_pooling_2d": (1, 1, 1, 3), "max_pooling_2d": (1, 2, 2, 3), "concatenate2": (1, 4, 4, 6)}
+    inputs = 2 if node in ("add2", "subtract", "multiply2", "concatenate2", "divide") else 1
+    graph = Graph(*[(1, 4, 4, 3)] * inputs)
+    out = graph.integers(graph.output(shapes.get(node, (1, 4, 4, 3)), CHAR), result, zero_point)
+    for index in range(inputs):
+        graph.integers(index, scale)
+    graph.node(makers[node](out))
+    return graph
+
+
+MOVERS = ("clamp", "copy", "static_transpose", "static_reshape", "static_slice", "max_pooling_2d", "concatenate2")
+FITS: dict[str, tuple[tuple[float, float], ...]] = {
+    **dict.fromkeys(("add2", "subtract"), ((2.0**-10, 1.0), (255.0, 1.0))),
+    "multiply2": ((2.0**-8, 1.0), (15.0, 1.0)),
+    "global_average_pooling_2d": ((2.0**-8, 1.0), (255.0, 1.0)),
+    "convert": ((2.0**-8, 1.0), (100.0, 1.0)),
+    "elu": ((0.1, 0.2),),
+    **dict.fromkeys(MOVERS, ((0.1, 0.1),)),
+}
+"""Scales of the inputs and of the result that XNNPACK takes."""
+DOES_NOT_FIT: dict[str, tuple[tuple[float, float, int], ...]] = {
+    **dict.fromkeys(("add2", "subtract"), ((2.0**-11, 1.0, 0), (256.0, 1.0, 0))),
+    "multiply2": ((2.0**-9, 1.0, 0), (16.0, 1.0, 0)),
+    "global_average_pooling_2d": ((2.0**-9, 1.0, 0), (256.0, 1.0, 0)),
+    "convert": ((2.0**-9, 1.0, 0), (256.0, 1.0, 0)),
+    **dict.fromkeys(("sigmoid", "leaky_relu", "divide"), ((0.1, 0.1, 0),)),
+    **dict.fromkeys(MOVERS, ((0.1, 0.2, 0), (0.1, 0.1, 1))),
+}
+
+
+@pytest.mark.parametrize("node", FITS)
+def test_integers_of_scales_that_fit_are_taken(node: str):
+    for scale, result in FITS[node]:
+        Runtime.get().load_program(of_integers(node, scale, result).program()).load_method("forward")
+
+
+@pytest.mark.parametrize("node", DOES_NOT_FIT)
+def test_integers_of_other_scales_are_refused(node: str):
+    for scale, result, zero_point in DOES_NOT_FIT[node]:
+        with pytest.raises(FlambeauError, match=rf"node 0 \({node}\): it does not compute with integers, or not with ones of these scales"):
+            Runtime.get().load_program(of_integers(node, scale, result, zero_point).program()).load_method("forward")
