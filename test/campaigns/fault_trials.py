@@ -29,6 +29,7 @@ _TESTS_OF_OPERATORS = (
     "test/unit/kernels/test_kernels_alone.py",
     "test/unit/kernels/test_kernels_arbitrary.py",
 )
+_WALK = "test/unit/kernels/test_kernels_of_rows.py"
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,14 @@ class Trials:
             ctest = [str(self.bin / "ctest"), "--test-dir", build, "--stop-on-failure"]
             yield Part("ctest", ctest, _CTEST_FAILURE)
         self._build()
-        if names := operator_names(self.folder, file):
+        names = operator_names(self.folder, file)
+        if names:
             yield Part("pytest", [*self._pytest(), "-x", *_TESTS_OF_OPERATORS, "-k", " or ".join(names)], _PYTEST_FAILURE)
+            yield Part("the walk over rows", [python, "test/campaigns/near_rows.py", *names], _FIRST_LINE)
         yield Part("FileCheck", [*lit, "test/filecheck", "backends"], _LIT_FAILURE)
-        yield Part("pytest", [*self._pytest(), "-x", *nearest_tests(self.folder, file)], _PYTEST_FAILURE)
+        done = (*_TESTS_OF_OPERATORS, _WALK) if names else ()
+        directed_tests = [test for test in nearest_tests(self.folder, file) if test not in done]
+        yield Part("pytest", [*self._pytest(), "-x", *directed_tests], _PYTEST_FAILURE)
         if not directed:
             yield Part("pytest", [*self._pytest(), "-x", "-n", str(self.jobs), "--dist", "loadfile"], _PYTEST_FAILURE)
 
@@ -151,7 +156,8 @@ class Trials:
 
     def _run(self, command: Sequence[str]) -> Ended:
         """Runs a command in the working tree, and stops it with its children when it says nothing for too long."""
-        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
+        environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
+        environment["PYTHONPATH"] = os.pathsep.join(str(self.folder / path) for path in ("test", "test/helpers"))
         environment["PATH"] = os.pathsep.join([str(self.bin), environment.get("PATH", "")])
         process = subprocess.Popen(
             command,

@@ -134,7 +134,9 @@ def main() -> int:
     parser.add_argument(
         "--directed", action="store_true", help="do not run the whole of pytest for what the tests near the place let through"
     )
-    parser.add_argument("--limit", type=float, default=600, help="seconds for which a test may say nothing before it counts as a hang")
+    parser.add_argument(
+        "--limit", type=float, default=1200, help="seconds of silence after which a test counts as a hang, more on a busy machine"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes that work at the same time")
     parser.add_argument("--json", type=Path, help="file to write the report to")
     options = parser.parse_args()
