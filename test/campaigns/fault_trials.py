@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
@@ -23,7 +24,6 @@ ISA = "x86-64" if os.uname().machine == "x86_64" else "native"
 """The first instruction set of the Makefile, which every machine executes."""
 MEMORY = 12 << 30
 """Bytes that a process may take: a fault may grow a list without end."""
-_HANG = "no word for {:.0f} seconds"
 _TESTS_OF_OPERATORS = (
     "test/unit/dialects/test_rows.py",
     "test/unit/kernels/test_kernels_alone.py",
@@ -74,6 +74,12 @@ class Trials:
     def __init__(self, root: Path, folder: Path, commit: str, limit: float, jobs: int):
         self.folder, self.limit, self.jobs = folder, limit, jobs
         self.bin = folder / ".venv" / "bin"
+        folder.parent.mkdir(exist_ok=True)
+        self.lock = folder.with_suffix(".lock").open("w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"error: another campaign plants faults in {folder}; wait for its end") from None
         if not (folder / ".git").exists():
             self._git(root, "worktree", "prune")
             self._git(root, "worktree", "add", "--quiet", "--detach", str(folder), commit)
@@ -82,9 +88,12 @@ class Trials:
         if not (folder / ".venv" / ".installed").exists():
             make_environment(folder / ".venv")
         (folder / ".venv" / ".installed").touch()
-        ended = self._run(["make", "-s", f"JOBS={jobs}", f"ctest-{ISA}", "filecheck"])
-        if ended.status != 0:
-            raise SystemExit(f"the tests fail without a fault: {ended.output[-2000:]}")
+        passed = folder / ".venv" / ".passed"
+        if not passed.exists() or passed.read_text() != commit:
+            ended = self._run(["make", "-s", f"JOBS={jobs}", f"ctest-{ISA}", "filecheck"])
+            if ended.status != 0:
+                raise SystemExit(f"the tests fail without a fault: {ended.output[-2000:]}")
+            passed.write_text(commit)
 
     def outcome(self, file: str, text: str, directed: bool) -> Outcome:
         """Returns which part catches a fault, where the whole of pytest is left out if `directed`."""
@@ -100,19 +109,29 @@ class Trials:
         return Outcome(part, test, time.monotonic() - started)
 
     def failing_without_faults(self, tests: set[str]) -> list[str]:
-        """Returns those of the tests that fail on the commit itself."""
+        """Returns those of the tests of pytest that fail on the commit itself.
+
+        Raises:
+            SystemExit: pytest did not run them.
+        """
+        if not tests:
+            return []
         self._build()
-        ended = self._run([*self._pytest(), *sorted(test for test in tests if "::" in test)]) if tests else Ended(0, "")
+        ended = self._run([*self._pytest(), *sorted(tests)])
+        if ended.status not in (0, 1):
+            raise SystemExit(f"the tests that caught faults do not run without one: {ended.output[-2000:]}")
         return re.findall(_PYTEST_FAILURE, ended.output)
 
     def _first_failure(self, file: str, directed: bool) -> tuple[str | None, str]:
         for part in self._parts(file, directed):
             ended = self._run(part.command)
-            if ended.status is None:
-                return part.name, _HANG.format(self.limit)
-            if ended.status != 0 and not (part.name == "pytest" and ended.status == _NO_TESTS):
-                found = part.failure.search(ended.output)
-                return part.name, found.group(1) if found else _last_test(ended.output)
+            if ended.status == 0 or (part.name == "pytest" and ended.status == _NO_TESTS):
+                continue
+            if found := part.failure.search(ended.output):
+                return part.name, found.group(1)[:200]
+            lines = _STARTED.findall(ended.output) if part.name == "pytest" else ended.output.strip().splitlines()
+            how = "timeout" if ended.status is None else f"exit status {ended.status}"
+            return f"{part.name} ({how})", lines[-1][:200] if lines else ""
         return None, "the directed tests" if directed else "all tests"
 
     def _parts(self, file: str, directed: bool) -> Iterator[Part]:
@@ -120,6 +139,7 @@ class Trials:
         python = str(self.bin / "python")
         lit = [python, "-m", "lit.main", "--succinct", f"-j{self.jobs}", "--max-failures=1"]
         if file.endswith(".py"):
+            self._build()
             # The length of a line says nothing of what the line does.
             yield Part("ruff", [str(self.bin / "ruff"), "check", "--output-format=concise", "--extend-ignore=E501", file], _FIRST_LINE)
             yield from (Part("FileCheck", [*lit, near], _LIT_FAILURE) for near in nearest_filecheck(self.folder, file))
@@ -133,7 +153,9 @@ class Trials:
         names = operator_names(self.folder, file)
         if names:
             yield Part("pytest", [*self._pytest(), "-x", *_TESTS_OF_OPERATORS, "-k", " or ".join(names)], _PYTEST_FAILURE)
-            yield Part("the walk over rows", [python, "test/campaigns/near_rows.py", *names], _FIRST_LINE)
+            yield Part(
+                "the walk over rows", ["env", "PYTHONPATH=test:test/helpers", python, "test/campaigns/near_rows.py", *names], _WALK_FAILURE
+            )
         yield Part("FileCheck", [*lit, "test/filecheck", "backends"], _LIT_FAILURE)
         done = (*_TESTS_OF_OPERATORS, _WALK) if names else ()
         directed_tests = [test for test in nearest_tests(self.folder, file) if test not in done]
@@ -142,11 +164,12 @@ class Trials:
             yield Part("pytest", [*self._pytest(), "-x", "-n", str(self.jobs), "--dist", "loadfile"], _PYTEST_FAILURE)
 
     def _pytest(self) -> list[str]:
-        return [str(self.bin / "python"), "-m", "pytest", "-v", "-p", "no:cacheprovider", "-W", "ignore"]
+        return [str(self.bin / "python"), "-m", "pytest", "-v", "-p", "no:cacheprovider"]
 
     def _build(self) -> None:
         """Installs the C runtime again, if a file of it has changed."""
-        self._run(["make", "-s", ".venv/.runtime"])
+        if (ended := self._run(["make", "-s", ".venv/.runtime"])).status != 0:
+            raise SystemExit(f"the C runtime is not installed: {ended.output[-2000:]}")
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text)
@@ -156,8 +179,7 @@ class Trials:
 
     def _run(self, command: Sequence[str]) -> Ended:
         """Runs a command in the working tree, and stops it with its children when it says nothing for too long."""
-        environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
-        environment["PYTHONPATH"] = os.pathsep.join(str(self.folder / path) for path in ("test", "test/helpers"))
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
         environment["PATH"] = os.pathsep.join([str(self.bin), environment.get("PATH", "")])
         process = subprocess.Popen(
             command,
@@ -186,19 +208,15 @@ class Trials:
 
 _NO_TESTS = 5
 """Pytest's exit status where `-k` chose no test."""
+_STARTED = re.compile(r"^(\S+?\.(?:py|md)::.+?)(?: (?:PASSED|FAILED|ERROR|SKIPPED|Fatal Python error).*)?$", re.MULTILINE)
+"""A test that pytest has begun, which is the last one where the process died."""
+_WALK_FAILURE = re.compile(r"^disagrees: (.+)$", re.MULTILINE)
 _FIRST_LINE = re.compile(r"^(.+)$", re.MULTILINE)
 _PYRIGHT_FAILURE = re.compile(r"^\s*\S+:\d+:\d+ - (error: .+)$", re.MULTILINE)
 _COMPILER_FAILURE = re.compile(r"^\S+:\d+:\d+: (error: .+)$", re.MULTILINE)
 _CTEST_FAILURE = re.compile(r"^\s*\d+ - (\S+) \(", re.MULTILINE)
 _LIT_FAILURE = re.compile(r"^\s+\S+ :: (\S+)$", re.MULTILINE)
 _PYTEST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+?\.(?:py|md)\b.*?)(?: - .*)?$", re.MULTILINE)
-
-
-def _last_test(output: str) -> str:
-    """The test that ran when the process died, or the last words."""
-    lines = output.strip().splitlines() or [""]
-    started = [line.split(" ")[0] for line in lines if "::" in line]
-    return f"{started[-1] if started else lines[-1]} (the process died)"
 
 
 def _limit_memory() -> None:

@@ -154,7 +154,9 @@ def main() -> int:
         outcomes[number] = trials.outcome(fault.key.file, fault.text, options.directed)
         print(f"    {outcomes[number]}", flush=True)
         write(options.json, options.seed, commit, faults, outcomes)
-    wrong = trials.failing_without_faults({outcome.test for outcome in outcomes.values() if outcome.part == "pytest"})
+    wrong = trials.failing_without_faults(
+        {outcome.test for outcome in outcomes.values() if outcome.part and outcome.part.startswith("pytest")}
+    )
     for test in wrong:
         print(f"fails without a fault too: {test}")
     caught = sum(outcome.part is not None for outcome in outcomes.values())

@@ -19,7 +19,8 @@ def main() -> int:
     dynamic = [name for name in names if name not in dynamic_rows.UNDECIDED]
     found = [str(each) for each in walk(names, SHARE).unknown()]
     found += dynamic_rows.walk(dynamic, "outermost", samples=1).disagreements
-    print(*found, sep="\n")
+    for disagreement in found:
+        print(f"disagrees: {disagreement}")
     return int(bool(found))
 
 
