@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -195,10 +196,16 @@ class Trials:
         output, hangs = b"", False
         with process, selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not (hangs := not selector.select(self.limit)) and (read := os.read(process.stdout.fileno(), 1 << 16)):
-                output += read
-            if hangs:
-                os.killpg(process.pid, signal.SIGKILL)
+            try:
+                while (ready := selector.select(self.limit)) and (read := os.read(process.stdout.fileno(), 1 << 16)):
+                    output += read
+                hangs = not ready and process.poll() is None
+                if ready:
+                    process.wait()
+            finally:
+                # With what it has started, also where the campaign itself is stopped.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         return Ended(None if hangs else process.returncode, output.decode(errors="replace"))
 
     @staticmethod

@@ -18,12 +18,14 @@ import argparse
 import io
 import json
 import random
+import signal
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from campaigns.c_mutations import c_mutations
@@ -147,6 +149,7 @@ def main() -> int:
         for number, fault in faults.items():
             print(f"{number:2} {fault}")
         return 0
+    signal.signal(signal.SIGTERM, stop)
     trials = Trials(ROOT, ROOT / "build" / "faults", commit, options.limit, options.jobs)
     outcomes: dict[int, Outcome] = {}
     for number, fault in faults.items():
@@ -162,6 +165,11 @@ def main() -> int:
     caught = sum(outcome.part is not None for outcome in outcomes.values())
     print(f"{caught} of {len(outcomes)} faults were caught")
     return int(caught < len(outcomes) or bool(wrong))
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """Ends the campaign as an exception does, so that the fault is taken back and what runs ends."""
+    raise SystemExit(128 + number)
 
 
 def write(path: Path | None, seed: int, commit: str, faults: dict[int, Fault], outcomes: dict[int, Outcome]) -> None:
