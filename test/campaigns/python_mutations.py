@@ -36,6 +36,8 @@ _ARITHMETIC: dict[type[ast.operator], str] = {
 }
 _SWAPPED = {**ARITHMETIC, "//": "*", "%": "//"}
 _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set)
+_PROMISES = ("strict", "frozen", "slots")
+"""Arguments of `zip` and `dataclass` that forbid something, and compute nothing."""
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -71,8 +73,8 @@ class _Places:
 
     def of(self, node: ast.AST, scope: tuple[str, ...]) -> Iterator[Mutation]:
         """The mutations of a node and of all inside of it."""
-        # The places of the parts of a formatted string are not those of the text; `strict` of `zip` asserts, and computes nothing.
-        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+        # The places of the parts of a formatted string are not those of the text.
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg in _PROMISES):
             return
         for operator, start, end, replacement in self._of_node(node):
             yield Mutation(start, end, replacement, operator, ".".join(scope))

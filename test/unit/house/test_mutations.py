@@ -55,6 +55,8 @@ def test_each_mutation_of_python(source: str):
 def test_annotations_and_texts_of_python_stay():
     source = '''
     """A docstring of 1 < 2."""
+    @dataclass(frozen=True)
+    class C: ...
     def f(a: tuple[int, 1] | None = None, *b: "1 + 2") -> Literal[3]:
         c: Final[4] = f"{a + 1}" + "é"
         return cast(int | None, isinstance(c, scf.IfOp | ForOp)), zip(a, b, strict=True)  # 1 < 2
