@@ -82,7 +82,7 @@ def mean_of_halves() -> bytes:
     graph.node(xnn.XNNAbs(1, scale, 0))
     graph.node(xnn.XNNGlobalAvgPooling2d(0, mean, 0))
     graph.node(xnn.XNNMultiply(mean, scale, result, 0))
-    return graph.program(shape_dynamism=TensorShapeDynamism.DYNAMIC_BOUND)
+    return graph.program(before=(), shape_dynamism=TensorShapeDynamism.DYNAMIC_BOUND)
 
 
 def errors_of_means(engine: str) -> list[float]:
@@ -98,7 +98,7 @@ def errors_of_means(engine: str) -> list[float]:
 
 
 def test_memory_is_planned_for_the_largest_sizes():
-    assert max(errors_of_means("flambeau")) < 1e-3
+    assert all(error < 1e-3 for error in errors_of_means("flambeau"))  # not of NaN either
 
 
 def test_xnnpack_does_not_enlarge_the_workspace_of_a_mean_yet():
