@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # ExecuTorch's kernel of add multiplies the wrong operand by alpha, if the first operand has one element
 #
-# The optimized kernel of aten::add.out, which the Python runtime has, exchanges the operands where the first one is a single number, and then
-# multiplies that number by alpha instead of the other operand. Operands of equal shapes are right.
+# The optimized kernel of aten::add.out, which the Python runtime has, multiplies the first operand by alpha where that operand is a single
+# number, and adds the second as it is. Operands of equal shapes are right.
 #
-# Expected: torch.add(a, b, alpha=3) is a + 3 * b: https://docs.pytorch.org/docs/2.13/generated/torch.add.html
+# Expected: torch.add(a, b, alpha=3) is a + 3 * b: https://docs.pytorch.org/docs/stable/generated/torch.add.html
 # Seen: for a = [10] and b = [1, 2, 4] the result is [31, 32, 34], which is 3 * a + b, and not [13, 16, 22].
 . "$(dirname "$0")/common.sh"
 use torch==2.13.0 torchao==0.18.0 executorch==1.5.1

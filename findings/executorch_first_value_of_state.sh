@@ -5,7 +5,7 @@
 # unless the caller names the buffer in a pass, InitializedMutableBufferPass; nothing warns.
 #
 # Expected: the values of buffers are part of an ExportedProgram (its state_dict):
-#   https://docs.pytorch.org/docs/2.13/user_guide/torch_compiler/export/api_reference.html
+#   https://docs.pytorch.org/docs/stable/export/api_reference.html
 # Seen: a counter of 5 that each call adds 1 to gives 1 and 2 in ExecuTorch, and 6 and 7 in PyTorch, in the exported program and with the pass.
 . "$(dirname "$0")/common.sh"
 use torch==2.13.0 torchao==0.18.0 executorch==1.5.1

@@ -4,8 +4,8 @@
 # The memory plan of a program with two conditionals, one after the other, gives the tensors of their branches the same bytes, although the result
 # of the first is read after the second has run. No option is needed for this, and nothing warns.
 #
-# Expected: each torch.cond has a result of its own: https://docs.pytorch.org/docs/2.13/generated/torch.cond.html. ExecuTorch's planner says that
-# it shares memory only between tensors whose lifetimes do not overlap: https://docs.pytorch.org/executorch/1.0/compiler-memory-planning.html
+# Expected: each torch.cond has a result of its own: https://docs.pytorch.org/docs/stable/generated/torch.cond.html. ExecuTorch's planner
+# places tensors by their lifespans: https://docs.pytorch.org/executorch/stable/compiler-memory-planning.html
 # Seen: first + second is twice the second.
 . "$(dirname "$0")/common.sh"
 use torch==2.13.0 torchao==0.18.0 executorch==1.5.1

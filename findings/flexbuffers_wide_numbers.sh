@@ -5,7 +5,7 @@
 # float32, which raises OverflowError for a number like 1e300; and of integers it knows only signed ones, so 2 ** 63 is refused in a message about
 # twice that number. The builder's own methods for both widths exist: UInt writes 2 ** 63, which Loads reads.
 #
-# Expected: the format has floats of 64 bits and unsigned integers of 64 bits: https://flatbuffers.dev/flexbuffers/
+# Expected: numbers have the smallest width of up to 64 bits that they fit in: https://google.github.io/flatbuffers/flexbuffers
 # Seen: OverflowError for 1e300, ValueError for 2 ** 63; both numbers fit in 64 bits.
 . "$(dirname "$0")/common.sh"
 use flatbuffers==25.12.19

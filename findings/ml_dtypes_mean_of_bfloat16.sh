@@ -5,7 +5,7 @@
 # sums one by one in bfloat16, whose numbers above 256 are further apart than 1. Sums and means of more than 256 ones stay at 256, with no warning.
 #
 # Expected: half-precision numbers are summed in a wider type, as numpy's page says of float16:
-#   https://numpy.org/doc/2.4/reference/generated/numpy.mean.html
+#   https://numpy.org/doc/stable/reference/generated/numpy.mean.html
 # Seen: the mean of 1000 ones is 0.256 in bfloat16 and 1.0 in float16; with dtype=numpy.float32 it is 1.0 in both.
 . "$(dirname "$0")/common.sh"
 use ml_dtypes==0.6.0 numpy==2.4.6

@@ -5,7 +5,8 @@
 # reduction "none", so ONNX Runtime computes something else than the model, without an error or a warning about either.
 #
 # Expected: an export that the format cannot express is an error, as the exporter raises for operators that it does not have:
-#   https://docs.pytorch.org/docs/2.13/onnx_export.html (failures), https://onnx.ai/onnx/operators/onnx__ScatterElements.html (the reductions)
+#   https://docs.pytorch.org/docs/stable/onnx_export.html
+#   https://onnx.ai/onnx/operators/onnx__ScatterElements.html and onnx__AveragePool.html, which list the attributes
 # Seen: the sum of four ones (divisor_override=1) is 1 instead of 4; the mean of 0, 1 and 2 is 2, the last of them, instead of 1.
 . "$(dirname "$0")/common.sh"
 use torch==2.13.0 onnx==1.23.2 onnxscript==0.7.2 onnxruntime==1.32.0

@@ -6,7 +6,7 @@
 # number that is not in the tensor.
 #
 # Expected: the CPU plugin supports INT32, and Equal takes any numeric type; no page speaks of fewer bits:
-#   https://docs.openvino.ai/2026/openvino-workflow/running-inference/inference-devices-and-modes/cpu-device.html
+#   https://docs.openvino.ai/2024/openvino-workflow/running-inference/inference-devices-and-modes/cpu-device.html
 #   https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/comparison/equal-1.html
 # Seen: 16777217 - 16777216 is 1, Equal of both is true, Greater is false, and ReduceMax of [16777217, 5] is 16777216.
 . "$(dirname "$0")/common.sh"

@@ -5,7 +5,7 @@
 # the model writes to and the operator that reads the value afterwards have two tensors: the write reaches only one of them.
 #
 # Expected: a quantized model is near the float model, and the flow takes `torch.export.export(…).module()` as it is:
-#   https://docs.pytorch.org/ao/stable/pt2e_quantization/pt2e_quant_ptq.html
+#   https://docs.pytorch.org/ao/stable/pt2e_quantization/index.html
 # Seen: a column that the model sets to 0 before it doubles the value has other numbers than 0. After run_decompositions({}), whose graph has no
 # in-place operators, the column is 0.
 . "$(dirname "$0")/common.sh"

@@ -4,8 +4,8 @@
 # A model checks `limit.item() <= x.shape[0]`, where the first dimension of `x` is dynamic. With an integer limit the exported program has the
 # check, and refuses what the model refuses. With a float limit the graph has the addition alone: no runtime that takes the program can refuse.
 #
-# Expected: torch._check raises where its condition does not hold, and export turns such checks into assertions at run time:
-#   https://docs.pytorch.org/docs/2.13/user_guide/torch_compiler/export.html
+# Expected: an exported program is a sound representation of the model, so it refuses what torch._check refuses, as it does with integers:
+#   https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/export.html
 # Seen: the program with the float limit of 100 takes 4 rows, as does the ExecuTorch program that is made of it.
 . "$(dirname "$0")/common.sh"
 use torch==2.13.0 torchao==0.18.0 executorch==1.5.1

@@ -2,11 +2,11 @@
 # xDSL reads the bits of an infinity in a dense constant as an integer
 #
 # MLIR writes floats that have no decimal form, infinities and NaN, as their bits: 0xFF800000. xDSL writes them so too, and reads them where a
-# float stands alone; inside of dense<...> it takes them for a number, 4286578688. Every maximum that JAX lowers begins with such a constant, and
-# xDSL's own text of an infinite tensor comes back as another tensor.
+# float stands alone; inside of dense<...> it takes them for a number, 4286578688. A maximum over a dimension begins with such a constant in what JAX
+# lowers, and xDSL's own text of an infinite tensor comes back as another tensor.
 #
 # Expected: a hexadecimal literal of a float type is its bits: https://mlir.llvm.org/docs/Dialects/Builtin/#floatattr
-# Seen: minus infinity, the start of the maximum, is 4286578688.0, above any number that it is compared with in practice.
+# Seen: minus infinity, the start of the maximum, is 4286578688.0, so the maximum of smaller numbers is wrong.
 . "$(dirname "$0")/common.sh"
 use jax==0.10.2 jaxlib==0.10.2 xdsl==0.74.0 numpy==2.4.6
 
