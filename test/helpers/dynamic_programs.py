@@ -122,7 +122,7 @@ def programs() -> list[tuple[str, str]]:
 
 def dynamic_program(name: str, kind: str) -> DynamicProgram:
     """Exports a program in an element type."""
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]  PyTorch does not say what it returns
     case = CASES[name]()
     module, inputs = case.module, case.calls[0]
     if kind == "float16":

@@ -174,12 +174,12 @@ def _find(source: str) -> Any:
 
 
 def _load(path: Path) -> ModuleType:
-    """Imports a file under its own name, as Python does with a script."""
+    """Imports a file under its own name, ignoring cached bytecode, which would hide changes within the same second."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise ImportError(f"{path} is not a Python file")
     sys.modules[path.stem] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     return module
 
 

@@ -181,7 +181,8 @@ def test_what_is_named_in_python_may_be_of_many_kinds(module: str, name: str, na
     np.testing.assert_array_equal(found, [4, 4])
 
 
-def test_a_file_is_read_anew_each_time(folder: Path):
+def test_a_file_is_read_anew_each_time(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     for size in (2, 3):
         (folder / "anew.py").write_text(f"import torch\nmodel = (torch.nn.ReLU(), (torch.ones({size}),))")
         assert compiled("anew.py:model", "--to", "aten", "-o", "anew.mlir") == 0
