@@ -53,7 +53,7 @@ def test_a_block_does_what_it_says(pytester: pytest.Pytester):
     pytester.makefile(".md", **{f"bad_{index}": f"{block}\n" for index, block in enumerate(BAD)})
     folder = Path(documents_in.__code__.co_filename).parent
     pytester.makeconftest(
-        f"import sys\nsys.path[:0] = {[str(folder), str(folder / 'suite')]!r}\nfrom pathlib import Path\n"
+        f"import sys\nsys.path.insert(0, {str(folder)!r})\nfrom pathlib import Path\n"
         "from documents import documents_in\n"
         "pytest_collect_file = documents_in(Path(__file__).parent)\n"
     )
