@@ -18,7 +18,7 @@ from changed_payloads import Trials
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime as StockRuntime
-from shares import drawn
+from shares import drawn, share
 from torch_programs import seed
 
 from flambeau.runtime import FlambeauError, Runtime, include_folder
@@ -348,4 +348,6 @@ def test_changed_payloads_are_refused_or_run(run_changed: Callable[[list[bytes],
     programs = [stock(*NETS[name]) for name in names if name in CHANGED]
     programs += [stock(model, calls[0], dynamic_shapes=sizes) for name, (model, calls, sizes) in DYNAMIC.items() if name in names]
     results = run_changed(programs, 1500)
-    assert sum(results) == 1500 * len(programs) and min(results) > 0, results
+    refused_at_load, refused_when_it_ran, ran = results
+    assert sum(results) == 1500 * len(programs) and refused_at_load > 0 and ran > 0, results
+    assert refused_when_it_ran > 0 or share().number is not None, results  # only some programs have what is refused so late
