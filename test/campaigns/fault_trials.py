@@ -49,7 +49,7 @@ class Outcome:
 
     def __str__(self) -> str:
         """One line."""
-        return (f"caught by {self.part}: {self.test}" if self.part else f"SURVIVED {self.test}") + f" ({self.seconds:.0f} s)"
+        return (f"caught by {self.part}: {self.test[:160]}" if self.part else f"SURVIVED {self.test}") + f" ({self.seconds:.0f} s)"
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Trials:
     def __init__(self, root: Path, folder: Path, commit: str, limit: float, jobs: int):
         self.folder, self.limit, self.jobs = folder, limit, jobs
         self.bin = folder / ".venv" / "bin"
+        self.caught: list[tuple[Part, str]] = []
         folder.parent.mkdir(exist_ok=True)
         self.lock = folder.with_suffix(".lock").open("w")
         try:
@@ -109,30 +110,30 @@ class Trials:
             self._git(self.folder, "clean", "--quiet", "--force", "-d")
         return Outcome(part, test, time.monotonic() - started)
 
-    def failing_without_faults(self, tests: set[str]) -> list[str]:
-        """Returns those of the tests of pytest that fail on the commit itself.
-
-        Raises:
-            SystemExit: pytest did not run them.
-        """
-        if not tests:
-            return []
+    def failing_without_faults(self) -> list[str]:
+        """Returns what of that which caught faults fails on the commit itself: tests of pytest, and commands."""
         self._build()
-        ended = self._run([*self._pytest(), *sorted(tests)])
-        if ended.status not in (0, 1):
-            raise SystemExit(f"the tests that caught faults do not run without one: {ended.output[-2000:]}")
-        return re.findall(_PYTEST_FAILURE, ended.output)
+        tests = sorted({found for _, found in self.caught if "::" in found})
+        commands = {tuple(part.command) for part, found in self.caught if "::" not in found}
+        commands |= {(*self._pytest(), *tests)} if tests else set()
+        failing: list[str] = []
+        for command in sorted(commands):
+            ended = self._run(command)
+            if ended.status != 0:
+                failing += _PYTEST_FAILURE.findall(ended.output) or [" ".join(command)]
+        return failing
 
     def _first_failure(self, file: str, directed: bool) -> tuple[str | None, str]:
         for part in self._parts(file, directed):
             ended = self._run(part.command)
             if ended.status == 0 or (part.name == "pytest" and ended.status == _NO_TESTS):
                 continue
-            if found := part.failure.search(ended.output):
-                return part.name, found.group(1)[:200]
+            found = part.failure.search(ended.output)
             lines = _STARTED.findall(ended.output) if part.name == "pytest" else ended.output.strip().splitlines()
-            how = "timeout" if ended.status is None else f"exit status {ended.status}"
-            return f"{part.name} ({how})", lines[-1][:200] if lines else ""
+            how = "" if found else " (timeout)" if ended.status is None else f" (exit status {ended.status})"
+            test = found.group(1) if found else lines[-1] if lines else ""
+            self.caught.append((part, test if part.name == "pytest" else ""))
+            return part.name + how, test
         return None, "the directed tests" if directed else "all tests"
 
     def _parts(self, file: str, directed: bool) -> Iterator[Part]:
@@ -155,7 +156,9 @@ class Trials:
         if names:
             yield Part("pytest", [*self._pytest(), "-x", *_TESTS_OF_OPERATORS, "-k", " or ".join(names)], _PYTEST_FAILURE)
             yield Part(
-                "the walk over rows", ["env", "PYTHONPATH=test:test/helpers", python, "test/campaigns/near_rows.py", *names], _WALK_FAILURE
+                "the walk over rows",
+                ["env", "PYTHONPATH=test:test/helpers:test/suite", python, "test/campaigns/near_rows.py", *names],
+                _WALK_FAILURE,
             )
         yield Part("FileCheck", [*lit, "test/filecheck", "backends"], _LIT_FAILURE)
         done = (*_TESTS_OF_OPERATORS, _WALK) if names else ()

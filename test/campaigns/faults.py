@@ -5,8 +5,9 @@
 
 The seed draws 15 faults for each of four rooms from the files of the commit HEAD: rows, C kernels, passes, and the checks of what programs
 hold. `run` plants each in a working tree of its own, `build/faults`, runs what is nearest first, and stops where something fails. It
-returns 1 if a fault survives, or if what caught one fails without it too. A fault that changes nothing that can be observed belongs in
-`equivalent_faults.json`, with the reason; the next draw takes its place.
+returns 1 if a fault survives, or if what caught one fails without it too. FLAMBEAU_SHARE says what is made of the widest products, as for
+`make test`. A fault that changes nothing that can be observed belongs in `equivalent_faults.json`, with the reason; the next draw takes
+its place.
 
 No tool for mutation testing changes both C and Python and runs the parts of a suite in an order: those for Python run one command for all,
 and those for C need a compiler of their own.
@@ -32,6 +33,7 @@ from campaigns.c_mutations import c_mutations
 from campaigns.fault_trials import Outcome, Trials
 from campaigns.mutations import Mutation, Operator
 from campaigns.python_mutations import is_python, python_mutations
+from suite.shares import share
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = {
@@ -143,7 +145,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write the report to")
     options = parser.parse_args()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"seed {options.seed}, commit {commit}", flush=True)
+    print(f"seed {options.seed}, commit {commit}; of what the suite draws, {share()}", flush=True)
     faults = {number: fault for number, fault in enumerate(drawn(commit, options.seed), 1) if number in (options.only or [number])}
     if options.action == "list":
         for number, fault in faults.items():
@@ -157,11 +159,9 @@ def main() -> int:
         outcomes[number] = trials.outcome(fault.key.file, fault.text, options.directed)
         print(f"    {outcomes[number]}", flush=True)
         write(options.json, options.seed, commit, faults, outcomes)
-    wrong = trials.failing_without_faults(
-        {outcome.test for outcome in outcomes.values() if outcome.part and outcome.part.startswith("pytest")}
-    )
-    for test in wrong:
-        print(f"fails without a fault too: {test}")
+    wrong = trials.failing_without_faults()
+    for found in wrong:
+        print(f"fails without a fault too: {found}")
     caught = sum(outcome.part is not None for outcome in outcomes.values())
     print(f"{caught} of {len(outcomes)} faults were caught")
     return int(caught < len(outcomes) or bool(wrong))
