@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -76,12 +77,18 @@ app.command("test-backend")(test_backend_command)
 app.command("lsp")(lsp_command)
 
 
+@cache
+def _command() -> Callable[..., object]:
+    """Returns the group of commands, which Typer would build from every signature at each call."""
+    return typer.main.get_command(app)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Failures are printed on stderr."""
     try:
         with standard_streams(), plugin_scope(), room_for_nesting():
             load_from_environment()
-            app(args=None if argv is None else list(argv), standalone_mode=True)
+            _command()(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:
         if end.__context__ is not None and isinstance(
             interrupt := end.__context__.__cause__, KeyboardInterrupt

@@ -12,6 +12,7 @@ import pytest
 import torch
 from control_flow_operators import branch, loop, rows, steps
 from engines import peer
+from shares import dealt
 from torch import Tensor
 from torch.export import Dim
 from torch.nn import functional as F
@@ -356,8 +357,7 @@ def _agree(actual: Sequence[Any], expected: Sequence[Any], what: str) -> None:
         assert np.allclose(array, wanted, rtol=1e-4, atol=1e-5), f"{what}, output {index}"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "target"), dealt(PROGRAMS, TARGETS))
 def test_every_stage_computes_what_pytorch_computes(name: str, target: str):
     program, compiled = PROGRAMS[name], _compiled(name, target)
     for stage, module in compiled.stages.items():
@@ -366,8 +366,7 @@ def test_every_stage_computes_what_pytorch_computes(name: str, target: str):
             _agree(actual, _expected(program, inputs), f"{stage} of {[tuple(item.shape) for item in inputs]}")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "target"), dealt(PROGRAMS, TARGETS))
 def test_the_c_runtime_computes_what_pytorch_computes(name: str, target: str):
     program, compiled = PROGRAMS[name], _compiled(name, target)
     method = Runtime.get().load_program(compiled.program).load_method("forward")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from zlib import crc32
 SHARES = 10
 _ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
+W = TypeVar("W")
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,20 @@ def drawn(items: Iterable[T], key: Callable[[T], str] = str, parts: int = SHARES
     dealt = sorted(range(len(all_items)), key=lambda place: crc32(key(all_items[place]).encode()))
     parts = min(parts, len(dealt))
     return [all_items[place] for place in sorted(dealt[number % parts :: parts])] if parts else []
+
+
+def dealt(items: Iterable[T], ways: Sequence[W], of: Share | None = None) -> list[tuple[T, W]]:
+    """Returns each item with one of its ways, such as a program with one of the targets; with all of them where all shares are made.
+
+    Args:
+        items: all items, in each share.
+        ways: at most `SHARES`; an item takes the next one in the next share.
+        of: the share; None for that of the run.
+    """
+    number = (of or share()).number
+    if number is None:
+        return [(item, way) for item in items for way in ways]
+    return [(item, ways[(place + number) % len(ways)]) for place, item in enumerate(items)]
 
 
 def block(count: int, of: Share | None = None) -> range:

@@ -14,6 +14,7 @@ import torch
 from dynamic_programs import dynamic_program, programs
 from executorch.backends.xnnpack.serialization import xnnpack_graph_schema as xnn
 from payload_graphs import FP16, Graph
+from shares import drawn
 
 from flambeau.compiler.edge_program import to_edge
 from flambeau.runtime import FlambeauError, Runtime
@@ -24,11 +25,15 @@ TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "int8": 5e-2}
 """The largest difference from PyTorch, in units of the largest value; some integers of each layer may differ by one."""
 
 
+PROGRAMS = drawn(programs(), parts=3)
+"""As many as run in a minute; the means, whose memory grows with the sizes, are tested directly below."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs, each in a folder, with what PyTorch makes of each size in `expected.npz`."""
     root = tmp_path_factory.mktemp("pairs")
-    for name, kind in programs():
+    for name, kind in PROGRAMS:
         case = dynamic_program(name, kind)
         program = bytes(to_edge(case.exported).to_backend("xnnpack").to_executorch().buffer)
         assert read_program(program).execution_plan[0].delegates
@@ -57,7 +62,7 @@ def said(folder: Path) -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("engine", size_pairs.ENGINES)
-@pytest.mark.parametrize(("name", "kind"), programs())
+@pytest.mark.parametrize(("name", "kind"), PROGRAMS)
 def test_sizes_do_not_depend_on_those_before(folder: Path, said: Callable[[str], str], name: str, kind: str, engine: str):
     text, place = said(engine), folder / f"{name}, {kind}"
     assert (place / f"after.{engine}.npz").exists(), text

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from all_engines import PEER, difference, engines, leaves
+from shares import dealt
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
@@ -243,6 +244,10 @@ NOT_SAVED: dict[Function, tuple[type[Exception], str]] = {
 """What PyTorch's own `.pt2` files do not take."""
 
 
+def _name(part: Function | str) -> str:
+    return part if isinstance(part, str) else part.__name__
+
+
 def _exported(function: Function, is_dynamic: bool, is_saved: bool) -> ExportedProgram:
     library._dynamo.reset()
     shapes = DYNAMIC if is_dynamic else None
@@ -289,8 +294,7 @@ def _compare(program: ExportedProgram, drawn: Sequence[tuple[list[Tensor], list[
             assert outcome is None or expected is None or difference(outcome, expected) is None, f"{engine}: {inputs}"
 
 
-@pytest.mark.parametrize("way", ["static", "dynamic", "saved"])
-@pytest.mark.parametrize("function", FORMS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(("function", "way"), dealt(FORMS, ("static", "dynamic", "saved")), ids=_name)
 def test_a_program_refuses_the_data_that_pytorch_refuses(function: Function, way: str) -> None:
     if way == "saved" and function in NOT_SAVED:
         error, words = NOT_SAVED[function]

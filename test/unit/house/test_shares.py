@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shares import SHARES, Share, block, drawn, share_of
+from shares import SHARES, Share, block, dealt, drawn, share_of
 
 SHARES_IN_A_ROW = [Share(number, "") for number in range(SHARES)]
 
@@ -16,6 +16,14 @@ def test_ten_shares_hold_every_item(count: int, parts: int):
     assert all(shares) or not count
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     assert drawn(range(count), parts=parts, of=Share(None, "")) == list(range(count))
+
+
+@pytest.mark.parametrize("ways", ["ab", "abc", "abcdefghij"])
+def test_each_share_holds_every_item_and_ten_hold_it_in_every_way(ways: str):
+    shares = [dealt(range(7), ways, of=each) for each in SHARES_IN_A_ROW]
+    assert all([item for item, _ in pairs] == list(range(7)) for pairs in shares)
+    whole = dealt(range(7), ways, of=Share(None, ""))
+    assert {pair for pairs in shares for pair in pairs} == set(whole) and len(whole) == 7 * len(ways)
 
 
 def test_ten_shares_hold_every_trial_once():
