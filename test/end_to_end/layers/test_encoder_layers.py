@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 import torch
 from all_engines import disagreement
+from shares import dealt
 from torch import Tensor, nn
 
 torch_compile: Any = cast(Any, torch).compile
@@ -24,11 +26,17 @@ def is_fast(program: torch.export.ExportedProgram, name: str = "_transformer_enc
     return any(name in str(node.target) for module in program.graph_module.modules() for node in cast(Any, module).graph.nodes)
 
 
-@pytest.mark.parametrize("options", [{}, {"activation": "gelu", "norm_first": True, "layer_norm_eps": 0.1}])
-@pytest.mark.parametrize(
-    "masks",
-    [{}, {"src_key_padding_mask": PADDING}, {"mask": CAUSAL}, {"mask": CAUSAL < 0}, {"mask": CAUSAL < 0, "src_key_padding_mask": PADDING}],
-)
+OPTIONS: Sequence[dict[str, Any]] = [{}, {"activation": "gelu", "norm_first": True, "layer_norm_eps": 0.1}]
+MASKS: Sequence[dict[str, Tensor]] = [
+    {},
+    {"src_key_padding_mask": PADDING},
+    {"mask": CAUSAL},
+    {"mask": CAUSAL < 0},
+    {"mask": CAUSAL < 0, "src_key_padding_mask": PADDING},
+]
+
+
+@pytest.mark.parametrize(("masks", "options"), dealt(MASKS, OPTIONS))
 def test_encoders_and_their_masks(options: dict[str, Any], masks: dict[str, Tensor]) -> None:
     class Masked(nn.Module):
         def __init__(self) -> None:
