@@ -10,6 +10,7 @@ import pytest
 import torch
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from quantized_programs import compiled_for, large_floats, ops, tensor_of, unwrap_tensor_subclass
+from shares import block
 from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
@@ -49,9 +50,8 @@ class DynamicLayer(nn.Module):
         return nn.functional.linear(x, kernel, cast("Tensor | None", self.bias))
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
-def test_random_layers(start: int):
-    for number in range(start, start + 20):
+def test_random_layers():
+    for number in block(60):
         layer = DynamicLayer(number)
         module, context, program = compiled_for("flambeau", torch.export.export(layer, layer.inputs), "fuse-quantized")
         assert sum(isinstance(op, DynamicQuantizedLinearOp) for op in module.walk()) == 1, number

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from quantized_programs import compiled_for, large_floats, ops, tensor_of, unwrap_tensor_subclass
+from shares import block
 from torch import Tensor, nn
 from torch_programs import seed
 from torchao.core.config import AOBaseConfig
@@ -44,9 +45,8 @@ class DequantizedLayer(nn.Module):
         return nn.functional.linear(x, kernel, cast("Tensor | None", self.bias))
 
 
-@pytest.mark.parametrize("start", range(0, 60, 20))
-def test_random_layers(start: int):
-    for number in range(start, start + 20):
+def test_random_layers():
+    for number in block(60):
         layer = DequantizedLayer(number)
         module, context, program = compiled_for("flambeau", torch.export.export(layer, layer.inputs), "fuse-quantized")
         assert [op for op in module.walk() if isinstance(op, DEQUANTIZE) and op.results[0].uses] == [], number
