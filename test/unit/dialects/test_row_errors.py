@@ -57,6 +57,7 @@ REJECTED: list[tuple[str, tuple[Any, ...], str]] = [
     ("aten.native_dropout", (FLOAT, 1.5, True), "p must be a probability, got 1.5"),
     ("aten.alpha_dropout", (FLOAT, 1.5, True), "p must be a probability, got 1.5"),
     ("aten.histc", (FLOAT, 0), "0 bins"),
+    ("aten.histogram.bins_tensor", (FLOAT, FLOAT), "the edges of bins must have one dimension, got [2, 3]"),
     ("aten._cdist_forward", (FLOAT, tensor(f32, (2, 4)), 2.0, None), "same number of columns"),
     ("aten._native_multi_head_attention", (*SEQUENCE, 8, 2, *WEIGHTS), "query [2, 3, 4] must have 8 features, embed_dim"),
     ("aten._native_multi_head_attention", (*SEQUENCE, 4, 3, *WEIGHTS), "4 features do not make up 3 heads"),

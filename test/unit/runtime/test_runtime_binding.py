@@ -198,6 +198,13 @@ def test_scalars_are_dynamic_where_the_program_reads_them():
     assert "input 5: expected none, got int" in message(loaded.execute, (3, 5, 0.5, True, "x", 1))
 
 
+def test_a_number_that_a_program_counts_on_is_restored_by_reset():
+    loaded = method(plan([pte.Int(5), pte.Int(1)], [call(0, 0, 1, 0)], ["executorch_prim::add.Scalar"], [], [0]))
+    assert [loaded.execute(())[0] for _ in range(2)] == [6, 7]
+    loaded.reset()
+    assert loaded.execute(()) == [6]
+
+
 def test_a_scalar_that_nothing_reads_was_fixed_when_the_program_was_made():
     loaded = Runtime.get().load_program(stock("scalar")).load_method()
     ones = np.ones(3, np.float32)
