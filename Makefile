@@ -22,9 +22,10 @@ TRIALS = $(shell set -- $$($(PYTHON) test/suite/shares.py 40000) && echo "--from
 CMAKE := $(BIN)/cmake -S runtime/c -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DFLAMBEAU_SEEDS=$(abspath $(dir $(SEEDS)))
 # The libraries of other instruction sets that `make ctest` built and that this machine executes. Of the last of them is the runtime.
 LIBRARIES = $(shell grep -sl '^FLAMBEAU_EXECUTES:INTERNAL=1' $(ISAS:%=build/c/%/CMakeCache.txt) | sed '$$d; s|CMakeCache.txt|libflambeau.so|; s|^|$(CURDIR)/|')
-# One thread for each worker, and the bytecode of the tests kept, so that workers and commands do not compile them again.
+# One thread for each worker, and the bytecode of the tests kept, so that workers and commands do not compile them again. Files go to
+# workers in the order of the folders: by the number of tests, as is xdist's default, files of few and long tests would be last.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(LIBRARIES)" PYTHONPATH=test/suite \
-  $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -p accounting --accounts build/accounts.json
+  $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder -p accounting --accounts build/accounts.json
 
 export QUERY
 .DEFAULT_GOAL := help

@@ -5,6 +5,7 @@ A file is used in a process of its own, so that none ends another one; ExecuTorc
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import resource
@@ -43,6 +44,7 @@ def ending(action: Callable[[], object], seconds: int = SECONDS) -> str:
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        faulthandler.disable()  # it would write to a copy of stderr
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
