@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from flambeau.runtime.pte import read_program
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=c11")
 _GUARD = ("-rdynamic", "-g", "-O1", "-std=c11")
 _LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=512"}
+_LEAKS = "known_leaks.supp"
+"""Beside the tests of a backend: what its adapter leaves on purpose, in the form of LeakSanitizer's suppressions."""
 
 
 def compile_tool(backend: Path, folder: Path, vendor: Path | None = None) -> Path:
@@ -33,6 +36,8 @@ def compile_tool(backend: Path, folder: Path, vendor: Path | None = None) -> Pat
         flags = (*_GUARD, f'-DVENDOR="/{vendor.name}"')
         sources.append(own.with_name("vendor_memory.c"))
     subprocess.run(["cc", *flags, *includes, *sources, "-lm", "-ldl", "-lpthread", "-o", tool], check=True)
+    if (leaks := backend / "test" / _LEAKS).exists():
+        shutil.copy(leaks, folder)
     return tool
 
 
@@ -88,7 +93,9 @@ def run(
         path.write_bytes(program)
         arguments += [str(path), str(program.index(payload)), str(len(payload))]
     command = [tool, mode, str(count), str(seed), *arguments]
-    done = subprocess.run(command, env={**os.environ, **_LIMITS, **settings}, capture_output=True, text=True, timeout=seconds)
+    leaks = tool.with_name(_LEAKS)
+    limits = _LIMITS | ({"LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0"} if leaks.exists() else {})
+    done = subprocess.run(command, env={**os.environ, **limits, **settings}, capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, f"status {done.returncode}: {done.stderr}"
     *results, executions = [int(word) for word in done.stdout.split() if word.isdigit()]
     return Trials(results, executions)

@@ -62,9 +62,7 @@ def main() -> None:
     parser.add_argument("--types", nargs="*", default=TYPES)
     options = parser.parse_args()
     chosen = dict(subjects(options.names, options.types))
-    backend = Path(__file__).parents[2] / "backends" / "xnnpack"
-    leaks = backend / "test" / "known_leaks.supp"
-    settings = {"FLAMBEAU_XNNPACK_LIBRARY": str(LIBRARY), "LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0"}
+    backend, settings = Path(__file__).parents[2] / "backends" / "xnnpack", {"FLAMBEAU_XNNPACK_LIBRARY": str(LIBRARY)}
     with tempfile.TemporaryDirectory() as folder:
         tools: dict[bool, Path] = {}
         for is_guarded in (False, True):

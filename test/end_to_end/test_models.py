@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from all_engines import TARGETS
 from engines import TOLERANCE, Journey, distance, run_c, run_executorch, run_numpy
 from models import MODELS
 from shares import dealt
@@ -19,8 +20,6 @@ from flambeau.dialects.text.module_text import read_module, write_module
 from flambeau.frontends.torch_export import export_module
 from flambeau.frontends.torch_export.evaluate import run_leaves
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-
-TARGETS = ("executorch", "flambeau")
 
 
 def journeys(each: Iterable[tuple[str, str]]) -> pytest.MarkDecorator:

@@ -9,10 +9,7 @@ import executorch
 import pytest
 
 LIBRARY = Path(next(iter(executorch.__path__))) / "lib" / "libexecutorch_backend_xnnpack.so"
-SETTINGS = {
-    "FLAMBEAU_XNNPACK_LIBRARY": str(LIBRARY),
-    "LSAN_OPTIONS": f"suppressions={Path(__file__).with_name('known_leaks.supp')}:print_suppressions=0",
-}
+SETTINGS = {"FLAMBEAU_XNNPACK_LIBRARY": str(LIBRARY)}
 
 
 @pytest.fixture(scope="session")

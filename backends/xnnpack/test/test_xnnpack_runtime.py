@@ -157,7 +157,7 @@ def delegates(program: bytes) -> int:
     return sum(len(plan.delegates) for plan in read_program(program).execution_plan)
 
 
-@pytest.mark.parametrize("name", drawn(NETS, parts=3))
+@pytest.mark.parametrize("name", NETS)
 def test_a_stock_program_computes_what_executorch_does(name: str, tmp_path: Path):
     model, inputs = NETS[name]
     program = stock(model, inputs)

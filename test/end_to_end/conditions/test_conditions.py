@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from all_engines import peer
+from all_engines import TARGETS, peer
 from shares import dealt
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
@@ -73,7 +73,7 @@ def _refused(method: Any, *inputs: Any) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("name", "target"), dealt(CONDITIONS, ("flambeau", "executorch")))
+@pytest.mark.parametrize(("name", "target"), dealt(CONDITIONS, TARGETS))
 def test_a_program_refuses_the_sizes_that_pytorch_refuses(name: str, target: str) -> None:
     holds, words = CONDITIONS[name]
     sizes = {"x": {0: Dim("a", min=2, max=12)}, "y": {0: Dim("b", min=2, max=12)}}
