@@ -18,5 +18,7 @@ def test_a_backend_passes(name: str):
     report = judge(name, ConformanceOptions(seed=seeds.start, graphs=len(seeds), engines={STOCK: "stock_executorch:load"}))
     assert report.failures == []
     assert report.graphs == len(seeds) and report.absent.keys() <= {STOCK}
-    assert report.passed[f"{RUNTIME}, several partitions"] and report.passed[f"{RUNTIME}, bad payloads"]
+    assert report.passed[f"{RUNTIME}, bad payloads"] and report.passed[f"{RUNTIME}, two instances"]
+    # Half of the graphs have several partitions, at random: all those of one share may have one.
+    assert report.passed[f"{RUNTIME}, several partitions"] or len(seeds) < GRAPHS // len(backend_names())
     assert {operator for operator, result in report.operators.items() if result.untried} == set()
