@@ -125,10 +125,12 @@ def _run_console(example: Example) -> None:
 
 def _enter(namespace: dict[str, Any]) -> None:
     from flambeau.plugins.loader import plugin_scope
+    from flambeau.support.tables import declared_by
 
     namespace["_before"] = os.getcwd()
     namespace["_plugins"] = ExitStack()
     namespace["_plugins"].enter_context(plugin_scope())
+    namespace["_declared"] = namespace["_plugins"].enter_context(declared_by("a page"))
     namespace["_folder"] = tempfile.TemporaryDirectory(prefix="flambeau-docs-")
     os.chdir(namespace["_folder"].name)
     sys.path.insert(0, os.getcwd())
@@ -137,6 +139,8 @@ def _enter(namespace: dict[str, Any]) -> None:
 def _leave(namespace: dict[str, Any]) -> None:
     folder = os.getcwd()
     namespace["_plugins"].close()
+    for registration in reversed(namespace["_declared"]):
+        registration.undo()
     sys.path.remove(folder)
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None)).startswith(folder):

@@ -38,6 +38,10 @@ GOOD = [
     "```mlir\nbuiltin.module {}\n```",
     '```toml title="a/b.toml"\nx = 1\n```\n\n```console\n$ cat a/b.toml\nx = 1\n```',
     "```text\nanything\n```\n\n```python\npass\n```",
+    "```python\nfrom flambeau import row\nfrom flambeau.dialects.schema.row import SchemaOp\n\n\n"
+    "@row('page', 'page', 'one(Tensor x) -> Tensor')\nclass OneOp(SchemaOp):\n    infer = staticmethod(lambda x: x)\n```",
+    # The row of the page before is forgotten.
+    "```python\nfrom flambeau.dialects.schema.row_table import find_row\n\nassert find_row('page', 'one') is None\n```",
 ]
 BAD = [
     "```python\nassert 1 + 1 == 3\n```",
