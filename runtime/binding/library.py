@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 
 import flambeau.runtime
+from flambeau.support.one_line import one_line
 
 MAXIMUM_RANK = 16
 ERROR_TEXT = 512
@@ -49,7 +50,7 @@ class FlambeauError(RuntimeError):
     """
 
     def __init__(self, status: Status, message: str):
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.status = status
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from flambeau.runtime.binding.metadata import DTYPE_NAMES
 from flambeau.runtime.bundled_program import bundle_records as schema
 from flambeau.runtime.bundled_program.bundle_records import IDENTIFIER, BundledProgram, BundleError, Tensor, Value
 from flambeau.runtime.flatbuffer import Decoder, Encoder
@@ -50,6 +51,8 @@ def read_bundled_program(data: Buffer) -> BundledProgram:
 def _check(value: Value, where: str) -> None:
     if not isinstance(value, Tensor):
         return
+    if value.scalar_type not in DTYPE_NAMES:
+        raise BundleError(f"{where}: tensors of {value.scalar_type.name} cannot be read")
     if any(extent < 0 for extent in value.sizes):
         raise BundleError(f"{where}: the tensor has a negative size: {list(value.sizes)}")
     if sorted(value.dim_order) != list(range(len(value.sizes))):

@@ -49,7 +49,7 @@ def encode_value(value: object, dim_order: Sequence[int] | None, where: str) -> 
 
 
 def decode_value(value: Value) -> Any:
-    """Returns a record's tensor as a numpy array, a view of the file, or its number. Raises FlambeauError for types that numpy lacks."""
+    """Returns a record's tensor as a numpy array, a view of the file, or its number."""
     match value:
         case Int():
             return value.int_val
@@ -58,8 +58,6 @@ def decode_value(value: Value) -> Any:
         case Double():
             return value.double_val
         case Tensor():
-            if value.scalar_type not in DTYPE_NAMES:
-                raise BundleError(f"tensors of {value.scalar_type.name} cannot be read")
             dtype = numpy_dtype(DTYPE_NAMES[value.scalar_type])
             shape = [value.sizes[dimension] for dimension in value.dim_order]
             inverse = sorted(range(len(shape)), key=value.dim_order.__getitem__)

@@ -21,6 +21,8 @@ PROGRAM = "edge_dialect_exported_program"
 
 _MOST_BYTES = 1 << 28
 """The greatest size of a part that is read. A small file may claim to hold parts that memory does not."""
+MOST_VALUES = 1 << 23
+"""The greatest number of values of a part, each of which takes up to a hundred bytes of memory."""
 
 
 class ETRecordError(OneLineError):
@@ -107,7 +109,10 @@ class _Archive:
         try:
             if (size := self._zip.getinfo(name).file_size) > _MOST_BYTES:
                 raise ETRecordError(f"the ETRecord is damaged: {name}: its {size} bytes are more than {_MOST_BYTES}")
-            return json.loads(self._zip.read(name) or "{}")
+            text = self._zip.read(name)
+            if (values := sum(map(text.count, (b",", b"[", b"{")))) > MOST_VALUES:
+                raise ETRecordError(f"the ETRecord is damaged: {name}: its {values} values are more than {MOST_VALUES}")
+            return json.loads(text or "{}")
         except ETRecordError:
             raise
         except Exception as error:  # nor do the decompressors, and deep JSON is a RecursionError

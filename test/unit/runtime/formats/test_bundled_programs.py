@@ -235,6 +235,8 @@ def test_a_bundle_of_a_newer_format_or_with_wrong_tensors_is_refused():
         read(tensor_of(pte.ScalarType.FLOAT, (-2,), memoryview(bytes(4)), (0,)))
     with pytest.raises(BundleError, match=r"the dim order \[0, 0\] is not one of 2 dimensions"):
         read(tensor_of(pte.ScalarType.FLOAT, (1, 1), memoryview(bytes(4)), (0, 0)))
+    with pytest.raises(BundleError, match="method 'forward', test case 0, input 0: tensors of QUINT2X4 cannot be read"):
+        read(tensor_of(pte.ScalarType.QUINT2X4, (2,), memoryview(bytes(8)), (0,)))
 
 
 def test_a_damaged_bundle_is_refused_in_one_line_or_still_runs(capsys: pytest.CaptureFixture[str]):

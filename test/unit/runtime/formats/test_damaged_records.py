@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flambeau.runtime.binding.library import FlambeauError, Status
 from flambeau.runtime.bundled_program.bundle_records import BundleError
 from flambeau.runtime.etdump import DebugEvent, ETDump, ETDumpError, Event, ProfileEvent, RunData, Tensor, Value, ValueType, write_etdump
 from flambeau.runtime.inspector import Inspector, logged_calls
-from flambeau.runtime.inspector.etrecord_reader import IDENTIFIER, PROGRAM, ETRecordError, read_etrecord
+from flambeau.runtime.inspector.etrecord_reader import IDENTIFIER, MOST_VALUES, PROGRAM, ETRecordError, read_etrecord
 from flambeau.runtime.pte import PteError
-from flambeau.support.one_line import one_line
+from flambeau.support.one_line import MOST_LETTERS, one_line
 
 NODE = {"target": "torch.ops.aten.add.Tensor", "outputs": [{"as_tensor": {"name": "add"}}], "metadata": {"debug_handle": "1"}}
 WHOLE: Mapping[str, Any] = {
@@ -152,3 +153,11 @@ def test_messages_about_files_are_one_line():
     assert one_line("method 'a\nb' über\t\x1b[0m\u2028") == "method 'a\\nb' über\\t\\x1b[0m\\u2028"
     for kind in (PteError, BundleError, ETDumpError, ETRecordError):
         assert str(kind("delegate a\nb")) == "delegate a\\nb"
+        assert len(str(kind(f"the name {'a' * MOST_LETTERS} is too long"))) < MOST_LETTERS + 5
+    assert str(FlambeauError(Status.NOT_FOUND, "method 'a\x01b'")) == "method 'a\\x01b'"
+
+
+def test_a_part_of_more_values_than_memory_holds_is_refused_before_it_is_parsed(tmp_path: Path):
+    text = f'{{"forward": {{"0": [{"[]," * (MOST_VALUES // 2)}[]]}}}}'
+    with pytest.raises(ETRecordError, match=f"debug_handle_map: its {MOST_VALUES + 4} values are more than {MOST_VALUES}"):
+        read_etrecord(written(tmp_path / "record", {"debug_handle_map": text}, zipfile.ZIP_DEFLATED))
