@@ -82,14 +82,7 @@ class Trials:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"error: another campaign plants faults in {folder}; wait for its end") from None
-        if not (folder / ".git").exists():
-            self._git(root, "worktree", "prune")
-            self._git(root, "worktree", "add", "--quiet", "--detach", str(folder), commit)
-        self._git(folder, "checkout", "--quiet", "--force", "--detach", commit)
-        self._git(folder, "clean", "--quiet", "--force", "-d")
-        if not (folder / ".venv" / ".installed").exists():
-            make_environment(folder / ".venv")
-        (folder / ".venv" / ".installed").touch()
+        make_working_tree(root, folder, commit)
         passed = folder / ".venv" / ".passed"
         if not passed.exists() or passed.read_text() != commit:
             ended = self._run(["make", "-s", f"JOBS={jobs}", f"ctest-{ISA}", "filecheck"])
@@ -107,7 +100,7 @@ class Trials:
             part, test = self._first_failure(file, directed)
         finally:
             self._write(path, original)
-            self._git(self.folder, "clean", "--quiet", "--force", "-d")
+            _git(self.folder, "clean", "--quiet", "--force", "-d")
         return Outcome(part, test, time.monotonic() - started)
 
     def failing_without_faults(self) -> list[str]:
@@ -183,12 +176,10 @@ class Trials:
 
     def _run(self, command: Sequence[str]) -> Ended:
         """Runs a command in the working tree, and stops it with its children when it says nothing for too long."""
-        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
-        environment["PATH"] = os.pathsep.join([str(self.bin), environment.get("PATH", "")])
         process = subprocess.Popen(
             command,
             cwd=self.folder,
-            env=environment,
+            env=variables_of(self.folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -211,10 +202,6 @@ class Trials:
                     os.killpg(process.pid, signal.SIGKILL)
         return Ended(None if hangs else process.returncode, output.decode(errors="replace"))
 
-    @staticmethod
-    def _git(folder: Path, *arguments: str) -> None:
-        subprocess.run(["git", "-C", str(folder), *arguments], check=True)
-
 
 _NO_TESTS = 5
 """Pytest's exit status where `-k` chose no test."""
@@ -231,6 +218,29 @@ _PYTEST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+?\.(?:py|md)\b.*?)(?: - .*)
 
 def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+def make_working_tree(root: Path, folder: Path, commit: str) -> None:
+    """Checks a commit out into a working tree of its own, which has an environment and is not installed yet."""
+    folder.parent.mkdir(exist_ok=True)
+    if not (folder / ".git").exists():
+        _git(root, "worktree", "prune")
+        _git(root, "worktree", "add", "--quiet", "--detach", str(folder), commit)
+    _git(folder, "checkout", "--quiet", "--force", "--detach", commit)
+    _git(folder, "clean", "--quiet", "--force", "-d")
+    if not (folder / ".venv" / ".installed").exists():
+        make_environment(folder / ".venv")
+    (folder / ".venv" / ".installed").touch()
+
+
+def variables_of(folder: Path) -> dict[str, str]:
+    """Returns the environment variables of commands in a working tree."""
+    found = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
+    return found | {"PATH": os.pathsep.join([str(folder / ".venv" / "bin"), found.get("PATH", "")])}
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True)
 
 
 def make_environment(folder: Path) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from campaigns.fault_trials import make_environment
+from campaigns.fault_trials import make_working_tree, variables_of
 from rich.console import Console
 from rich.table import Table
 
@@ -58,7 +57,11 @@ class Line:
 def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
     """Returns the lines of each file, by its path, after the tests of a commit. A test that fails is told of, and does not end the run."""
     folder = ROOT / "build" / "measured"
-    environment = _checked_out(folder, commit)
+    make_working_tree(ROOT, folder, commit)
+    # Counts in subprocesses. Python reads such files only of an environment's own folder.
+    for path in Path(sysconfig.get_path("purelib")).glob("*_coverage.pth"):
+        shutil.copy(path, sysconfig.get_path("purelib", vars={"base": str(folder / ".venv")}))
+    environment = variables_of(folder) | {"PYTHONPATH": "test/suite"}
     library, data = folder / "build" / "gcov", folder / "build" / "coverage"
     data.mkdir(parents=True, exist_ok=True)
     for old in (*data.iterdir(), *library.rglob("*.gcda")):
@@ -90,23 +93,6 @@ def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
     left_out = ("--exclude", ".*/test/", "--gcov-ignore-parse-errors=all")
     run(python, "-m", "gcovr", "--root", str(folder), *left_out, "--json", str(data / "c.json"), str(library))
     return dict([*_of_python(folder, data / "python.json"), *_of_c(folder, data / "c.json")])
-
-
-def _checked_out(folder: Path, commit: str) -> dict[str, str]:
-    """Makes the working tree, with an environment of its own; returns the variables of its commands."""
-    folder.parent.mkdir(exist_ok=True)
-    if not (folder / ".git").exists():
-        subprocess.run(["git", "-C", str(ROOT), "worktree", "prune"], check=True)
-        subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "--quiet", "--detach", str(folder), commit], check=True)
-    subprocess.run(["git", "-C", str(folder), "checkout", "--quiet", "--force", "--detach", commit], check=True)
-    if not (folder / ".venv" / ".installed").exists():
-        make_environment(folder / ".venv")
-        # Counts in subprocesses. Python reads such files only of an environment's own folder.
-        for path in Path(sysconfig.get_path("purelib")).glob("*_coverage.pth"):
-            shutil.copy(path, sysconfig.get_path("purelib", vars={"base": str(folder / ".venv")}))
-    (folder / ".venv" / ".installed").touch()
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FLAMBEAU_LIBRARY")}
-    return environment | {"PATH": os.pathsep.join([str(folder / ".venv" / "bin"), environment.get("PATH", "")]), "PYTHONPATH": "test/suite"}
 
 
 def _of_python(folder: Path, report: Path) -> Iterator[tuple[str, list[Line]]]:
