@@ -52,10 +52,12 @@ def compile_ours(program: Any, *backends: str, target: str = "executorch") -> by
     from flambeau.compiler.compilation import Compilation
     from flambeau.dialects.schema.context import FlambeauContext
     from flambeau.frontends.torch_export import import_program
+    from flambeau.passes.delegation.partitioner import partitioners
     from flambeau.passes.manager.pipeline_options import PipelineOptions
 
     context = FlambeauContext()
-    return bytes(Compilation(import_program(program, context), context, PipelineOptions(target=target, backends=backends)).emit())
+    options = PipelineOptions(target=target, backends=partitioners(*backends))
+    return bytes(Compilation(import_program(program, context), context, options).emit())
 
 
 def compile_executorch(program: Any) -> bytes:

@@ -114,9 +114,7 @@ def after_partition(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
     """From operators that were kept whole for a backend, and that none took, to those that the target runs."""
-    from flambeau.passes.delegation.options import find_choice
-
-    if not any(rule.whole for name in options.backends for rule in find_choice(name).table.rules.values()):
+    if not any(rule.whole for partitioner in options.backends for rule in partitioner.table.rules.values()):
         return []
     return [
         _pass("decompose-aten", target=options.target, preserve=options.preserve),

@@ -13,8 +13,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.schema.operators import NO_MEANING, UNDECOMPOSED, check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.options import BackendName, find_choice
 from flambeau.passes.manager import OperationPass
+from flambeau.passes.manager.pipeline_options import Chosen
 from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, rename_values
@@ -53,7 +53,7 @@ class ConvertAtenToCorePass(OperationPass):
     """Whose kernels and fused forms decide which operators outside of Core ATen are legal; without it, all that some target may keep."""
     preserve: tuple[Annotated[str, check_operator_name], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
-    backends: tuple[BackendName, ...] = ()
+    backends: tuple[Chosen, ...] = ()
     """Backends whose tables want operators whole."""
 
     def apply_to(self, ctx: Context, op: Operation) -> None:
@@ -66,7 +66,7 @@ class ConvertAtenToCorePass(OperationPass):
             return op.core
         if self.target is None or op.schema.name in self.preserve or find_target(self.target).keeps(type(op)):
             return True
-        return any(find_choice(name).table.keeps(type(op)) for name in self.backends)
+        return any(partitioner.table.keeps(type(op)) for partitioner in self.backends if partitioner.is_for(op))
 
     def _why_illegal(self, op: Operation) -> str | None:
         if not isinstance(op, SchemaOp) or (op.level() == "core" and self._belongs(op)):

@@ -19,8 +19,9 @@ from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.passes.analysis.operator_table import OperatorTable, is_constant
-from flambeau.passes.delegation.options import BackendName, find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import PatternPass
+from flambeau.passes.manager.pipeline_options import Chosen
 from flambeau.passes.rewriting.pattern import Pattern, rename_values, replace_with_values
 from flambeau.passes.rewriting.retyping import retyped
 from flambeau.passes.targets.interface import Target, TargetName, find_target
@@ -54,8 +55,8 @@ class DecomposePattern(Pattern):
 
     target: Target
     preserve: frozenset[str]
-    tables: tuple[OperatorTable, ...]
-    """What backends take."""
+    partitioners: tuple[Partitioner, ...]
+    """The backends that may take operators."""
     roots = (SchemaOp,)
     counter = "operators decomposed"
 
@@ -92,12 +93,15 @@ class DecomposePattern(Pattern):
             return False
         if op.schema.name in self.preserve:
             return True
-        wanted = self.target.runs(op) or any(table.keeps_whole(op) for table in self.tables)
+        wanted = self.target.runs(op) or any(table.keeps_whole(op) for table in self._tables(op))
         return wanted and (op.core or not self._goes_in_parts(op))
+
+    def _tables(self, op: SchemaOp) -> list[OperatorTable]:
+        return [partitioner.table for partitioner in self.partitioners if partitioner.is_for(op)]
 
     def _goes_in_parts(self, op: SchemaOp) -> bool:
         """Returns whether the first backend that takes an operator, whole or decomposed, takes its decomposition."""
-        for table in self.tables:
+        for table in self._tables(op):
             if table.will_take(op):
                 return False
             if self._takes_parts(table, op):
@@ -152,11 +156,10 @@ class DecomposeAtenPass(PatternPass):
     """Whose kernels decide which operators stay whole."""
     preserve: tuple[Annotated[str, check_operator_name], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
-    backends: tuple[BackendName, ...] = ()
+    backends: tuple[Chosen, ...] = ()
     """Backends whose tables want operators whole."""
 
     def patterns(self) -> Sequence[Pattern]:
         """Returns the step back to `aten`, and the pattern that decomposes by the operator's row."""
         target, preserve = find_target(self.target), frozenset(self.preserve)
-        tables = tuple(find_choice(name).table for name in self.backends)
-        return [BackToAtenPattern(target, preserve), DecomposePattern(target, preserve, tables)]
+        return [BackToAtenPattern(target, preserve), DecomposePattern(target, preserve, self.backends)]

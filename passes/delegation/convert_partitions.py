@@ -10,8 +10,9 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.passes.delegation.contents import record_contents
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.passes.delegation.options import choice_of
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -32,14 +33,15 @@ class ConvertPartitionsPass(ModulePass):
         constants = ModuleConstants(ctx, op)
         for partition in [item for item in op.body.block.ops if isinstance(item, PartitionOp)]:
             try:
-                choice = choice_of(partition)
+                partitioner = Partitioner.of(partition)
             except ValueError as error:
                 raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be converted: {error}") from error
-            convert = choice.backend.convert
+            convert = partitioner.backend.convert
             if convert is None or not may_rewrite(self.name, partition):
                 continue
+            record_contents(partition)
             try:
-                convert(partition, constants, choice.options)
+                convert(partition, constants, partitioner.options)
             except BackendError as error:
                 raise OperationError(partition, str(error)) from error
             count("partitions converted")

@@ -50,6 +50,8 @@ class BackendOptions:
 
     least: int = 1
     """The fewest operators that are worth a delegate."""
+    methods: tuple[str, ...] = ()
+    """The methods that it gets operators of; without names, all."""
 
     @property
     def only_here(self) -> str | None:

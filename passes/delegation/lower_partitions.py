@@ -14,8 +14,9 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
+from flambeau.passes.delegation.contents import record_contents
 from flambeau.passes.delegation.interface import BackendError, Encoded
-from flambeau.passes.delegation.options import Choice, choice_of
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants, blob_store
@@ -44,13 +45,15 @@ class LowerPartitionsPass(ModulePass):
             if isinstance(partition, PartitionOp):
                 together.setdefault((partition.backend, partition.specs), []).append(partition)
         for partitions in together.values():
-            choice = _choice_of(partitions[0])
+            chosen = _partitioner_of(partitions[0])
             partitions = [partition for partition in partitions if may_rewrite(self.name, partition)]
-            for partition, encoded in zip(partitions, _encoded(partitions, constants, choice), strict=True):
+            for partition, encoded in zip(partitions, _encoded(partitions, constants, chosen), strict=True):
                 name = partition.sym_name.data
                 blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
                 named.add(encoded.named_data, partition)
                 payload = PayloadOp(name, partition.backend.data, blob, partition.function_type, partition.specs)
+                record_contents(partition)
+                payload.attributes = dict(partition.attributes)
                 payload.location = partition.location
                 op.body.block.insert_op_before(payload, partition)
                 count("partitions compiled")
@@ -58,21 +61,21 @@ class LowerPartitionsPass(ModulePass):
                 partition.erase()
 
 
-def _choice_of(partition: PartitionOp) -> Choice:
+def _partitioner_of(partition: PartitionOp) -> Partitioner:
     try:
-        choice = choice_of(partition)
+        found = Partitioner.of(partition)
     except ValueError as error:
         raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be lowered: {error}") from error
-    if (missing := choice.backend.missing()) is not None:
+    if (missing := found.backend.missing()) is not None:
         raise OperationError(partition, missing)
-    return choice
+    return found
 
 
-def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, choice: Choice) -> Sequence[Encoded]:
+def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, chosen: Partitioner) -> Sequence[Encoded]:
     if not partitions:
         return ()
     try:
-        return choice.backend.encode(partitions, constants, choice.options)
+        return chosen.backend.encode(partitions, constants, chosen.options)
     except BackendError as error:
         raise OperationError(partitions[0], str(error)) from error
 

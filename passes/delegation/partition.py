@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -11,22 +11,24 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
+from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp, compile_specs
 from flambeau.dialects.ir.diagnostics import is_listening, remark
 from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import is_dequantized_constant
+from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
-from flambeau.passes.delegation.options import BackendName, Choice, check_distinct, find_choice
-from flambeau.passes.delegation.report import ReportRow, partition_report
-from flambeau.passes.delegation.survey import Veto, blocks_of, functions_with_bodies, groups_for, why_left
+from flambeau.passes.delegation.partitioner import Partitioner, check_distinct
+from flambeau.passes.delegation.report import DelegationInfo, delegation_info
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import count
+from flambeau.passes.manager.pipeline_options import Chosen
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.uses import replace_uses
+from flambeau.support.suggestions import did_you_mean
 
 
 def _give_each_reader_its_own(block: Block) -> None:
@@ -43,10 +45,10 @@ def _give_each_reader_its_own(block: Block) -> None:
 class _Outliner:
     """Cuts the groups of one function's blocks out of it."""
 
-    def __init__(self, module: ModuleOp, function: FuncOp, choice: Choice, veto: Veto):
+    def __init__(self, module: ModuleOp, function: FuncOp, partitioner: Partitioner, veto: Veto):
         self.module = module
         self.function = function
-        self.choice = choice
+        self.partitioner = partitioner
         self.veto = veto
         self.symbols = set(symbols_of(module))
         self.number = 0
@@ -56,7 +58,7 @@ class _Outliner:
         """Replaces the groups of a block by calls."""
         _give_each_reader_its_own(block)
         with analysis("partitions", self.function):
-            groups = groups_for(block, self.choice, self.veto)
+            groups = groups_for(block, self.partitioner, self.veto)
         if is_listening():
             self._explain(block, groups)
         groups = [items for items in groups if may_rewrite(PartitionPass.name, items[0])]
@@ -84,7 +86,7 @@ class _Outliner:
         inside = {op for items in groups for op in items}
         for op in block.ops:
             if isinstance(op, SchemaOp) and op not in inside:
-                remark(op, f"backend {self.choice.backend.name!r} leaves it: {why_left(op, self.choice, self.veto)}")
+                remark(op, f"backend {self.partitioner.backend.name!r} leaves it: {why_left(op, self.partitioner, self.veto)}")
 
     def _cut(self, items: list[Operation]) -> CallOp | None:
         """Adds the partition of a group to the module, and gives its call, which takes over the uses of its results."""
@@ -97,7 +99,7 @@ class _Outliner:
         for op in items:
             for value in op.operands:
                 owner = value.op if isinstance(value, OpResult) else None
-                if isinstance(owner, GlobalLoadConstantOp) and isinstance(op, SchemaOp) and self.choice.table.absorbs(op, value):
+                if isinstance(owner, GlobalLoadConstantOp) and isinstance(op, SchemaOp) and self.partitioner.table.absorbs(op, value):
                     absorbed[owner] = None
                 elif owner not in inside:
                     inputs[value] = None
@@ -111,7 +113,8 @@ class _Outliner:
             copy.location = op.location
             body.add_op(copy)
         body.add_op(ReturnOp([mapping[value] for value in outputs]))
-        partition = PartitionOp(self._name(), self.choice.backend.identifier, kind, Region(body), self.choice.specs())
+        specs = compile_specs({spec.key: spec.text for spec in self.partitioner.compile_specs}) if self.partitioner.compile_specs else None
+        partition = PartitionOp(self._name(), self.partitioner.backend.identifier, kind, Region(body), specs)
         partition.location = fused_location(op.location for op in items)
         self.module.body.block.insert_op_before(partition, self.function)
         call = CallOp(partition.sym_name.data, list(inputs), kind.outputs.data)
@@ -122,7 +125,7 @@ class _Outliner:
         return call
 
     def _name(self) -> str:
-        stem = f"{self.function.sym_name.data}_{self.choice.backend.name}"
+        stem = f"{self.function.sym_name.data}_{self.partitioner.backend.name}"
         while (name := f"{stem}_{self.number}") in self.symbols:
             self.number += 1
         self.symbols.add(name)
@@ -139,34 +142,34 @@ class PartitionPass(ModulePass):
     """
 
     name = "partition"
-    backends: tuple[BackendName, ...] = ()
+    backends: tuple[Chosen, ...] = ()
     """Backends, the first choice first, perhaps with options of their own in braces: `elementwise{least=3}`."""
     no_delegate: tuple[str, ...] = ()
     """What stays: paths of modules, `layers.0.attention`, and names of operators."""
-    unless: Callable[[SchemaOp], bool] | None = field(default=None, init=False)
-    """Whether an operator stays: from Python only (`keeping`)."""
 
-    def keeping(self, unless: Callable[[SchemaOp], bool] | None) -> PartitionPass:
-        """Returns the same, but for the operators of which `unless` is true: they stay."""
-        new = replace(self)
-        object.__setattr__(new, "unless", unless)  # a function cannot be written as an option
-        return new
-
-    def report(self, module: ModuleOp) -> list[ReportRow]:
+    def report(self, module: ModuleOp, ctx: Context) -> DelegationInfo:
         """Returns the report of the partitioned module: the backend of each operator, and why the others stay."""
-        return partition_report(module, [find_choice(name) for name in self.backends], Vetoes(self.no_delegate, self.unless))
+        return delegation_info(module, ctx, self.backends, Vetoes(self.no_delegate))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         if not self.backends:
             raise BackendError(f"no backend is named; say backends=… with one of {', '.join(backend_names())}")
         functions = functions_with_bodies(op)
-        vetoes = Vetoes(self.no_delegate, self.unless)
+        vetoes = Vetoes(self.no_delegate)
         vetoes.check(item for function in functions for item in function.walk())
-        choices = [find_choice(name) for name in self.backends]
-        check_distinct(choices)
-        for choice in choices:
-            for function in functions:
-                outliner = _Outliner(op, function, choice, vetoes)
+        check_distinct(self.backends)
+        _check_methods(self.backends, [function.sym_name.data for function in functions])
+        for partitioner in self.backends:
+            for function in filter(partitioner.is_for, functions):
+                outliner = _Outliner(op, function, partitioner, vetoes)
                 for block in list(blocks_of(function)):
                     outliner.outline(block)
+
+
+def _check_methods(partitioners: Sequence[Partitioner], names: Sequence[str]) -> None:
+    """Raises BackendError for a method that does not exist."""
+    for partitioner in partitioners:
+        for name in set(partitioner.options.methods).difference(names):
+            there = f"and the program has {', '.join(names)}{did_you_mean(name, names)}"
+            raise BackendError(f"backend {partitioner.backend.name!r} is for the method {name!r}, {there}")

@@ -1,11 +1,31 @@
-"""A backend, and what its user asks of it: ExecuTorch's `Partitioner`, made from the name of a `Backend`."""
+"""Partitioners: a backend and what its user asks of it, one object from the door to `encode`; as text, `xnnpack{least=3}`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast, get_origin
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+
+from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.interface import (
+    Backend,
+    BackendError,
+    BackendOptions,
+    backend_names,
+    find_backend,
+    find_identifier,
+    unknown_identifier,
+)
+from flambeau.passes.manager.grammar import Element, parse
+from flambeau.passes.manager.pass_options import Option, Value, construct, option_fields, options_text, value_text
+from flambeau.passes.manager.registry import PipelineError
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments
 
 
@@ -18,28 +38,168 @@ class CompileSpec:
 
     @property
     def text(self) -> str:
-        """The value as text."""
-        return self.value if isinstance(self.value, str) else self.value.decode(errors="replace")
+        """The value as text. Raises UnicodeDecodeError."""
+        return self.value if isinstance(self.value, str) else self.value.decode()
+
+
+_FORM = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}"
+_GENERAL = frozenset(field.name for field in option_fields(BackendOptions))
+"""The options of every backend, which say what it gets; the others go with it."""
 
 
 @explains_arguments
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Partitioner(ExplainsMembers):
-    """A backend that takes operators, and its options.
+    """A backend that takes operators, with its options.
 
     Attributes:
-        backend: its name.
-        compile_specs: its options.
+        backend: the backend.
+        options: its options.
+        unless: whether an operator stays, which no text can say; None if all may go.
     """
 
-    backend: str
-    compile_specs: Sequence[CompileSpec] = ()
+    backend: Backend
+    options: BackendOptions
+    unless: Callable[[SchemaOp], bool] | None = None
 
-    def __post_init__(self) -> None:
-        keys: set[str] = set()
-        for spec in cast("Sequence[object]", self.compile_specs):
-            if not isinstance(spec, CompileSpec):
-                raise TypeError(f"compile_specs is a list of flambeau.CompileSpec, and holds {spec!r}")
-            if spec.key in keys:
-                raise ValueError(f"compile_specs has {spec.key!r} twice")
-            keys.add(spec.key)
+    def __init__(self, backend: str, compile_specs: Sequence[CompileSpec] = (), *, unless: Callable[[SchemaOp], bool] | None = None):
+        """Finds a backend.
+
+        Args:
+            backend: its name, perhaps with options: `"xnnpack{least=3}"`.
+            compile_specs: more of its options.
+            unless: whether an operator stays.
+
+        Raises:
+            BackendError: there is no such backend.
+            OptionError: it has no such option, or not with this value.
+        """
+        elements = _elements(backend)
+        if len(elements) > 1:
+            raise BackendError(f"{_FORM}, one at a time, not {backend!r}")
+        kind = find_backend(elements[0].name)
+        given = [*elements[0].options, *_options(kind, _texts(compile_specs))]
+        vars(self).update(backend=kind, options=_constructed(kind, given), unless=unless)
+
+    @staticmethod
+    def of(delegate: PartitionOp | PayloadOp) -> Partitioner:
+        """Returns the backend of a delegate, with the options that its compile specs say. Raises BackendError, OptionError."""
+        backend = find_identifier(delegate.backend.data)
+        if backend is None:
+            raise BackendError(unknown_identifier(delegate.backend.data))
+        specs: Mapping[str, Attribute] = {} if delegate.specs is None else delegate.specs.data
+        texts: dict[str, str] = {}
+        for key, value in specs.items():
+            if not isinstance(value, StringAttr):
+                raise BackendError(f"the compile spec {key!r} of a delegate of {backend.name!r} is {value}, and must be a string")
+            texts[key] = value.data
+        return _made(backend, _constructed(backend, _options(backend, texts)))
+
+    def with_options(self, **options: object) -> Partitioner:
+        """Returns the same with other options, by the names of their fields."""
+        return _made(self.backend, replace(self.options, **options), self.unless)
+
+    def keeping(self, unless: Callable[[SchemaOp], bool] | None) -> Partitioner:
+        """Returns the same, but for the operators of which `unless` is true: they stay."""
+        return _made(self.backend, self.options, unless)
+
+    @cached_property
+    def table(self) -> OperatorTable:
+        """What the backend takes with these options."""
+        table = self.backend.table
+        return table if isinstance(table, OperatorTable) else table(self.options)
+
+    @property
+    def compile_specs(self) -> Sequence[CompileSpec]:
+        """The options of its own that differ from their defaults."""
+        fields = [field for field in option_fields(self.backend.options) if field.name not in _GENERAL]
+        given = ((field.name, getattr(self.options, field.field), field.default) for field in fields)
+        return tuple(CompileSpec(name, _text(value)) for name, value, default in given if value != default)
+
+    def is_for(self, op: Operation) -> bool:
+        """Returns whether it gets operators of the function that an operation is, or is in."""
+        if not self.options.methods:
+            return True
+        around: Operation | None = op
+        while around is not None and not isinstance(around, FuncOp):
+            around = around.parent_op()
+        return around is not None and around.sym_name.data in self.options.methods
+
+    def why_not(self, op: Operation) -> str | None:
+        """Returns why it leaves an operation alone; None if it takes it."""
+        if not self.is_for(op):
+            return f"backend {self.backend.name!r} is for {', '.join(self.options.methods)} only"
+        if self.unless is not None and isinstance(op, SchemaOp) and self.unless(op):
+            return "the program that compiles keeps it"
+        return self.table.why_not(op)
+
+    def __str__(self) -> str:
+        return f"{self.backend.name}{options_text(self.options)}"
+
+
+def partitioners(*texts: str) -> tuple[Partitioner, ...]:
+    """Returns the backends of texts like `xnnpack{least=3},elementwise`. Raises BackendError, PipelineError, OptionError."""
+    found: list[Partitioner] = []
+    for text in texts:
+        starts = [element.offset for element in _elements(text)]
+        parts = (text[start:end] for start, end in zip(starts, (*starts[1:], len(text)), strict=True))
+        found += [Partitioner(part.strip().removesuffix(",").rstrip()) for part in parts]
+    check_distinct(found)
+    return tuple(found)
+
+
+def check_distinct(chosen: Sequence[Partitioner]) -> None:
+    """Raises BackendError where a backend is chosen twice for a method: the first one leaves nothing to the second."""
+    for index, second in enumerate(chosen):
+        for first in chosen[:index]:
+            methods, others = first.options.methods, second.options.methods
+            if first.backend is second.backend and (not methods or not others or set(methods) & set(others)):
+                raise BackendError(f"backend {first.backend.name!r} is chosen twice; once is enough, as it takes all that it can")
+
+
+def _made(backend: Backend, options: BackendOptions, unless: Callable[[SchemaOp], bool] | None = None) -> Partitioner:
+    found = object.__new__(Partitioner)
+    vars(found).update(backend=backend, options=options, unless=unless)
+    return found
+
+
+def _constructed(backend: Backend, given: Sequence[Option]) -> BackendOptions:
+    return construct(backend.options, f"backend {backend.name!r}", given)
+
+
+def _elements(text: str) -> Sequence[Element]:
+    """Returns the backends of a text, one or more. Raises BackendError."""
+    try:
+        elements = parse(text).elements
+    except PipelineError as error:
+        why = f": {error}" if "{" in text else ""
+        raise BackendError(f"{_FORM}, and a comma comes between two, not {text!r}{why}") from error
+    found = [element for element in elements if isinstance(element, Element)]
+    if not found or len(found) < len(elements):
+        raise BackendError(f"{_FORM}, not {text!r}; there are {', '.join(backend_names())}")
+    return found
+
+
+def _texts(specs: Sequence[CompileSpec]) -> Mapping[str, str]:
+    """Returns compile specs by key. Raises TypeError, and ValueError for a key that is there twice."""
+    found: dict[str, str] = {}
+    for spec in cast("Sequence[object]", specs):
+        if not isinstance(spec, CompileSpec):
+            raise TypeError(f"compile_specs is a list of flambeau.CompileSpec, and holds {spec!r}")
+        if spec.key in found:
+            raise ValueError(f"compile_specs has {spec.key!r} twice")
+        try:
+            found[spec.key] = spec.text
+        except UnicodeDecodeError as error:
+            raise BackendError(f"compile spec {spec.key!r} holds bytes that are no text: {spec.value!r}") from error
+    return found
+
+
+def _options(backend: Backend, texts: Mapping[str, str]) -> Sequence[Option]:
+    """Returns options as written; a list has commas."""
+    lists = {field.name for field in option_fields(backend.options) if get_origin(field.type) is tuple}
+    return [Option(key, tuple(map(Value, text.split(",") if key in lists else [text]))) for key, text in texts.items()]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else value_text(value)

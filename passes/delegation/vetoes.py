@@ -1,8 +1,8 @@
-"""Vetoes: the operators that a user keeps from every backend, by module path, by name, or by a function."""
+"""Vetoes: the operators that a user keeps from every backend, by module path or by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Operation
 
@@ -19,9 +19,8 @@ class Vetoes:
     `edge.add.Tensor`.
     """
 
-    def __init__(self, texts: Sequence[str], unless: Callable[[SchemaOp], bool] | None):
+    def __init__(self, texts: Sequence[str]):
         self._texts = texts
-        self._unless = unless
 
     def check(self, operations: Iterable[Operation]) -> None:
         """Raises BackendError for a text that matches none of the operations."""
@@ -33,14 +32,9 @@ class Vetoes:
 
     def __call__(self, op: Operation) -> str | None:
         """Returns the reason."""
-        if not isinstance(op, SchemaOp):
-            return None
-        if self._texts:
-            names = _names(op)
-            found = next((text for text in self._texts if text in names), None)
-            if found is not None:
-                return f"no-delegate {found!r} keeps it"
-        return "the program that compiles keeps it" if self._unless is not None and self._unless(op) else None
+        names = _names(op) if self._texts and isinstance(op, SchemaOp) else ()
+        found = next((text for text in self._texts if text in names), None)
+        return None if found is None else f"no-delegate {found!r} keeps it"
 
 
 def _names(op: SchemaOp) -> set[str]:

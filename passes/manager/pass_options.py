@@ -1,21 +1,20 @@
 """Options of passes and pipelines: dataclass fields as text and back, with messages for people.
 
 A field is a `bool`, `int`, `float`, `str`, `Literal[…]`, a tuple of those, or one of several (`int | None`). `Annotated[str, find_target]`
-is a `str` that `find_target` knows: functions that stand there are called with the value, and a ValueError of theirs refuses it.
+is a `str` that `find_target` knows: functions that stand there are called with the value, and a ValueError of theirs refuses it. In
+`Annotated[str, Parsed(Partitioner)]` the function's result is the value, whose `str` is the text again.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from xdsl.utils.arg_spec import ArgSpecConvertible
 
 from flambeau.support.suggestions import did_you_mean
 
@@ -35,6 +34,13 @@ _WORDS = {
 }
 _ORDER = (NoneType, bool, int, float)
 """Of the types that an option may have, the first that its text fits is taken; text fits everything."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A function that makes the value of an option from its text; it may raise ValueError."""
+
+    function: Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def construct(kind: type[T], what: str, options: Sequence[Option]) -> T:
     return kind(**given)
 
 
-def options_text(item: ArgSpecConvertible) -> str:
+def options_text(item: object) -> str:
     """Returns the options of an instance that differ from their defaults, as they stand in a pipeline: `{alignment=64}`, or nothing."""
     parts: list[str] = []
     for field in option_fields(type(item)):
@@ -232,7 +238,7 @@ def _convert(values: tuple[Value, ...], type_: Any) -> Any:
     return _scalar(values[0], type_)
 
 
-def _one_of(value: Value, type_: Any) -> Scalar:
+def _one_of(value: Value, type_: Any) -> Any:
     for member in _members(type_):
         try:
             return _scalar(value, member)
@@ -241,13 +247,16 @@ def _one_of(value: Value, type_: Any) -> Scalar:
     raise _Mismatch
 
 
-def _scalar(value: Value, type_: Any) -> Scalar:
+def _scalar(value: Value, type_: Any) -> Any:
     if get_origin(type_) is Annotated:
         inner, *notes = get_args(type_)
         found = _scalar(value, inner)
         try:
-            for check in filter(callable, notes):
-                check(found)
+            for note in notes:
+                if isinstance(note, Parsed):
+                    return note.function(value.text)
+                if callable(note):
+                    note(found)
         except ValueError as error:
             raise OptionError(str(error), value.offset) from error
         return found
@@ -278,7 +287,8 @@ def value_text(value: Any) -> str:
         return ",".join(value_text(item) for item in value)  # pyright: ignore[reportUnknownVariableType]  any tuple
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str):
+    if not isinstance(value, int | float):
+        value = str(value)
         plain = _PLAIN.fullmatch(value) and value.lower() not in ("true", "false", "inf", "nan", "infinity")
         if plain:
             return value

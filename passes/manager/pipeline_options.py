@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
+from flambeau.passes.manager.pass_options import Parsed
 from flambeau.support.lazy import later
 
 # These modules take as long to import as the rest, and few pipelines name a target, an operator or a backend: imported on first use.
 _known_target = later("flambeau.passes.targets.interface:find_target")
 _known_operator = later("flambeau.dialects.schema.operators:check_operator_name")
-_known_backend = later("flambeau.passes.delegation.options:find_choice")
+if TYPE_CHECKING:
+    from flambeau.passes.delegation.partitioner import Partitioner as Chosen
+else:
+    Chosen = Annotated[str, Parsed(later("flambeau.passes.delegation.partitioner:Partitioner"))]
+    """An option that is a backend, with options of its own."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class PipelineOptions(ArgSpecConvertible):
     """The target of the program: one of those that `flambeau-opt --list-targets` names."""
     preserve: tuple[Annotated[str, _known_operator], ...] = ()
     """Operators to keep whole although they are not Core ATen."""
-    backends: tuple[Annotated[str, _known_backend], ...] = ()
+    backends: tuple[Chosen, ...] = ()
     """Backends to hand parts of the program to, the first choice first, perhaps with options of their own in braces."""
     no_delegate: tuple[str, ...] = ()
     """What no backend gets: paths of modules, and names of operators."""

@@ -70,7 +70,7 @@ def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
     sources = "\n".join(f"    {folder / name}" for name in FOLDERS)
     settings.write_text(_COUNTED.format(data=data / "counted", sources=sources))
     python = str(folder / ".venv" / "bin" / "python")
-    counted = [python, "-m", "coverage", "run", f"--rcfile={settings}", "-m"]
+    counted = [python, "-m", "coverage", "run", f"--rcfile={settings}"]
 
     def run(*command: str, **more: str) -> None:
         print("$", *command, file=sys.stderr, flush=True)
@@ -85,9 +85,19 @@ def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
     run("cmake", "-S", "runtime/c", "-B", str(library), "-G", "Ninja", *chosen, flags, seeds)
     run("cmake", "--build", str(library), f"-j{jobs}")
     run("ctest", "--test-dir", str(library), f"-j{jobs}", "--quiet")
-    run(*counted, "lit.main", "--succinct", f"-j{jobs}", "test/filecheck", "backends")
+    run(*counted, str(folder / ".venv" / "bin" / "lit"), "--succinct", f"-j{jobs}", "test/filecheck", "backends")
     workers = ("-n", str(jobs), "--dist", "loadfile")
-    run(*counted, "pytest", "-q", *workers, "-p", "no:cacheprovider", FLAMBEAU_LIBRARY=str(library / "libflambeau.so"), OMP_NUM_THREADS="1")
+    run(
+        *counted,
+        "-m",
+        "pytest",
+        "-q",
+        *workers,
+        "-p",
+        "no:cacheprovider",
+        FLAMBEAU_LIBRARY=str(library / "libflambeau.so"),
+        OMP_NUM_THREADS="1",
+    )
     run(python, "-m", "coverage", "combine", f"--rcfile={settings}", "--quiet")
     run(python, "-m", "coverage", "json", f"--rcfile={settings}", "--quiet", "-o", str(data / "python.json"))
     left_out = ("--exclude", ".*/test/", "--gcov-ignore-parse-errors=all")

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.options import split_choices
+from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime.etdump import ETDumpError, read_etdump_file
 from flambeau.runtime.interpreter import InterpreterError
@@ -89,7 +89,7 @@ def numerics_command(
     source = stage_of(module)
     chosen = against or usual_reference(module, method)
     _check(stage, chosen, source)
-    road = PipelineOptions(target, backends=split_choices(*(backends or ())))
+    road = PipelineOptions(target, backends=partitioners(*(backends or ())))
     with working(console, f"running {model} at {chosen} and {stage}"):
         reference = module if chosen in (EAGER, source) else _at(module, context, chosen, road)
         try:

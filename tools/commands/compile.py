@@ -22,7 +22,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.options import find_choice, split_choices
+from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
@@ -186,7 +186,7 @@ def compile_command(
     road = PipelineOptions(
         options.target,
         tuple(options.preserve or ()),
-        split_choices(*(options.backends or ())),
+        partitioners(*(options.backends or ())),
         tuple(options.no_delegate or ()),
         tuple(map(_bound, options.bounds or ())),
         options.planner,
@@ -236,8 +236,7 @@ def compile_command(
 def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     """Returns notes for the user on the delegates of a program."""
     used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
-    choices = [choice for choice in map(find_choice, road.backends) if choice.backend.identifier in used]
-    told = {choice.backend.name: choice.options.only_here for choice in choices}
+    told = {item.backend.name: item.options.only_here for item in road.backends if item.backend.identifier in used}
     return [f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None]
 
 
@@ -251,10 +250,10 @@ def _check(options: CompileOptions) -> None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     for backend in options.backends or ():
         try:
-            split_choices(backend)
+            partitioners(backend)
         except ValueError as error:
             raise StageError(f"--backend {backend.strip() or repr(backend)}: {error}") from error
-    split_choices(*(options.backends or ()))
+    partitioners(*(options.backends or ()))
     for name in ("no_delegate", "explain_partitions"):
         if getattr(options, name) and not options.backends:
             raise StageError(f"--{name.replace('_', '-')} is for --backend")

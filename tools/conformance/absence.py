@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from flambeau.passes.delegation.interface import Backend
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import PassError
 from flambeau.plugins.loader import load_plugin, loaded_plugins
 from flambeau.tools.conformance.disagreement import Disagreement
@@ -60,12 +60,12 @@ def main() -> None:
     cast("dict[str, ModuleType | None]", sys.modules).update(modules)  # importing a module whose entry is None fails
     for plugin in request.plugins:
         load_plugin(plugin)
-    choice = find_choice(request.backend)
-    for payload in request.payloads if choice.backend.decode is not None else ():
-        payload.decoded(choice.backend)
-    graph = draw_graph(choice.table, operators_of(choice.table)[0], request.seed)
+    partitioner = Partitioner(request.backend)
+    for payload in request.payloads if partitioner.backend.decode is not None else ():
+        payload.decoded(partitioner.backend)
+    graph = draw_graph(partitioner.table, operators_of(partitioner.table)[0], request.seed)
     assert graph is not None
-    forms = Forms(request.backend, graph.module, graph.context)
+    forms = Forms(partitioner, graph.module, graph.context)
     forms.convert()
     try:
         forms.lower()

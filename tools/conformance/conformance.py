@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.options import find_choice, is_given, with_options
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.engine_process import EngineProcess
@@ -40,15 +40,15 @@ class ConformanceOptions:
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
     """Judges a backend, named as on the command line. `tell` receives the report after each graph. Raises BackendError if unknown."""
-    given, choice = _from_one_operator_on(backend), find_choice(_from_one_operator_on(backend))
+    partitioner = _from_one_operator_on(Partitioner(backend))
     report = Report(backend, options.seed)
-    operators, untried = operators_of(choice.table)
+    operators, untried = operators_of(partitioner.table)
     report.operators = {name: OperatorResult(untried=why) for name, why in untried.items()}
     report.operators |= {operator.name: OperatorResult() for operator in operators}
     with ExitStack() as stack:
         runtime = stack.enter_context(EngineProcess(RUNTIME, "flambeau.tools.conformance.c_engine:load", MEMORY))
         others = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
-        trial = Trial(given, choice, runtime, others)
+        trial = Trial(partitioner, runtime, others)
         report.absent = trial.absent
         _try_graphs(trial, operators, options, report, tell)
         for name, why in trial.refusals.items():
@@ -70,19 +70,20 @@ def _try_graphs(
     trial: Trial, operators: Sequence[Operator], options: ConformanceOptions, report: Report, tell: Callable[[Report], None]
 ) -> None:
     for seed in range(options.seed, options.seed + options.graphs) if operators else ():
-        graph = draw_graph(trial.choice.table, operators, seed, options.size)
+        graph = draw_graph(trial.partitioner.table, operators, seed, options.size)
         if graph is None:
             continue
         outcome = trial.run(graph)
         report.add(outcome)
         if outcome.failure is not None and options.keep is not None:
-            _keep(outcome, options.keep / f"{trial.choice.backend.name}-{seed}.mlir")
+            _keep(outcome, options.keep / f"{trial.partitioner.backend.name}-{seed}.mlir")
         tell(report)
 
 
-def _from_one_operator_on(backend: str) -> str:
-    """Returns the backend with the option to take single operators too, unless the user gave a number."""
-    return backend if is_given(backend, "least") else with_options(backend, {"least": "1"})
+def _from_one_operator_on(partitioner: Partitioner) -> Partitioner:
+    """Returns the backend with the option to take single operators too, unless the user gave another number than its own."""
+    is_own = partitioner.options.least == partitioner.backend.options.least
+    return partitioner.with_options(least=1) if is_own else partitioner
 
 
 def _keep(outcome: Outcome, path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import named_data_of
@@ -14,7 +13,7 @@ from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import Backend
 from flambeau.passes.delegation.lower_partitions import LowerPartitionsPass
-from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate
@@ -43,10 +42,9 @@ class Payload:
 class Forms:
     """The forms of a module for one backend, each made from the previous one. Each raises PassError if a pass fails."""
 
-    def __init__(self, backend: str, module: ModuleOp, context: FlambeauContext):
-        passes = [
-            item.keeping(lambda op: STAYS in op.attributes) if isinstance(item, PartitionPass) else item for item in _delegation(backend)
-        ]
+    def __init__(self, partitioner: Partitioner, module: ModuleOp, context: FlambeauContext):
+        chosen = partitioner.keeping(lambda op: STAYS in op.attributes)
+        passes = delegate(PipelineOptions(backends=(chosen,)))
         place = next(index for index, item in enumerate(passes) if isinstance(item, LowerPartitionsPass))
         self._before, self._after = Pipeline.of(passes[:place]), Pipeline.of(passes[place:])
         self._context = context
@@ -75,7 +73,3 @@ def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
     whole = module.clone()
     _WHOLE.run(whole, context, verify_each=False)  # verification is not under test
     return b"".join(emit_pte(whole, context))
-
-
-def _delegation(backend: str) -> Sequence[ModulePass]:
-    return delegate(PipelineOptions(backends=(backend,)))

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import UnitAttr
 
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError
-from flambeau.passes.delegation.options import Choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import PassError
 from flambeau.runtime.interpreter import InterpreterError, interpret
@@ -60,7 +60,7 @@ class _Attempt:
         self.trial = trial
         self.graph = graph
         self.outcome = Outcome(graph)
-        self.forms = Forms(trial.backend, graph.module, graph.context)
+        self.forms = Forms(trial.partitioner, graph.module, graph.context)
         self.at = ""
 
     def run(self) -> Outcome:
@@ -85,7 +85,7 @@ class _Attempt:
 
     def compile(self) -> None:
         """Compiles to payloads and decodes these; numpy runs each form."""
-        backend, forms, graph = self.trial.choice.backend, self.forms, self.graph
+        backend, forms, graph = self.trial.partitioner.backend, self.forms, self.graph
         with self.step("convert"):
             self.outcome.partitions = forms.convert()
         with self.step("numpy on the converted form"):
@@ -193,9 +193,8 @@ def in_words(error: Exception) -> str:
 class Trial:
     """A backend with the engines on which graphs are tried."""
 
-    def __init__(self, backend: str, choice: Choice, runtime: EngineProcess, others: Sequence[EngineProcess]):
-        self.backend = backend
-        self.choice = choice
+    def __init__(self, partitioner: Partitioner, runtime: EngineProcess, others: Sequence[EngineProcess]):
+        self.partitioner = partitioner
         self.runtime = runtime
         self.engines = [runtime, *others]
         self.absent: dict[str, str] = {}
@@ -233,4 +232,4 @@ class Trial:
         return found
 
     def _takes(self, op: SchemaOp) -> bool:
-        return STAYS not in op.attributes and why_not(self.choice.table, op) is None
+        return STAYS not in op.attributes and why_not(self.partitioner.table, op) is None

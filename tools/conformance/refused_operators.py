@@ -12,7 +12,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import level_ops
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.options import Choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array
@@ -24,9 +24,9 @@ from flambeau.tools.samples.sample_table import all_samples, bound_samples
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
 
-def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
+def computed_and_refused(partitioner: Partitioner) -> dict[str, list[str]]:
     """Returns the refused operators whose sample compiles and computes correctly, by the table's reason; tries one sample per operator."""
-    element, samples = element_names(choice.table)[0], all_samples()
+    element, samples = element_names(partitioner.table)[0], all_samples()
     found: dict[str, list[str]] = {}
     for kind in level_ops("edge"):
         generate = samples.get(kind.siblings["row"].name)
@@ -35,7 +35,7 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
             case = with_tensors(sample, lambda _, array: converted(array, element) if array.dtype.name in FLOATS else array)
             try:
                 op, block = operation(kind, case)
-                reason = why_not(choice.table, op)
+                reason = why_not(partitioner.table, op)
                 if reason is None or reason in reasons:
                     continue
                 op.verify_()
@@ -45,16 +45,16 @@ def computed_and_refused(choice: Choice) -> dict[str, list[str]]:
             if not all(is_steady(array, ()) for array in expected):
                 continue
             reasons.add(reason)
-            if _computes(choice, op, block, arrays_of(case), expected):
+            if _computes(partitioner, op, block, arrays_of(case), expected):
                 found.setdefault(reason, []).append(op.name)
-            if kind.schema.name not in choice.table.rules:
+            if kind.schema.name not in partitioner.table.rules:
                 break  # there is one reason only
     return found
 
 
-def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
+def _computes(partitioner: Partitioner, op: SchemaOp, block: Block, inputs: list[Array], expected: list[Array]) -> bool:
     """Returns whether a backend, ignoring its table, compiles an operation to a payload that computes the expected results."""
-    backend, context, module = choice.backend, FlambeauContext(), ModuleOp([])
+    backend, context, module = partitioner.backend, FlambeauContext(), ModuleOp([])
     block.add_ops([op, ReturnOp(op.results)])
     kind = FunctionType.from_lists(block.arg_types, op.result_types)
     partition = PartitionOp("alone", backend.identifier, kind, Region(block))
@@ -62,8 +62,8 @@ def _computes(choice: Choice, op: SchemaOp, block: Block, inputs: list[Array], e
     constants = ModuleConstants(context, module)
     try:
         if backend.convert is not None:
-            backend.convert(partition, constants, choice.options)
-        (encoded,) = backend.encode([partition], constants, choice.options)
+            backend.convert(partition, constants, partitioner.options)
+        (encoded,) = backend.encode([partition], constants, partitioner.options)
         named = {key: memoryview(value).cast("B") for key, value in encoded.named_data.items()}
         found: list[Any] = [np.asarray(value) for value in run_payload(backend.identifier, memoryview(encoded.data), named, inputs)]
     except Exception:

@@ -16,7 +16,7 @@ Check = Callable[[Trial], Sequence[str] | None]
 
 
 def _readme(trial: Trial) -> Sequence[str] | None:
-    folder = folder_of(trial.choice.backend.name)
+    folder = folder_of(trial.partitioner.backend.name)
     if folder is None:
         return None
     if missing := readme_complaints(folder):
@@ -25,18 +25,18 @@ def _readme(trial: Trial) -> Sequence[str] | None:
 
 
 def _refused_operators(trial: Trial) -> Sequence[str] | None:
-    if trial.choice.backend.decode is None or trial.choice.backend.missing() is not None:
+    if trial.partitioner.backend.decode is None or trial.partitioner.backend.missing() is not None:
         return None
-    found = computed_and_refused(trial.choice)
+    found = computed_and_refused(trial.partitioner)
     return [f"compiled, and right, where the table says that {why}: {', '.join(names)}" for why, names in found.items()]
 
 
 def _absent_modules(trial: Trial) -> Sequence[str] | None:
-    backend = trial.choice.backend
+    backend = trial.partitioner.backend
     if not backend.requires or trial.example is None:
         return None
     graph, payloads, _ = trial.example
-    check_modules(trial.backend, backend, payloads, graph.seed)
+    check_modules(str(trial.partitioner), backend, payloads, graph.seed)
     return []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from flambeau.passes.delegation.partition import PartitionPass
-from flambeau.passes.delegation.report import ReportRow
+from flambeau.passes.delegation.report import DelegationRow
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 
 
@@ -15,12 +15,12 @@ class PartitionReport(Instrumentation):
     """An instrumentation that gathers the report of each `partition` of a pipeline."""
 
     def __init__(self) -> None:
-        self.rows: list[ReportRow] = []
+        self.rows: list[DelegationRow] = []
 
     def after_pass(self, step: PassStep) -> None:
         """Adds the report of the pass."""
         if isinstance(step.pass_, PartitionPass):
-            self.rows += step.pass_.report(step.module)
+            self.rows += step.pass_.report(step.module, step.context).rows
 
     def table(self) -> Table:
         """Returns the rows, with their sums by place."""

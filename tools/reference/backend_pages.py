@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.interface import backend_names, find_backend
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.tools.reference.markdown import WRITTEN_BY, cell, summary, table
 
 _BACKENDS = """\
@@ -37,7 +37,7 @@ def backends_page() -> str:
 
 def backend_page(name: str) -> str:
     """Returns the page of the operators that a backend takes."""
-    taken = find_choice(name).table
+    taken = Partitioner(name).table
     rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in sorted(taken.rules.items())]
     title = f"# Operators that the backend `{name}` takes"
     return "\n".join([WRITTEN_BY, "", title, "", *_general(taken), "", *table(("Operator", "What is taken"), rows)])

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.options import split_choices
+from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import write_text
@@ -58,7 +58,7 @@ def report_command(
             raise OutputError(f"{file} does not end with {suffix}: name a {suffix} file, so that no other file is replaced by mistake")
     check_outputs([("-o", path, "html"), ("--model-explorer", model_explorer, "json")], model, inputs)
     find_target(target)
-    road = PipelineOptions(target, backends=split_choices(*(backends or ())))
+    road = PipelineOptions(target, backends=partitioners(*(backends or ())))
     options = SemanticsOptions(inputs=None if inputs is None else load_inputs(inputs), seed=seed)
     context = FlambeauContext()
     console = stderr_console()

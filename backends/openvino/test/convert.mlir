@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s -p 'partition{backends=openvino},convert-partitions,cse' | filecheck %s
 
 // Nothing is moved: images stay as they are.
-// CHECK-LABEL: delegate.partition @residual_openvino_0 backend "OpenvinoBackend" (%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>) {
+// CHECK-LABEL: delegate.partition @residual_openvino_0 backend "OpenvinoBackend" (%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>) attributes {operators = {{{.*}}}} {
 // CHECK-NEXT:    %0 = openvino.MaxPool(%x) {strides = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], kernel = [3, 3]} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
 // CHECK-NEXT:    %1 = openvino.Clamp(%0) {min = 0.0, max = 6.0} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
 // CHECK-NEXT:    %2 = openvino.Add(%1, %x) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>

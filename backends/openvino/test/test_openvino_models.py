@@ -7,6 +7,7 @@ from device_models import CASES, Journey, arrays, start_journey
 from shares import drawn
 
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.runtime import Runtime
 
 NO_LAYER = "the backend has no such operator"
@@ -48,9 +49,9 @@ def test_the_library_runs_it_through_the_c_runtime(journey: Journey):
 
 
 def test_nearly_all_of_its_work_is_delegated(journey: Journey):
-    partition, module = PartitionPass((journey.backend,)), journey.edge.module.clone()
+    partition, module = PartitionPass((Partitioner(journey.backend),)), journey.edge.module.clone()
     partition.apply(journey.edge.context, module)
-    rows = partition.report(module)
+    rows = partition.report(module, journey.edge.context).rows
     assert sum(row.flops for row in rows if row.backend == journey.backend) >= 0.95 * sum(row.flops for row in rows)
 
 

@@ -22,8 +22,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import import_program
 from flambeau.passes.delegation.interface import backend_names, find_backend
-from flambeau.passes.delegation.options import find_choice
-from flambeau.passes.delegation.partitioner import CompileSpec
+from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner, partitioners
 from flambeau.passes.manager import PassError
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
@@ -87,7 +86,7 @@ def test_operators_that_are_whole_may_stay(backends: tuple[str, ...], kept: tupl
     inputs = (torch.randn(1, 2, 4, 8), torch.ones(4, 4, dtype=torch.bool).tril().logical_not())
     context = FlambeauContext()
     module = import_program(torch.export.export(Whole(), inputs), context)
-    data = Compilation(module, context, PipelineOptions(backends=backends, no_delegate=kept)).emit()
+    data = Compilation(module, context, PipelineOptions(backends=partitioners(*backends), no_delegate=kept)).emit()
     (found,) = Runtime.get().load_program(data).load_method("forward").execute([tensor.numpy() for tensor in inputs])
     np.testing.assert_allclose(np.asarray(found), Whole()(*inputs).numpy(), rtol=1e-4, atol=1e-6)
 
@@ -95,7 +94,7 @@ def test_operators_that_are_whole_may_stay(backends: tuple[str, ...], kept: tupl
 def delegates_of(program: torch.export.ExportedProgram, backends: tuple[str, ...]) -> Counter[str]:
     """How many delegates of each backend a program has, by the backend's identifier."""
     context = FlambeauContext()
-    data = Compilation(import_program(program, context), context, PipelineOptions(backends=backends)).emit()
+    data = Compilation(import_program(program, context), context, PipelineOptions(backends=partitioners(*backends))).emit()
     return Counter(delegate.id for delegate in read_program(bytes(data)).execution_plan[0].delegates)
 
 
@@ -123,7 +122,7 @@ def test_options_are_compile_specs():
     edge = to_edge(program).to_backend(OpenvinoPartitioner([CompileSpec("precision", b"bf16")]))
     assert 'precision = "bf16"' in str(edge)
     with pytest.raises(ValueError, match="the precision is one of f32, f16, bf16, not 'f8'"):
-        find_choice("openvino{precision=f8}")
+        Partitioner("openvino{precision=f8}")
 
 
 def test_a_device_that_is_absent_cannot_be_compiled_for():

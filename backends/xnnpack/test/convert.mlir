@@ -1,7 +1,7 @@
 // RUN: flambeau-opt %s -p 'partition{backends=xnnpack},convert-partitions,cse' | filecheck %s
 
 // One transpose at each border; activations and limits are in the node before them.
-// CHECK-LABEL: delegate.partition @residual_xnnpack_0 backend "XnnpackBackend" (%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>) {
+// CHECK-LABEL: delegate.partition @residual_xnnpack_0 backend "XnnpackBackend" (%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>) attributes {operators = {{{.*}}}} {
 // CHECK-NEXT:    %0 = xnnpack.static_transpose(%x) {perm = [0, 2, 3, 1]} : (tensor<1x4x8x8xf32>) -> tensor<1x8x8x4xf32>
 // CHECK-NEXT:    %1 = xnnpack.max_pooling2d(%0) {padding_top = 1, padding_right = 1, padding_bottom = 1, padding_left = 1, pooling_height = 3, pooling_width = 3} : (tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
 // CHECK-NEXT:    %2 = xnnpack.avg_pooling2d(%1) {pooling_height = 1, pooling_width = 1, output_min = 0.0, output_max = 6.0} : (tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
@@ -46,7 +46,7 @@ func.func @pooled(%x: tensor<2x3x8x8xf32>) -> tensor<2x3xf32> {
 }
 
 // A number is a constant tensor; what moves nothing is left out.
-// CHECK-LABEL: delegate.partition @copies_xnnpack_0 backend "XnnpackBackend" (%x: tensor<1x1x4x1xf32>) -> (tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>) {
+// CHECK-LABEL: delegate.partition @copies_xnnpack_0 backend "XnnpackBackend" (%x: tensor<1x1x4x1xf32>) -> (tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>) attributes {operators = {{{.*}}}} {
 // CHECK-NEXT:    %0 = ml_program.global_load_const @number : tensor<1xf32>
 // CHECK-NEXT:    %1 = xnnpack.multiply(%x, %0) : (tensor<1x1x4x1xf32>, tensor<1xf32>) -> tensor<1x1x4x1xf32>
 // CHECK-NEXT:    delegate.return %x, %1

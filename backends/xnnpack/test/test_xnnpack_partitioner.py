@@ -9,7 +9,7 @@ from executorch.devtools.backend_debug import get_delegation_info as stock_info
 from executorch.exir import to_edge_transform_and_lower as stock_lower
 
 from flambeau import CompileSpec, Partitioner, get_delegation_info, to_edge, to_edge_transform_and_lower
-from flambeau.backends.xnnpack import XnnpackPartitioner
+from flambeau.backends.xnnpack import BACKEND, XnnpackPartitioner
 from flambeau.runtime import Runtime
 
 
@@ -44,13 +44,15 @@ def test_delegates_are_those_of_executorch():
 
 def test_nodes_of_a_payload_are_counted_where_nothing_else_is_known():
     edge = to_edge(torch.export.export(Mixed().eval(), (X,))).transform("delegate{backends=xnnpack}")
+    assert get_delegation_info(edge).delegation_by_operator["edge.convolution"].delegated == 2
+    for op in edge.module.body.block.ops:
+        op.attributes.pop("operators", None)
     assert get_delegation_info(edge).delegation_by_operator["xnnpack.conv2d"].delegated == 2
 
 
 def test_it_is_the_backend_with_options():
-    specs = [CompileSpec("a", b"b")]
-    partitioner = XnnpackPartitioner(specs)
-    assert isinstance(partitioner, Partitioner) and (partitioner.backend, partitioner.compile_specs) == ("xnnpack", specs)
+    partitioner = XnnpackPartitioner([CompileSpec("least", b"2")])
+    assert isinstance(partitioner, Partitioner) and (partitioner.backend, partitioner.options.least) == (BACKEND, 2)
     make: Any = XnnpackPartitioner
     with pytest.raises(TypeError, match="XnnpackPartitioner has no argument 'per_op_mode', which ExecuTorch has: leave it out"):
         make(per_op_mode=True)

@@ -161,7 +161,7 @@ def test_what_stays_says_why():
             return F.avg_pool2d(x, 2, padding=1), torch.softmax(x, 1), x.double() * 2, F.max_pool2d(x, 2, return_indices=True)[1]
 
     survey = to_edge(torch.export.export(Stays(), (torch.rand(1, 3, 4, 4),))).survey("xnnpack")
-    assert survey.taken == 0
+    assert survey.num_delegated_nodes == 0
     assert {name: why for (name, why) in survey.refused} == {
         "edge.avg_pool2d": "its mean counts the padding (count_include_pad)",
         "edge._softmax": "it is along another dimension than the last",
@@ -174,7 +174,7 @@ def test_what_stays_says_why():
 def test_a_transposed_convolution_in_half_stays():
     module, x = nn.ConvTranspose2d(3, 4, 3).half(), torch.rand(1, 3, 4, 4).half()
     survey = to_edge(torch.export.export(module, (x,))).survey("xnnpack")
-    assert (survey.taken, set(survey.refused)) == (0, {("edge.convolution", "it is transposed and of f16")})
+    assert (survey.num_delegated_nodes, set(survey.refused)) == (0, {("edge.convolution", "it is transposed and of f16")})
 
 
 def test_sizes_that_only_the_run_knows_may_be_too_many():

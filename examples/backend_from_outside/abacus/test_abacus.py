@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.delegation.interface import BackendError, register_backend
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.kit import FlambeauContext, ModuleOp, PassError, Pipeline
 from flambeau.runtime import FlambeauError, Runtime
@@ -127,7 +127,7 @@ def test_what_it_does_not_take_has_a_reason():
     }
     """
     module, _ = compiled(text)
-    table = find_choice("abacus").table
+    table = Partitioner("abacus").table
     assert [table.why_not(op) for op in module.walk() if op.name.startswith("edge.")] == [
         "each result is a sum of 16385 products, and the device adds up to 16384",
         "a tensor has 5 dimensions, and its kernel takes 0 to 4",

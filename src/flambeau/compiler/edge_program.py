@@ -8,15 +8,15 @@ from functools import cached_property
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.compiler.compilation import Compilation
-from flambeau.compiler.delegation import DelegationInfo, Handed, HandOver, count_delegated
 from flambeau.compiler.etrecord import ETRecord, InstructionMaps, instruction_maps
+from flambeau.compiler.lone_method import method_alone
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
@@ -24,17 +24,21 @@ from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
-from flambeau.passes.delegation.options import GENERAL, find_choice, with_options
-from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.partitioner import Partitioner
-from flambeau.passes.delegation.survey import Survey, survey
+from flambeau.passes.delegation.report import DelegationInfo, delegation_info, survey
+from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import after_partition, planner_pass
+from flambeau.passes.pipelines import delegate, planner_pass
 from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 from flambeau.support.files import replacing, write_bytes
 from flambeau.support.unchanging_bytes import UnchangingBytes
+
+AnyPartitioner: TypeAlias = str | Partitioner
+"""A backend: its name, perhaps with options in braces, or a `Partitioner`."""
+Passes: TypeAlias = str | Sequence[ModulePass]
+"""The text of a pipeline, or passes."""
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload, OpOverloadPacket
@@ -139,7 +143,7 @@ class ExecutorchProgramManager(ExplainsMembers):
 
     @cached_property
     def _maps(self) -> InstructionMaps:
-        return instruction_maps(self.module, {} if self.edge is None else self.edge.delegated)
+        return instruction_maps(self.module)
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, list[int]]]:
@@ -187,9 +191,6 @@ class ExecutorchProgramManager(ExplainsMembers):
         return program_html(self.module, self.memory, len(self.content))
 
 
-_NONE_YET: Mapping[str, Handed] = {}
-
-
 class EdgeProgramManager(ExplainsMembers):
     """A program at the edge level: IR that can be printed and transformed by passes.
 
@@ -201,14 +202,11 @@ class EdgeProgramManager(ExplainsMembers):
         module: ModuleOp,
         context: FlambeauContext,
         options: PipelineOptions,
-        delegated: Mapping[str, Handed] = _NONE_YET,
         recorded: Mapping[str, ExportedProgram] | None = None,
     ):
         self.module = module
         self.context = context
         self.options = options
-        self.delegated = delegated
-        """The content of delegates, by name."""
         self.recorded = recorded
         """The programs as they were imported, for an ETRecord; None without `generate_etrecord=True`."""
 
@@ -218,27 +216,31 @@ class EdgeProgramManager(ExplainsMembers):
         return tuple(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     @explains_arguments
-    def transform(self, passes: str | Sequence[ModulePass]) -> EdgeProgramManager:
-        """Returns a manager of the program after some passes, given as the text of a pipeline or as passes.
+    def transform(self, passes: Passes | Mapping[str, Passes]) -> EdgeProgramManager:
+        """Returns a manager of the program after some passes, given as the text of a pipeline or as passes; or these by method.
 
-        Raises PassError, PipelineError.
+        Raises PassError, PipelineError, and ValueError for a method that does not exist.
         """
         module = self.module.clone()
-        pipeline = Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
-        pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self.options, self.delegated, self.recorded)
+        if isinstance(passes, Mapping):
+            for name, items in passes.items():
+                with method_alone(module, name):
+                    _pipeline(items).run(module, self.context)
+        else:
+            _pipeline(passes).run(module, self.context)
+        return EdgeProgramManager(module, self.context, self.options, self.recorded)
 
     @explains_arguments
     def to_backend(
         self,
-        partitioner: str | Partitioner,
+        partitioner: AnyPartitioner | Mapping[str, AnyPartitioner],
         no_delegate: str | Sequence[str] = (),
         unless: Callable[[SchemaOp], bool] | None = None,
     ) -> EdgeProgramManager:
         """Returns a manager of the program in which all operators that a backend supports are delegated to the backend.
 
         Args:
-            partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or a `Partitioner` with compile specs.
+            partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or a `Partitioner`; or these by method.
             no_delegate: the operators to keep undelegated: paths of modules, such as `layers.0.attention`, or names of operators.
             unless: returns whether to keep an operator undelegated.
 
@@ -246,14 +248,14 @@ class EdgeProgramManager(ExplainsMembers):
             BackendError: there is no such backend.
             PassError: the backend cannot compile a partition, or a path or name in `no_delegate` matches nothing.
         """
-        return _delegated(self, [_partitioner(partitioner)], _texts(no_delegate), unless)
+        return _delegated(self, _partitioners(partitioner, unless), _texts(no_delegate))
 
-    def survey(self, backend: str) -> Survey:
+    def survey(self, backend: str | Partitioner) -> DelegationInfo:
         """Returns the operators that `backend` would take, and why it refuses each other operator; `str` gives a table.
 
         Raises BackendError for an unknown backend.
         """
-        return survey(self.module, backend)
+        return survey(self.module, _partitioner(backend))
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Returns the finished program, with the values that the model's parameters and buffers have now.
@@ -316,7 +318,7 @@ def _to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, object] | None,
     compile_config: EdgeCompileConfig | None,
-    backends: tuple[str, ...],
+    backends: tuple[Partitioner, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
     """Returns a program at the edge level. Does not decompose operators that `backends` take whole."""
@@ -343,48 +345,54 @@ def _to_edge(
     bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
     # What stays whole for the backends is handed over later: a user may transform the program before.
     Compilation(module, context, replace(options, backends=backends, bounds=bounds)).to("edge", skip=("delegate",))
-    return EdgeProgramManager(module, context, options, recorded=recorded and {name: recorded[name] for name in named})
+    return EdgeProgramManager(module, context, options, recorded and {name: recorded[name] for name in named})
 
 
 @explains_arguments
 def to_edge_transform_and_lower(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
-    transform_passes: str | Sequence[ModulePass] | None = None,
-    partitioner: str | Partitioner | Sequence[str | Partitioner] | None = None,
+    transform_passes: Passes | Mapping[str, Passes] | None = None,
+    partitioner: AnyPartitioner | Sequence[AnyPartitioner] | Mapping[str, AnyPartitioner | Sequence[AnyPartitioner]] | None = None,
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
+    no_delegate: str | Sequence[str] = (),
+    unless: Callable[[SchemaOp], bool] | None = None,
 ) -> EdgeProgramManager:
     """Applies `to_edge`, then `transform`, then `to_backend`.
 
     Args:
         programs: as for `to_edge`.
-        transform_passes: the text of a pipeline, or passes.
-        partitioner: the name of a backend, or a `Partitioner`, or a sequence of these in order of preference.
+        transform_passes: as for `transform`.
+        partitioner: the name of a backend, or a `Partitioner`, or a sequence of these in order of preference; or these by method.
         constant_methods: as for `to_edge`.
         compile_config: as for `to_edge`.
         generate_etrecord: as for `to_edge`.
+        no_delegate: as for `to_backend`.
+        unless: as for `to_backend`.
     """
-    is_list = isinstance(partitioner, Sequence) and not isinstance(partitioner, str)
-    given = cast("Sequence[object]", [] if partitioner is None else partitioner if is_list else [partitioner])
-    chosen = [_partitioner(item) for item in given]
-    edge = _to_edge(programs, constant_methods, compile_config, tuple(item.backend for item in chosen), {} if generate_etrecord else None)
+    chosen = _partitioners(() if partitioner is None else partitioner, unless)
+    edge = _to_edge(programs, constant_methods, compile_config, chosen, {} if generate_etrecord else None)
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
-    return _delegated(edge, chosen) if chosen else edge
+    return _delegated(edge, chosen, _texts(no_delegate)) if chosen else edge
 
 
-def _delegated(
-    edge: EdgeProgramManager,
-    chosen: Sequence[Partitioner],
-    no_delegate: tuple[str, ...] = (),
-    unless: Callable[[SchemaOp], bool] | None = None,
-) -> EdgeProgramManager:
-    backends = tuple(item.backend for item in chosen)
-    partition = PartitionPass(backends, no_delegate).keeping(unless)
-    handing_over = HandOver({find_choice(item.backend).backend.identifier: item.compile_specs for item in chosen})
-    found = edge.transform([partition, handing_over, *after_partition(replace(edge.options, backends=backends))])
-    return EdgeProgramManager(found.module, edge.context, edge.options, {**edge.delegated, **handing_over.handed}, edge.recorded)
+def _delegated(edge: EdgeProgramManager, chosen: tuple[Partitioner, ...], no_delegate: tuple[str, ...]) -> EdgeProgramManager:
+    known = edge.options
+    found = edge.transform(delegate(replace(known, backends=chosen, no_delegate=no_delegate)))
+    options = replace(known, backends=(*known.backends, *chosen), no_delegate=(*known.no_delegate, *no_delegate))
+    return EdgeProgramManager(found.module, edge.context, options, edge.recorded)
+
+
+def _partitioners(given: object, unless: Callable[[SchemaOp], bool] | None) -> tuple[Partitioner, ...]:
+    """Returns one partitioner or backend's name, or several, or these by method, as partitioners. Raises as `_partitioner` does."""
+    if isinstance(given, Mapping):
+        by_method = cast("Mapping[str, object]", given)
+        found = [item.with_options(methods=(name,)) for name, items in by_method.items() for item in _partitioners(items, None)]
+    else:
+        found = [_partitioner(item) for item in cast("Sequence[object]", given if isinstance(given, list | tuple) else [given])]
+    return tuple(item if unless is None else item.keeping(unless) for item in found)
 
 
 def _partitioner(given: object) -> Partitioner:
@@ -394,9 +402,6 @@ def _partitioner(given: object) -> Partitioner:
         listed = f"there are {', '.join(backend_names())}"
         why = instead_of_object(given, f"{listed}; several are handed over one after the other")
         raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {_full_name(given)}: {why}")
-    general = {spec.key: spec.text for spec in found.compile_specs if spec.key in GENERAL}
-    found = Partitioner(with_options(found.backend, general), [spec for spec in found.compile_specs if spec.key not in GENERAL])
-    find_choice(found.backend)
     return found
 
 
@@ -432,7 +437,11 @@ def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
     """Returns the numbers of operators that were and were not delegated to backends; `str` gives a table."""
     if not isinstance(cast(object, program), EdgeProgramManager):
         raise TypeError(f"get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, not {_full_name(program)}")
-    return count_delegated(program.module, program.context, program.delegated)
+    return delegation_info(program.module, program.context, program.options.backends, Vetoes(program.options.no_delegate))
+
+
+def _pipeline(passes: Passes) -> Pipeline:
+    return Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
 
 
 def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:

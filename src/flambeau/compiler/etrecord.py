@@ -10,13 +10,13 @@ from typing import IO, TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from flambeau.compiler.delegation import Handed
 from flambeau.compiler.memory_report import methods_of
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, InstructionOp, reads_and_writes
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ViewOp
 from flambeau.dialects.ir.locations import handle_of, handles_of
+from flambeau.passes.delegation.contents import recorded_handles
 from flambeau.runtime.binding.recorded_runs import DELEGATE_EVENT, kernel_event
 from flambeau.support.executorch_names import ExplainsMembers
 
@@ -47,16 +47,20 @@ class InstructionMaps:
     event_names: dict[str, dict[int, str]] = field(default_factory=dict[str, dict[int, str]])
 
 
-def instruction_maps(module: ModuleOp, handed: Mapping[str, Handed]) -> InstructionMaps:
-    """Returns the maps of a planned module. `handed` has the content of the module's delegates, by name."""
+def instruction_maps(module: ModuleOp) -> InstructionMaps:
+    """Returns the maps of a planned module."""
     found = InstructionMaps()
-    backends = {op.sym_name.data: op.backend.data for op in module.body.block.ops if isinstance(op, PayloadOp)}
+    payloads = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, PayloadOp)}
+    handed = {name: recorded_handles(payload) for name, payload in payloads.items()}
     for name, method in methods_of(module).items():
         steps = method.steps
         calls = {number: op for number, op in enumerate(steps) if isinstance(op, DelegateCallOp)}
         found.debug_handle_map[name] = {number: handles for number, handles in enumerate(_handles(method, steps, handed)) if handles}
         found.delegate_map[name] = {
-            number: {"name": backends[call.delegate.string_value()], "delegate_map": dict(enumerate(map(list, _inside(call, handed))))}
+            number: {
+                "name": payloads[call.delegate.string_value()].backend.data,
+                "delegate_map": dict(enumerate(map(list, _inside(call, handed)))),
+            }
             for number, call in calls.items()
         }
         found.instruction_id_to_num_outs_map[name] = {
@@ -71,12 +75,11 @@ def event_of(op: CallOp | DelegateCallOp) -> str:
     return kernel_event(op.operator.data) if isinstance(op, CallOp) else DELEGATE_EVENT
 
 
-def _inside(call: DelegateCallOp, handed: Mapping[str, Handed]) -> Sequence[tuple[int, ...]]:
-    known = handed.get(call.delegate.string_value())
-    return () if known is None else known.handles
+def _inside(call: DelegateCallOp, handed: Mapping[str, Sequence[tuple[int, ...]]]) -> Sequence[tuple[int, ...]]:
+    return handed[call.delegate.string_value()]
 
 
-def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Handed]) -> list[list[int]]:
+def _handles(method: MethodOp, steps: Sequence[InstructionOp], handed: Mapping[str, Sequence[tuple[int, ...]]]) -> list[list[int]]:
     """Returns the handles of each instruction: the handles of the calls that it computes, with the handle of its result last.
 
     The last instruction of a call may compute a value that no call of the exported program has, such as a result in another layout. Then

@@ -26,7 +26,7 @@ from flambeau.dialects.ir.tensor_types import f32
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Check, Limit, OperatorTable, Rule
 from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.tables import declared_by
@@ -37,7 +37,7 @@ from flambeau.tools.main import main
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
 Plant: TypeAlias = Callable[..., None]
-GOOD = find_choice("elementwise").table
+GOOD = Partitioner("elementwise").table
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from flambeau import (
 )
 from flambeau.backends.openvino import OpenvinoPartitioner
 from flambeau.backends.xnnpack import XnnpackPartitioner
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.transforms.cse import CsePass
@@ -101,23 +102,24 @@ def test_transforms_and_backends_come_in_this_order(exported: ExportedProgram):
 
 def test_a_partitioner_is_a_backend_with_its_options(exported: ExportedProgram):
     edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise{least=3}")])
-    assert edge.delegated == to_edge(exported).to_backend("elementwise{least=3}").delegated
-    wrong = Partitioner("elementwise", [CompileSpec("mode", "fast")])
-    with pytest.raises(PassError, match="mode"):
-        to_edge(exported).to_backend(wrong)
+    assert str(edge) == str(to_edge(exported).to_backend("elementwise{least=3}"))
+    with pytest.raises(ValueError, match="backend 'elementwise' has no option 'mode'; it has least, methods"):
+        Partitioner("elementwise", [CompileSpec("mode", "fast")])
+    with pytest.raises(ValueError, match="compile spec 'least' holds bytes that are no text"):
+        Partitioner("elementwise", [CompileSpec("least", b"\xff")])
 
 
 def test_a_compile_spec_may_be_an_option_of_every_backend(exported: ExportedProgram):
     three = to_edge_transform_and_lower(exported, partitioner=[Partitioner("elementwise", [CompileSpec("least", b"3")])])
     assert str(three) == str(to_edge(exported).to_backend("elementwise{least=3}"))
-    assert to_edge(exported).to_backend(Partitioner("elementwise", [CompileSpec("least", "99")])).delegated == {}
+    assert "delegate.payload" not in str(to_edge(exported).to_backend(Partitioner("elementwise", [CompileSpec("least", "99")])))
     for text, spec, message in (
         ("elementwise", "none", "option 'least' of backend 'elementwise' must be an integer, got 'none'"),
         ("elementwise", "0", "option 'least', the fewest operators of a delegate, is 1 or more, not 0"),
         ("elementwise{least=2}", "3", "option 'least' of backend 'elementwise' is given twice"),
     ):
         with pytest.raises(ValueError, match=message):
-            to_edge(exported).to_backend(Partitioner(text, [CompileSpec("least", spec)]))
+            Partitioner(text, [CompileSpec("least", spec)])
 
 
 def test_options_in_braces_and_compile_specs_add_up():
@@ -129,6 +131,51 @@ def test_options_in_braces_and_compile_specs_add_up():
 def test_a_backend_is_chosen_once(exported: ExportedProgram):
     with pytest.raises(PassError, match=r"backend 'elementwise' is chosen twice"):
         to_edge_transform_and_lower(exported, partitioner=["elementwise{least=3}", "elementwise"])
+
+
+def test_each_method_has_its_own_partitioners(exported: ExportedProgram):
+    both = {"forward": exported, "second": exported}
+    edge = to_edge_transform_and_lower(both, partitioner={"second": ["elementwise"]})
+    assert "@second_elementwise_0" in str(edge) and "@forward_elementwise_0" not in str(edge)
+    assert str(to_edge(both).to_backend({"second": Partitioner("elementwise")})) == str(edge)
+    assert str(to_edge(both).to_backend("elementwise{methods=second}")) == str(edge)
+    assert str(to_edge_transform_and_lower(both, partitioner={name: "elementwise" for name in both})).count("delegate.payload") == 2
+    reason = "elementwise: backend 'elementwise' is for second only"
+    assert {row.reason for row in get_delegation_info(edge).rows if row.backend is None} >= {reason}
+    found = run(edge.to_executorch(), X), run(edge.to_executorch(), X, method="second")
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    with pytest.raises(PassError, match="backend 'elementwise' is for the method 'secnd', and the program has forward, second; did you"):
+        to_edge(both).to_backend({"secnd": "elementwise"})
+
+
+def test_what_a_method_does_not_give_stays_whole_for_no_backend():
+    exported = torch.export.export(torch.nn.SiLU(), (X,))
+    edge = to_edge_transform_and_lower({"forward": exported, "second": exported}, partitioner={"second": "openvino"})
+    left = [row.operator for row in get_delegation_info(edge).rows if row.backend is None]
+    assert sorted(left) == ["edge.mul.Tensor", "edge.sigmoid"]
+
+
+def test_each_method_has_its_own_passes(exported: ExportedProgram):
+    both = {"forward": exported, "second": exported}
+    edge = to_edge_transform_and_lower(both, transform_passes={"second": "delegate{backends=elementwise}", "forward": [CsePass()]})
+    assert "@second_elementwise_0" in str(edge) and "@forward_elementwise_0" not in str(edge) and edge.methods == ("forward", "second")
+    np.testing.assert_allclose(run(edge.to_executorch(), X)[0], run(edge.to_executorch(), X, method="second")[0], rtol=1e-6)
+
+
+def test_what_stays_is_said_on_every_way(exported: ExportedProgram):
+    edge = to_edge(exported).to_backend("elementwise", no_delegate="mul.Tensor")
+    assert str(to_edge_transform_and_lower(exported, partitioner="elementwise", no_delegate="mul.Tensor")) == str(edge)
+
+    def is_product(op: SchemaOp) -> bool:
+        return op.schema.base == "mul"
+
+    for other in (
+        to_edge_transform_and_lower(exported, partitioner="elementwise", unless=is_product),
+        to_edge_transform_and_lower(exported, partitioner=Partitioner("elementwise", unless=is_product)),
+        to_edge(exported).to_backend("elementwise", unless=is_product),
+    ):
+        assert str(other) == str(edge)
+    assert "no-delegate 'mul.Tensor' keeps it" in str(get_delegation_info(edge))
 
 
 def test_what_stays_may_be_one_text(exported: ExportedProgram):
@@ -169,7 +216,7 @@ def test_the_first_partitioner_chooses_first():
     names = ["elementwise", "xnnpack"]
     for order in (names, names[::-1]):
         edge = to_edge_transform_and_lower(exported, partitioner=[Partitioner(order[0]), order[1]])
-        assert list(edge.delegated) == [f"forward_{order[0]}_0"]
+        assert [name for name in names if f"@forward_{name}_0" in str(edge)] == order[:1]
 
 
 def test_what_is_delegated_is_counted(exported: ExportedProgram):
@@ -185,9 +232,15 @@ def test_what_is_delegated_is_counted(exported: ExportedProgram):
         assert rows.keys() == whole.delegation_by_operator.keys() and all(name == row.op_type for name, row in rows.items())
         assert sum(row.delegated for row in rows.values()) == info.num_delegated_nodes > 0
         assert sum(row.non_delegated for row in rows.values()) == info.num_non_delegated_nodes > 0
-    lines = str(info).splitlines()
-    assert lines[:2] == ["Total delegated subgraphs: 1", f"Number of delegated nodes: {info.num_delegated_nodes}"]
-    assert lines[2] == f"Number of non-delegated nodes: {info.num_non_delegated_nodes}" and len(lines) == 3 + len(rows)
+    assert info.get_summary().splitlines() == [
+        "Total delegated subgraphs: 1",
+        f"Number of delegated nodes: {info.num_delegated_nodes}",
+        f"Number of non-delegated nodes: {info.num_non_delegated_nodes}",
+    ]
+    total = whole.num_non_delegated_nodes
+    assert f"elementwise takes {info.num_delegated_nodes} of {total} operators in 1 partition" in str(info)
+    why = "elementwise: the backend has no such operator"
+    assert why in str(get_delegation_info(edge)) and why not in str(whole)
 
 
 def test_operators_are_kept_whole_by_name_or_as_torch_has_them(exported: ExportedProgram):
@@ -286,7 +339,7 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: edge.to_backend(StockXnnpackPartitioner())),
         (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered([StockXnnpackPartitioner()])),
         (f"{takes} executorch's XnnpackPartitioner: import it from", TypeError, lambda: lowered(StockXnnpackPartitioner())),
-        (f"{takes} dict: there are ", TypeError, lambda: lowered({"forward": [StockXnnpackPartitioner()]})),
+        (f"{takes} executorch's XnnpackPartitioner: ", TypeError, lambda: lowered({"forward": [StockXnnpackPartitioner()]})),
         ("no attribute 'partition', which ExecuTorch has: ", AttributeError, lambda: chosen.partition(exported)),
         ("compile_specs is a list of flambeau.CompileSpec, and holds 3", TypeError, lambda: Partitioner("elementwise", three)),
         ("compile_specs has 'a' twice", ValueError, lambda: Partitioner("elementwise", [CompileSpec("a", "b"), CompileSpec("a", b"c")])),
@@ -298,7 +351,8 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         ("there is no backend 'XnnpackBackend'", BackendError, lambda: edge.to_backend("XnnpackBackend")),
         ("not a list of executorch's CSEPass: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([CSEPass()])),
         ("not a list of function: passes over torch.fx graphs do not", TypeError, lambda: edge.transform([configured])),
-        ("not dict: passes over torch.fx graphs do not", TypeError, lambda: edge.transform({"forward": []})),
+        ("not a list of function: passes over torch.fx graphs do not", TypeError, lambda: edge.transform({"forward": [configured]})),
+        ("there is no method 'backward'; there are forward", ValueError, lambda: edge.transform({"backward": []})),
         ("XnnpackPartitioner: import it from", TypeError, lambda: edge.transform([StockXnnpackPartitioner()])),
         (
             "not a list of str: write the names in one text, 'canonicalize,cse'",

@@ -20,7 +20,8 @@ from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPar
 import flambeau
 import flambeau.runtime
 from flambeau.backends.xnnpack import XnnpackPartitioner
-from flambeau.compiler import delegation, edge_program
+from flambeau.compiler import edge_program
+from flambeau.passes.delegation import report
 from flambeau.runtime.inspector import Inspector
 from flambeau.support.executorch_names import INSTEAD
 
@@ -35,8 +36,8 @@ PAIRS: list[tuple[type[Any], type[Any]]] = [
     (stock_devtools.Inspector, Inspector),
     (stock_devtools.ETRecord, flambeau.ETRecord),
     (stock_partitioner.Partitioner, flambeau.Partitioner),
-    (stock_delegation.DelegationBreakdown, delegation.DelegationBreakdown),
-    (stock_delegation.DelegationInfo, delegation.DelegationInfo),
+    (stock_delegation.DelegationBreakdown, report.DelegationBreakdown),
+    (stock_delegation.DelegationInfo, report.DelegationInfo),
     (stock_runtime.Runtime, flambeau.Runtime),
     (stock_runtime.Program, flambeau.runtime.Program),
     (portable_lib.ExecuTorchProgram, flambeau.runtime.Program),

@@ -12,8 +12,9 @@ import pytest
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
-from flambeau.passes.delegation.survey import survey
+from flambeau.passes.delegation.report import survey
 from flambeau.passes.manager import Pipeline
 from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime.interpreter import interpret
@@ -50,6 +51,6 @@ def test_a_size_that_no_operand_has_is_not_known_in_a_partition():
     }}"""
     context = FlambeauContext()
     module = parse_module(text, context).module
-    found = survey(module, "ir")
+    found = survey(module, Partitioner("ir"))
     why = "it needs the size s0, which none of its operands has"
-    assert found.taken == 1 and found.refused == {("edge.expand_copy", why): 1, ("edge.full", why): 1}
+    assert found.num_delegated_nodes == 1 and found.refused == {("edge.expand_copy", why): 1, ("edge.full", why): 1}

@@ -31,6 +31,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.dialects.text.module_text import IRError, parse_module, verify_parsed
 from flambeau.dialects.text.operation_text import PrintingOptions, strict_text
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime.emit import emit_pte
@@ -165,7 +166,7 @@ def stages() -> tuple[dict[str, ModuleOp], FlambeauContext]:
     """A small model at every stage, part of it with a backend, and the context with its weights."""
     model, inputs = digits_cnn()
     module, context = imported(export(model, *inputs))
-    compilation = Compilation(module, context, PipelineOptions(backends=("elementwise",)))
+    compilation = Compilation(module, context, PipelineOptions(backends=(Partitioner("elementwise"),)))
     found: dict[str, ModuleOp] = {}
     for stage in STAGES:
         compilation.to(stage)

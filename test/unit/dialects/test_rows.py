@@ -28,7 +28,7 @@ from flambeau.dialects.schema.operators import LEVELS, find_op, find_schema, non
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import check_functions, load_rows, schema_files
 from flambeau.passes.delegation.interface import backend_names
-from flambeau.passes.delegation.options import find_choice
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime.manifest import activation_names
 from flambeau.support.lazy import Array
@@ -80,7 +80,7 @@ def test_a_row_has_documentation_meaning_and_samples(name: str):
     if op.level() == "aten" and not op.core:
         assert op.has("decompose") or op.keep, "neither core nor decomposed nor kept"
     if op.keep:
-        tables = [find_choice(name).table for name in backend_names()]
+        tables = [Partitioner(name).table for name in backend_names()]
         kept = [*(find_target(target).keeps(op) for target in target_names()), *(table.keeps(op) for table in tables)]
         assert any(kept), "no target has a kernel or a fused form for it, and no backend takes it whole"
 

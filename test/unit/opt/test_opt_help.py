@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, verify_parsed
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.manager.pass_options import option_fields
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -57,7 +58,7 @@ def test_the_example_of_a_pass_holds(name: str):
 
 @pytest.mark.parametrize("target", target_names())
 def test_every_pass_of_the_road_has_an_example(target: str):
-    passes = pipelines()["compile"](PipelineOptions(target=target, backends=("elementwise",)))
+    passes = pipelines()["compile"](PipelineOptions(target=target, backends=(Partitioner("elementwise"),)))
     assert {item.name for item in passes if example_of(type(item)) is None} == set()
 
 

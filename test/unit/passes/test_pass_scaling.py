@@ -15,6 +15,7 @@ from opt_modules import CASES, Problem, problems
 from flambeau.dialects.ir.verify import verify_module
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import own_pass_names, pipelines
@@ -27,7 +28,7 @@ SMALL, LARGE = 30, 120
 
 
 def test_every_pass_of_the_road_has_modules_of_its_own() -> None:
-    passes = pipelines()["compile"](PipelineOptions(target="flambeau", backends=("elementwise",)))
+    passes = pipelines()["compile"](PipelineOptions(target="flambeau", backends=(Partitioner("elementwise"),)))
     assert {item.name for item in passes} - set(CASES) == set()
 
 

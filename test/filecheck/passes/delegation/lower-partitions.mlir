@@ -1,6 +1,6 @@
 // RUN: flambeau-opt %s --split-input-file --verify-diagnostics -p lower-partitions,convert-edge-to-exec | filecheck %s
 
-// CHECK:       delegate.payload @p backend "FlambeauElementwise" (#flambeau.blob<"payload.p", "{{.*}}">) : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK:       delegate.payload @p backend "FlambeauElementwise" (#flambeau.blob<"payload.p", "{{.*}}">) : (tensor<4xf32>) -> tensor<4xf32> attributes {operators = {edge.relu = 1 : i64}}
 // CHECK-LABEL: exec.method @forward
 // CHECK-NEXT:    %x = exec.tensor : tensor<4xf32>
 // CHECK-NEXT:    %[[Y:.*]] = exec.tensor : tensor<4xf32>

@@ -19,8 +19,8 @@ from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.operator_table import OperatorTable, Rule
 from flambeau.passes.delegation.grouping import contracted_order, dependencies, group
 from flambeau.passes.delegation.interface import Backend, BackendError, BackendOptions, Encoded, backend_names, one_by_one, register_backend
-from flambeau.passes.delegation.options import find_choice, split_choices
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner, partitioners
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import PassError, Pipeline
@@ -78,7 +78,7 @@ def block_of(module: Any) -> Block:
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_have_an_order_in_which_each_runs_at_once(seed: int, most: int):
     module, _ = parsed(random_function(seed, state=seed % 2 == 1))
-    table = find_choice("elementwise").table
+    table = Partitioner("elementwise").table
     block = block_of(module)
     groups = group(block, lambda op: table.why_not(op) is None, 1, most)
     taken = [op for items in groups for op in items]
@@ -100,7 +100,7 @@ def test_a_delegated_program_computes_what_it_did(seed: int):
     inputs = [chance.standard_normal(5, dtype=np.float32) for _ in range(2)]
     module, context = parsed(text)
     original = interpret(module.clone(), context)
-    Pipeline.of(delegate(PipelineOptions(backends=("elementwise",)))).run(module, context)
+    Pipeline.of(delegate(PipelineOptions(backends=(Partitioner("elementwise"),)))).run(module, context)
     functions = interpret(module.clone(), context, run_payload)
     Pipeline.parse("edge-to-exec,plan").run(module, context)
     methods = interpret(module, context, run_payload)
@@ -120,7 +120,7 @@ def test_one_group_where_only_a_branch_leaves_and_two_where_it_comes_back():
       LAST
       func.return %3, %1 : {KIND}, {KIND}
     }}"""
-    table = find_choice("elementwise").table
+    table = Partitioner("elementwise").table
     for last, expected in ((f"%3 = edge.tanh(%2) : ({KIND}) -> {KIND}", [3]), (LINES["add"].format(2, 1).replace("KIND", KIND), [2, 1])):
         line = last if last.startswith("%3") else f"%3 = {last}"
         module, _ = parsed(text.replace("LAST", line))
@@ -131,7 +131,7 @@ def test_one_group_where_only_a_branch_leaves_and_two_where_it_comes_back():
 def test_every_backend_is_whole():
     assert "elementwise" in backend_names()
     for name in backend_names():
-        choice = find_choice(name)
+        choice = Partitioner(name)
         assert choice.backend.name == name and choice.backend.identifier and 1 <= choice.options.least <= choice.table.most
     with pytest.raises(BackendError, match="no backend here is called 'Nobody' by programs"):
         run_payload("Nobody", memoryview(b""), {}, [])
@@ -233,7 +233,7 @@ def test_compile_specs_that_a_backend_does_not_have_are_refused(levels: list[tup
     module, context = parsed(f"""delegate.partition @p backend "LevelsBackend" {{"levl" = "3"}} (%x: {KIND}) -> ({KIND}) {{
       delegate.return %x : {KIND}
     }}""")
-    message = "partition @p cannot be lowered: backend 'levels' has no option 'levl'; it has least, level, words, note; did you"
+    message = "partition @p cannot be lowered: backend 'levels' has no option 'levl'; it has least, methods, level, words, note; did you"
     with pytest.raises(PassError, match=re.escape(message)):
         Pipeline.parse("lower-partitions").run(module, context)
 
@@ -259,7 +259,7 @@ def test_what_must_be_installed_is_said(levels: list[tuple[list[str], LevelOptio
 
 def test_a_function_keeps_operators():
     module, context = parsed(TWO_PARTITIONS)
-    partition = PartitionPass(("elementwise{least=1}",)).keeping(lambda op: isinstance(op.operands[0], BlockArgument))
+    partition = PartitionPass((Partitioner("elementwise{least=1}").keeping(lambda op: isinstance(op.operands[0], BlockArgument)),))
     partition.apply(context, module)
     assert [op.name for op in block_of(module).ops][:3] == ["edge.tanh", "edge.cos", "delegate.call"]
 
@@ -269,16 +269,16 @@ def test_an_operator_is_kept_by_the_name_that_users_know():
     call = f"edge._softmax(%x) {{dim = 1, half_to_float = false}} : ({kind}) -> {kind}"
     module, _ = parsed(f"func.func @f(%x: {kind}) -> {kind} {{ %0 = {call} func.return %0 : {kind} }}")
     softmax = next(op for op in module.walk() if op.name == "edge._softmax")
-    assert Vetoes(["softmax"], None)(softmax) == "no-delegate 'softmax' keeps it"
+    assert Vetoes(["softmax"])(softmax) == "no-delegate 'softmax' keeps it"
 
 
 def test_a_choice_prints_as_it_is_written():
     text = "builtin.module(partition{backends=xnnpack{least=3},elementwise{least=1} no-delegate=layers.0,softmax})"
     assert str(Pipeline.parse(text)) == text == str(Pipeline.parse(str(Pipeline.parse(text))))
-    assert split_choices("xnnpack{least=3}, elementwise") == ("xnnpack{least=3}", "elementwise")
+    assert tuple(map(str, partitioners("xnnpack{least=3}, elementwise{methods=f}"))) == ("xnnpack{least=3}", "elementwise{methods=f}")
     for wrong in ("", "xnnpack(cse)", "xnnpack{", "nobody"):
         with pytest.raises(ValueError):
-            split_choices(wrong)
+            partitioners(wrong)
 
 
 CONTROL = f"""func.func @forward(%x: {KIND}, %n: tensor<i64>) -> {KIND} {{

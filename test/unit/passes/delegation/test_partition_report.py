@@ -19,6 +19,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import import_program
 from flambeau.passes.analysis.cost import flops, traffic
 from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner, partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.tools.main import main
 
@@ -65,10 +66,10 @@ def test_a_lookup_computes_nothing_however_large_its_table_is():
 
 
 def test_each_operator_has_a_place_and_a_reason():
-    partition = PartitionPass(("elementwise", "xnnpack{least=2}"), no_delegate=("permute_copy",))
+    partition = PartitionPass(partitioners("elementwise", "xnnpack{least=2}"), no_delegate=("permute_copy",))
     edge = to_edge(torch.export.export(Products().eval(), (torch.rand(1, 4, 8, 8),)))
     partition.apply(edge.context, edge.module)
-    rows = {(row.operator, row.backend): row for row in partition.report(edge.module)}
+    rows = {(row.operator, row.backend): row for row in partition.report(edge.module, edge.context).rows}
     assert rows["edge.permute_copy", None].reason == "no-delegate 'permute_copy' keeps it"
     assert rows["edge.linear", "xnnpack"].count == 1 and rows["edge.linear", "xnnpack"].reason == ""
     assert sum(row.count for row in rows.values()) == sum(isinstance(op, SchemaOp) for op in edge.module.walk())
@@ -96,7 +97,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--explain-partitions"], "error: --explain-partitions is for --backend"),
         (
             ["--backend", "xnnpack{lest=1}"],
-            "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least; did you",
+            "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least, methods; did you",
         ),
         (
             ["--backend", ""],
@@ -144,4 +145,4 @@ def test_what_was_kept_for_a_backend_and_stays_is_what_the_target_runs():
     x = torch.rand(4)  # a line, which the kernel of `linear` does not take
     context = FlambeauContext()
     module = import_program(torch.export.export(nn.Linear(4, 2).eval(), (x,)), context)
-    Compilation(module, context, PipelineOptions(backends=("xnnpack",), no_delegate=("linear",))).emit()
+    Compilation(module, context, PipelineOptions(backends=(Partitioner("xnnpack"),), no_delegate=("linear",))).emit()

@@ -10,6 +10,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.conversion.decompose_aten import DecomposePattern
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.targets.interface import find_target
 
@@ -22,6 +23,13 @@ GLU = "aten.glu(%x)"
 def table(*names: str, whole: bool = False) -> OperatorTable:
     """What takes operators of float32."""
     return OperatorTable(dict.fromkeys(names, Rule(whole=whole)), Limit(dtypes=(f32,)))
+
+
+def asked(given: OperatorTable) -> Partitioner:
+    """A backend with this table."""
+    found = Partitioner("elementwise")
+    vars(found)["table"] = given
+    return found
 
 
 WHOLE = table("silu", "scaled_dot_product_attention", whole=True)
@@ -52,5 +60,5 @@ def test_it_belongs_to_the_first_that_takes_all_of_it(text: str, tables: tuple[O
     function = f"func.func @f(%x: {KIND}) -> {result} {{\n%0 = {text} : ({operands}) -> {result}\nfunc.return %0 : {result}\n}}"
     module = parse_module(function, FlambeauContext()).module
     name = next(op.name for op in module.walk() if isinstance(op, SchemaOp))
-    PatternDriver([DecomposePattern(find_target("executorch"), frozenset(), tables)]).run(module)
+    PatternDriver([DecomposePattern(find_target("executorch"), frozenset(), tuple(map(asked, tables)))]).run(module)
     assert any(op.name == name for op in module.walk()) == is_whole

@@ -1,0 +1,48 @@
+"""The operations that go to a backend, and why the others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsolatedFromAbove
+
+from flambeau.passes.delegation.grouping import group
+from flambeau.passes.delegation.partitioner import Partitioner
+
+Veto = Callable[[Operation], str | None]
+"""Why the user keeps an operation from every backend; None for one that may go."""
+
+
+def no_veto(op: Operation) -> str | None:
+    """Returns None: the veto that keeps nothing."""
+    return None
+
+
+def why_left(op: Operation, partitioner: Partitioner, veto: Veto = no_veto) -> str:
+    """Returns why an operation is in no group."""
+    few = f"its group has fewer than {partitioner.options.least} operators, too few for a delegate"
+    return veto(op) or partitioner.why_not(op) or few
+
+
+def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
+    """Returns the functions of a module from which something can be taken: a declaration has no body."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
+
+
+def blocks_of(op: Operation) -> Iterator[Block]:
+    """Yields the blocks in the regions of an operation, and those of control flow inside of them."""
+    for region in op.regions:
+        for block in region.blocks:
+            yield block
+            for inner in block.ops:
+                if inner.regions and not inner.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+                    yield from blocks_of(inner)
+
+
+def groups_for(block: Block, partitioner: Partitioner, veto: Veto = no_veto) -> list[list[Operation]]:
+    """Returns the operations of a block that go to a backend, in groups that become one delegate each."""
+    least, most = partitioner.options.least, partitioner.table.most
+    return group(block, lambda op: partitioner.why_not(op) is None and veto(op) is None, least, most)
