@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -13,6 +14,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
+from flambeau.dialects.flambeau.symbol_definitions import definitions_of
+from flambeau.dialects.flambeau.symbol_operations import AssertOp, DefineSymbolOp, ValueOp
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, shape_of, tensor_type
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalOp, GlobalStoreOp
@@ -20,6 +23,8 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export.imported_operators import functional_overload
 from flambeau.frontends.torch_export.values import MEMORY_FORMATS
+from flambeau.runtime.interpreter.function_interface import InterpreterError
+from flambeau.runtime.interpreter.symbol_values import SymbolValues, symbol_kernel
 
 _FORMATS = {name: value for value, name in MEMORY_FORMATS.items()}
 
@@ -72,11 +77,11 @@ def run_leaves(
 
 
 def can_run(function: FuncOp) -> bool:
-    """Returns whether PyTorch can run every operation of a method: operators with a schema, globals and a return."""
+    """Returns whether PyTorch can run every operation of a method: operators with a schema, globals, symbols and a return."""
     return all(isinstance(op, _RUN) for op in function.body.walk())
 
 
-_RUN = (SchemaOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp, ReturnOp)
+_RUN = (SchemaOp, GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp, DefineSymbolOp, AssertOp, ValueOp, ReturnOp)
 
 
 class AtenProgram:
@@ -108,19 +113,27 @@ class AtenProgram:
         names = [leaf.name for leaf in inputs_of(function) if leaf.is_tensor]
         for name, argument, given in zip(names, arguments, inputs, strict=True):
             kind = tensor_type(argument)
-            shape = tuple(given.shape)
-            if given.dtype is not torch_dtype(kind.element_type) or not _shape_fits(shape, shape_of(kind)):
-                wanted = f"{torch_dtype(kind.element_type)} of shape {list(shape_of(kind))}"
-                raise EvaluationError(f"input {name!r} of {method} must be {wanted}, got {given.dtype} of shape {list(shape)}")
+            wanted, shape = shape_of(kind), tuple(given.shape)
+            if given.dtype is not torch_dtype(kind.element_type) or len(shape) != len(wanted):
+                raise EvaluationError(_misfit(name, method, kind, given))
             values[argument] = given
-        with torch.no_grad():
-            for op in function.body.block.ops:
-                if isinstance(op, ReturnOp):
-                    return _returned(function, [values[operand] for operand in op.operands], inputs)
-                self._run(op, values)
+        symbols = SymbolValues(definitions_of(function.body))
+        try:
+            for name, argument in zip(names, arguments, strict=True):
+                symbols.learn(argument, values[argument], None, f"input {name!r} of {method}: ")
+            for name, argument in zip(names, arguments, strict=True):
+                if not all(map(symbols.fits, shape_of(argument), values[argument].shape)):
+                    raise EvaluationError(_misfit(name, method, tensor_type(argument), values[argument]))
+            with torch.no_grad():
+                for op in function.body.block.ops:
+                    if isinstance(op, ReturnOp):
+                        return _returned(function, [values[operand] for operand in op.operands], inputs)
+                    self._run(op, values, symbols)
+        except InterpreterError as error:
+            raise EvaluationError(str(error), error.diagnostic.op) from error
         raise EvaluationError(f"{method} does not return")
 
-    def _run(self, op: Operation, values: dict[SSAValue, Any]) -> None:
+    def _run(self, op: Operation, values: dict[SSAValue, Any], symbols: SymbolValues) -> None:
         if isinstance(op, GlobalLoadConstantOp | GlobalLoadOp):
             values[op.results[0]] = self.globals[op.global_attr.string_value()]
         elif isinstance(op, GlobalStoreOp):
@@ -128,14 +141,19 @@ class AtenProgram:
             self.globals[op.global_attr.string_value()] = values[op.value].clone()
         elif isinstance(op, SchemaOp):
             try:
-                results = run_operation(op, values)
+                results = run_operation(op, values, symbols)
             except (RuntimeError, MemoryError) as error:
                 raise EvaluationError(f"{op.name}: {_ENFORCED.sub('', ' '.join(str(error).split()))}", op) from error
             values.update(zip(op.results, results, strict=True))
+            for result, found in zip(op.results, results, strict=True):
+                symbols.learn(result, found, op)
             if self._observer is not None:
                 self._observer(op, results)
+        elif isinstance(op, DefineSymbolOp | AssertOp | ValueOp):
+            found = symbol_kernel(op)([values[operand].numpy() for operand in op.operands], SimpleNamespace(symbols=symbols))
+            values.update(zip(op.results, map(torch.as_tensor, found), strict=True))
         else:
-            raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals and a return")
+            raise EvaluationError(f"PyTorch cannot run {op.name}: only operators with a schema, globals, symbols and a return")
 
 
 def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -152,8 +170,9 @@ def _returned(function: FuncOp, results: list[torch.Tensor], inputs: Sequence[to
     return values[:last]
 
 
-def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tensor]:
-    """Returns the result tensors of one operation for its operand tensors. Raises EvaluationError."""
+def run_operation(op: SchemaOp, values: dict[SSAValue, Any], symbols: SymbolValues | None = None) -> list[torch.Tensor]:
+    """Returns the result tensors of one operation for its operand tensors. Raises EvaluationError; InterpreterError for an unknown size."""
+    known = SymbolValues({}) if symbols is None else symbols
     if op.schema.namespace == "quantized_decomposed":
         # Importing torchvision registers its operators.
         importlib.import_module("torch.ao.quantization.fx._decomposed")
@@ -164,7 +183,7 @@ def run_operation(op: SchemaOp, values: dict[SSAValue, Any]) -> list[torch.Tenso
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
-        given = _python_value(value, values)
+        given = _python_value(known.number(value, op), values)
         # The table stores the default `dtype=long` of a schema as a number.
         if argument.type.base == "ScalarType" and isinstance(given, int):
             continue
@@ -205,8 +224,9 @@ def _flat(value: Any) -> list[torch.Tensor]:
     return [found for item in cast("Sequence[Any]", value) for found in _flat(item)]
 
 
-def _shape_fits(shape: tuple[int, ...], declared: tuple[int, ...]) -> bool:
-    return len(shape) == len(declared) and all(expected in (-1, extent) for extent, expected in zip(shape, declared, strict=True))
+def _misfit(name: str, method: str, kind: Tensor, given: torch.Tensor) -> str:
+    wanted = f"{torch_dtype(kind.element_type)} of shape {list(shape_of(kind))}"
+    return f"input {name!r} of {method} must be {wanted}, got {given.dtype} of shape {list(given.shape)}"
 
 
 def _global_tensor(op: GlobalOp, context: FlambeauContext) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 from flambeau.runtime.binding.library import FlambeauError, Status
 from flambeau.runtime.binding.loaded_program import Runtime
 from flambeau.runtime.bundled_program.bundle_file import read_bundled_program
-from flambeau.runtime.bundled_program.bundle_records import BundledMethodTestCase
+from flambeau.runtime.bundled_program.bundle_records import BundledMethodTestCase, BundleError
 from flambeau.runtime.bundled_program.bundled_values import decode_value
 from flambeau.runtime.bundled_program.verification import ATOL, RTOL, CaseResult, Runner, compare_outputs, verify_case
 from flambeau.support.suggestions import did_you_mean
@@ -32,7 +32,10 @@ class BundledModule:
             FlambeauError: the program in it is damaged, or `backend_options` names an unknown backend.
             OSError: the file cannot be read.
         """
-        self.bundle = read_bundled_program(Path(data).read_bytes() if isinstance(data, str | PathLike) else data)
+        try:
+            self.bundle = read_bundled_program(Path(data).read_bytes() if isinstance(data, str | PathLike) else data)
+        except BundleError as error:
+            raise BundleError(f"{data}: {error}") if isinstance(data, str | PathLike) else error from None
         self._options = backend_options
         self._program = bytes(self.bundle.program)
         Runtime.get().load_program(self._program, backend_options=backend_options)

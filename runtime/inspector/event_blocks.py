@@ -178,7 +178,7 @@ class Inspector(ExplainsMembers):
         record = None if etrecord is None else read_etrecord(etrecord)
         if record is not None and record.event_names:
             _check_names(dump, record.event_names, etrecord)
-        buffer = b"" if debug_buffer_path is None else Path(debug_buffer_path).read_bytes()
+        buffer = None if debug_buffer_path is None else Path(debug_buffer_path).read_bytes()
         scale = 1.0 if source_time_scale is TimeScale.CYCLES else _PER_SECOND[source_time_scale] / _PER_SECOND[target_time_scale]
         self._units = f" ({target_time_scale.value})"
         try:
@@ -249,7 +249,7 @@ def _key(event: ProfileEvent) -> _Key:
     return _Key(event.name or "", event.chain_index, event.instruction_id, delegate)
 
 
-def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | None, buffer: bytes) -> list[Event]:
+def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | None, buffer: bytes | None) -> list[Event]:
     found: dict[_Key, Event] = {}
     times: dict[_Key, list[float]] = {}
     for run in runs:
@@ -263,7 +263,7 @@ def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | Non
         if record is not None:
             _place(found[key], key, record)
     by_place = {(key.chain, key.instruction): event for key, event in found.items() if key.chain >= 0}
-    for item in runs[0].events if buffer else ():
+    for item in () if buffer is None else runs[0].events:
         if (logged := item.debug_event) is not None and (event := by_place.get((logged.chain_index, logged.instruction_id))) is not None:
             try:
                 event.debug_data += tensors_of(logged, buffer)

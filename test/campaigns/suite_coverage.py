@@ -1,13 +1,13 @@
 """Lines and branches of Python and of C that `make test` executes, by folder, and those that one run executes and another does not.
 
     pip install --group coverage
-    PYTHONPATH=test python test/campaigns/suite_coverage.py run --commit HEAD build/share.json
-    FLAMBEAU_SHARE=all PYTHONPATH=test python test/campaigns/suite_coverage.py run --commit HEAD build/all.json
+    PYTHONPATH=test python test/campaigns/suite_coverage.py run --to build/share.json
+    FLAMBEAU_SHARE=all PYTHONPATH=test python test/campaigns/suite_coverage.py run --to build/all.json
     PYTHONPATH=test python test/campaigns/suite_coverage.py compare build/all.json build/share.json
 
 `run` checks the commit out into `build/measured`, and builds the C runtime for x86-64-v3, so that its numbers are the same on any machine
-that executes it. Then it runs the FileCheck tests, the C tests and pytest. An hour on two cores. Emitted C, and the libraries of
-other instruction sets, are built without counters.
+that executes it. Then it runs the FileCheck tests, the C tests and pytest, or pytest on some files only (`--tests`). An hour on two cores.
+Emitted C, and the libraries of other instruction sets, are built without counters; a test that links the runtime itself fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import sysconfig
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -54,14 +54,17 @@ class Line:
     branches: int
 
 
-def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
-    """Returns the lines of each file, by its path, after the tests of a commit. A test that fails is told of, and does not end the run."""
+def measured(commit: str, jobs: int, tests: Sequence[str]) -> dict[str, list[Line]]:
+    """Returns the lines of each file, by its path, after the tests of a commit, all or some. A test that fails is told of; the run goes on."""
     folder = ROOT / "build" / "measured"
     make_working_tree(ROOT, folder, commit)
+    packages = Path(sysconfig.get_path("purelib"))
     # Counts in subprocesses. Python reads such files only of an environment's own folder.
-    for path in Path(sysconfig.get_path("purelib")).glob("*_coverage.pth"):
+    for path in packages.glob("*_coverage.pth"):
         shutil.copy(path, sysconfig.get_path("purelib", vars={"base": str(folder / ".venv")}))
     environment = variables_of(folder) | {"PYTHONPATH": "test/suite"}
+    # The runtime looks for it beside the package flambeau, and here that is in another folder than the other packages.
+    environment["FLAMBEAU_OPENVINO_LIBRARY"] = next(map(str, packages.glob("openvino/libs/libopenvino_c.so*")), "")
     library, data = folder / "build" / "gcov", folder / "build" / "coverage"
     data.mkdir(parents=True, exist_ok=True)
     for old in (*data.iterdir(), *library.rglob("*.gcda")):
@@ -84,20 +87,11 @@ def measured(commit: str, jobs: int) -> dict[str, list[Line]]:
     chosen = ("-DCMAKE_BUILD_TYPE=Debug", "-DFLAMBEAU_ARCH=x86-64-v3", "-DFLAMBEAU_WERROR=OFF")
     run("cmake", "-S", "runtime/c", "-B", str(library), "-G", "Ninja", *chosen, flags, seeds)
     run("cmake", "--build", str(library), f"-j{jobs}")
-    run("ctest", "--test-dir", str(library), f"-j{jobs}", "--quiet")
-    run(*counted, str(folder / ".venv" / "bin" / "lit"), "--succinct", f"-j{jobs}", "test/filecheck", "backends")
-    workers = ("-n", str(jobs), "--dist", "loadfile")
-    run(
-        *counted,
-        "-m",
-        "pytest",
-        "-q",
-        *workers,
-        "-p",
-        "no:cacheprovider",
-        FLAMBEAU_LIBRARY=str(library / "libflambeau.so"),
-        OMP_NUM_THREADS="1",
-    )
+    if not tests:
+        run("ctest", "--test-dir", str(library), f"-j{jobs}", "--quiet")
+        run(*counted, str(folder / ".venv" / "bin" / "lit"), "--succinct", f"-j{jobs}", "test/filecheck", "backends")
+    options = ("-q", "-n", str(jobs), "--dist", "loadfile", "-p", "no:cacheprovider")
+    run(*counted, "-m", "pytest", *options, *tests, FLAMBEAU_LIBRARY=str(library / "libflambeau.so"), OMP_NUM_THREADS="1")
     run(python, "-m", "coverage", "combine", f"--rcfile={settings}", "--quiet")
     run(python, "-m", "coverage", "json", f"--rcfile={settings}", "--quiet", "-o", str(data / "python.json"))
     left_out = ("--exclude", ".*/test/", "--gcov-ignore-parse-errors=all")
@@ -180,12 +174,13 @@ def main() -> int:
     run = commands.add_parser("run", help="run the tests of a commit and write the lines that they execute")
     run.add_argument("--commit", default="HEAD")
     run.add_argument("--jobs", type=int, default=2)
-    run.add_argument("to", type=Path)
+    run.add_argument("--tests", nargs="+", default=[], metavar="FILE", help="run pytest on these only, and nothing else")
+    run.add_argument("--to", type=Path, required=True)
     compare = commands.add_parser("compare", help="print the table by folder, and the lines that only the first run executes")
     compare.add_argument("runs", type=Path, nargs="+")
     arguments = parser.parse_args()
     if arguments.command == "run":
-        found = measured(arguments.commit, arguments.jobs)
+        found = measured(arguments.commit, arguments.jobs, arguments.tests)
         arguments.to.write_text(json.dumps({path: [asdict(line) for line in lines] for path, lines in found.items()}))
         runs = [(arguments.to.stem, found)]
     else:

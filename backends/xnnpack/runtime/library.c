@@ -84,8 +84,8 @@ fl_status fl_xnn_load(const char *path, xnn_library *library) {
     library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   }
   if (library->handle == NULL) {
-    return fl_xnn_fail(FL_NOT_FOUND, "there is no XNNPACK library here: install the Python package executorch or Debian's libxnnpack-dev, or set "
-                                     "FLAMBEAU_XNNPACK_LIBRARY to the path of one");
+    return fl_xnn_fail(FL_NOT_FOUND, "there is no XNNPACK library here: set FLAMBEAU_XNNPACK_LIBRARY to the path of one, such as "
+                                     "libexecutorch_backend_xnnpack.so of the Python package executorch, which Python finds by itself");
   }
   const fl_status status = find_symbols(path, library);
   if (status != FL_OK) {

@@ -257,8 +257,8 @@ def test_without_a_library_the_message_says_what_to_install(mlp: bytes, tmp_path
     code = f"from flambeau.runtime import Runtime; Runtime.get().load_program({str(tmp_path / 'mlp.pte')!r}).load_method('forward')"
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "FLAMBEAU_LIBRARY": str(copy)}, capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].endswith(
-        "backend 'XnnpackBackend' refuses it: there is no XNNPACK library here: install the Python package executorch or Debian's "
-        "libxnnpack-dev, or set FLAMBEAU_XNNPACK_LIBRARY to the path of one"
+        "backend 'XnnpackBackend' refuses it: there is no XNNPACK library here: set FLAMBEAU_XNNPACK_LIBRARY to the path of "
+        "one, such as libexecutorch_backend_xnnpack.so of the Python package executorch, which Python finds by itself"
     )
 
 

@@ -379,8 +379,7 @@ def to_edge_transform_and_lower(
 
 
 def _delegated(edge: EdgeProgramManager, chosen: tuple[Partitioner, ...], no_delegate: tuple[str, ...]) -> EdgeProgramManager:
-    known = edge.options
-    found = edge.transform(delegate(replace(known, backends=chosen, no_delegate=no_delegate)))
+    found, known = edge.transform(delegate(replace(edge.options, backends=chosen, no_delegate=no_delegate))), edge.options
     options = replace(known, backends=(*known.backends, *chosen), no_delegate=(*known.no_delegate, *no_delegate))
     return EdgeProgramManager(found.module, edge.context, options, edge.recorded)
 

@@ -209,6 +209,29 @@ def test_inputs_and_tolerance_are_those_that_are_given(capsys: pytest.CaptureFix
     assert numerics(capsys, "--tolerance", "0", status=1)["first_bad"] is not None
 
 
+class Rows(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = x.reshape(x.shape[0] * 4) + torch.arange(4 * x.shape[0])
+        return rows.view(x.shape[0], 4) @ y.t(), x[x > 0].sum() + torch.nonzero(y).float()
+
+
+def test_sizes_that_only_the_run_knows_are_compared_with_pytorch(capsys: pytest.CaptureFixture[str]):
+    n = torch.export.Dim("n", min=2, max=9)
+    exported = torch.export.export(Rows(), (torch.rand(3, 4), torch.rand(3, 4)), dynamic_shapes=({0: n}, {0: n}))
+    torch.export.save(exported, "rows.pt2")
+    for rows, others, message in (
+        (3, 3, ""),
+        (8, 8, ""),
+        (10, 10, "dimension 0 has 10 entries"),
+        (4, 5, "shape [n, 4], got torch.float32 of"),
+    ):
+        np.savez("rows.npz", x=np.ones((rows, 4), np.float32), y=np.ones((others, 4), np.float32))
+        for stage in ("aten", "planned", "device"):
+            assert main(["numerics", "rows.pt2", "--inputs", "rows.npz", "--json", "--stage", stage]) == bool(message)
+            shown = capsys.readouterr()
+            assert message in shown.err if message else json.loads(shown.out)["first_bad"] is None
+
+
 def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFixture[str]):
     to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),))).save("edge.mlir")
     assert main(["numerics", "edge.mlir", "--json"]) == 0

@@ -141,6 +141,14 @@ def test_a_value_that_cannot_be_is_refused(tensor: Tensor, message: str, tmp_pat
     assert str(caught.value).startswith(f"{tmp_path / 'values'}: native_call_add.out: {message}")
 
 
+def test_an_empty_debug_buffer_is_cut_off(tmp_path: Path):
+    run = RunData("Execute", events=(Event(debug_event=DebugEvent(0, 0, Value(ValueType.TENSOR, Tensor(6, (2,))))),))
+    (tmp_path / "dump").write_bytes(write_etdump(ETDump(run_data=(run,))))
+    (tmp_path / "values").touch()
+    with pytest.raises(ETDumpError, match=r"values: .*the debug buffer has 0 bytes, and the ETDump refers to 8 bytes at 0"):
+        Inspector(tmp_path / "dump", debug_buffer_path=tmp_path / "values")
+
+
 @pytest.mark.parametrize("sizes", [(0,), (3, 0), (0, 2**30)])
 def test_a_value_without_elements_is_read(sizes: tuple[int, ...]):
     run = RunData("Execute", events=(Event(debug_event=DebugEvent(0, 0, Value(ValueType.TENSOR, Tensor(6, sizes)))),))
