@@ -55,7 +55,7 @@ class Line:
 
 
 def measured(commit: str, jobs: int, tests: Sequence[str]) -> dict[str, list[Line]]:
-    """Returns the lines of each file, by its path, after the tests of a commit, all or some. A test that fails is told of; the run goes on."""
+    """Returns the lines of each file, by its path, after the tests of a commit, all or some; a test that fails is told of."""
     folder = ROOT / "build" / "measured"
     make_working_tree(ROOT, folder, commit)
     packages = Path(sysconfig.get_path("purelib"))

@@ -223,13 +223,14 @@ def test_sizes_that_only_the_run_knows_are_compared_with_pytorch(capsys: pytest.
         (3, 3, ""),
         (8, 8, ""),
         (10, 10, "dimension 0 has 10 entries"),
-        (4, 5, "shape [n, 4], got torch.float32 of"),
+        (4, 5, "4], got torch.float32 of shape [5, 4]"),
     ):
         np.savez("rows.npz", x=np.ones((rows, 4), np.float32), y=np.ones((others, 4), np.float32))
         for stage in ("aten", "planned", "device"):
             assert main(["numerics", "rows.pt2", "--inputs", "rows.npz", "--json", "--stage", stage]) == bool(message)
             shown = capsys.readouterr()
-            assert message in shown.err if message else json.loads(shown.out)["first_bad"] is None
+            assert message in shown.err
+            assert message or json.loads(shown.out)["first_bad"] is None, shown.out
 
 
 def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFixture[str]):

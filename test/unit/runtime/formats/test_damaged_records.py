@@ -142,7 +142,9 @@ def test_a_value_that_cannot_be_is_refused(tensor: Tensor, message: str, tmp_pat
 
 
 def test_an_empty_debug_buffer_is_cut_off(tmp_path: Path):
-    run = RunData("Execute", events=(Event(debug_event=DebugEvent(0, 0, Value(ValueType.TENSOR, Tensor(6, (2,))))),))
+    place = Event(profile_event=ProfileEvent("native_call_add.out", 0, 0))
+    logged = Event(debug_event=DebugEvent(0, 0, Value(ValueType.TENSOR, Tensor(6, (2,)))))
+    run = RunData("Execute", events=(place, logged))
     (tmp_path / "dump").write_bytes(write_etdump(ETDump(run_data=(run,))))
     (tmp_path / "values").touch()
     with pytest.raises(ETDumpError, match=r"values: .*the debug buffer has 0 bytes, and the ETDump refers to 8 bytes at 0"):
