@@ -7,7 +7,7 @@ node before them. A remaining transpose that changes no element's place in memor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -39,14 +39,6 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
     moving = [PastBinaryPattern(constants), *_MOVING]
     PatternDriver(moving).run(partition)
     PatternDriver([_as_reshape, *moving]).run(partition)
-
-
-def rebuilt(op: NodeOp, operands: Sequence[SSAValue], **changes: Any) -> NodeOp:
-    """Returns a copy of a node with other operands, and with the arguments in `changes` replaced."""
-    given = iter(operands)
-    arguments = dict(zip((argument.name for argument in op.schema.arguments), op.arguments(), strict=True))
-    arguments |= {name: next(given) for name, value in arguments.items() if isinstance(value, SSAValue)}
-    return type(op)(**(arguments | changes))
 
 
 def _order(value: SSAValue) -> Order | None:
@@ -89,7 +81,7 @@ def _join_transposes(op: StaticTransposeNodeOp) -> SSAValue | None:
 def _past_unary(op: UnaryNodeOp) -> SSAValue | None:
     """Replaces f(transpose(x)) by transpose(f(x)), where f is an elementwise function."""
     order = _order(op.operands[0])
-    return None if order is None or not op.elementwise else _transposed(rebuilt(op, [_before(op.operands[0])]).result, order)
+    return None if order is None or not op.elementwise else _transposed(op.rebuilt([_before(op.operands[0])]).result, order)
 
 
 @rewrites(NodeOp, counter="reshapes moved")
@@ -102,7 +94,7 @@ def _after_elements(op: NodeOp) -> SSAValue | None:
     before = [cast(StaticReshapeNodeOp, value.owner).operands[0] for value in op.operands]
     if not all(same_shape(shape_of(value), shape_of(before[0])) for value in before):
         return None
-    return reshaped(rebuilt(op, before).result, shape_of(op.result))
+    return reshaped(op.rebuilt(before).result, shape_of(op.result))
 
 
 @rewrites(DequantizeNodeOp, counter="transposes moved")
@@ -111,8 +103,8 @@ def _past_quantized(op: DequantizeNodeOp) -> SSAValue | None:
     quantize = op.operands[0].owner
     if not isinstance(quantize, QuantizeNodeOp) or (order := _order(quantize.operands[0])) is None:
         return None
-    integers = rebuilt(quantize, [_before(quantize.operands[0])]).result
-    return _transposed(rebuilt(op, [integers]).result, order)
+    integers = quantize.rebuilt([_before(quantize.operands[0])]).result
+    return _transposed(op.rebuilt([integers]).result, order)
 
 
 class PastBinaryPattern(Pattern):
@@ -132,7 +124,7 @@ class PastBinaryPattern(Pattern):
             return
         operands = [self._in_order(value, order) for value in op.operands]
         if (a := operands[0]) is not None and (b := operands[1]) is not None:
-            replace_with_values(op, [_transposed(rebuilt(op, [a, b]).result, order)], rewriter)
+            replace_with_values(op, [_transposed(op.rebuilt([a, b]).result, order)], rewriter)
 
     def _in_order(self, value: SSAValue, order: Order) -> SSAValue | None:
         """Returns the value that transposed to `order` is `value`: a transpose's operand, or a new constant; None if there is neither."""
@@ -152,7 +144,7 @@ def _past_concatenation(op: ConcatenationNodeOp) -> SSAValue | None:
     if order is None or any(_order(value) != order for value in op.operands):
         return None
     axis: int = op.argument("axis")
-    return _transposed(rebuilt(op, [_before(value) for value in op.operands], axis=order[axis]).result, order)
+    return _transposed(op.rebuilt([_before(value) for value in op.operands], axis=order[axis]).result, order)
 
 
 def _past(kind: type[NodeOp], *lists: str) -> Pattern:
@@ -163,7 +155,7 @@ def _past(kind: type[NodeOp], *lists: str) -> Pattern:
         if order is None:
             return None
         renamed = {name: tuple(op.argument(name)[dim] for dim in _inverse(order)) for name in lists}
-        return _transposed(rebuilt(op, [_before(op.operands[0])], **renamed).result, order)
+        return _transposed(op.rebuilt([_before(op.operands[0])], **renamed).result, order)
 
     rewrite.__name__ = f"_past_{kind.schema.base}"
     return rewrites(kind, counter="transposes moved")(rewrite)
@@ -184,7 +176,7 @@ def limit_result(op: ClampNodeOp) -> SSAValue | None:
     if not isinstance(node, NodeOp) or "output_min" not in node.schema.attributes or not node.result.has_one_use():
         return None
     low, high = (_narrower(node.argument(name), least, most) for name in ("output_min", "output_max"))
-    return rebuilt(node, node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
+    return node.rebuilt(node.operands, output_min=least if low is None else low, output_max=most if high is None else high).result
 
 
 @rewrites(StaticReshapeNodeOp)

@@ -15,7 +15,7 @@ from flambeau.backends.xnnpack.dialect.movement import StaticReshapeNodeOp, Stat
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp
 from flambeau.backends.xnnpack.dialect.pooling import MaxPooling2dNodeOp
 from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
-from flambeau.backends.xnnpack.layouts import limit_result, rebuilt
+from flambeau.backends.xnnpack.layouts import limit_result
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import element_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
@@ -109,7 +109,7 @@ def _after_dequantize(op: NodeOp) -> SSAValue | None:
         return None
     if any(isinstance(use.operation, QuantizeNodeOp) for use in op.result.uses):
         return None
-    return _rounded(rebuilt(op, op.operands).result, source)
+    return _rounded(op.rebuilt(op.operands).result, source)
 
 
 @rewrites(QuantizeNodeOp, counter="operators moved to integers")
@@ -121,7 +121,7 @@ def _before_quantize(op: QuantizeNodeOp) -> SSAValue | None:
     x = move.operands[0]
     if not isinstance(x.owner, NodeOp) or isinstance(x.owner, DEQUANTIZE) or not x.has_one_use():
         return None
-    moved = rebuilt(move, [_rounded(x, op)]).result
+    moved = move.rebuilt([_rounded(x, op)]).result
     return QuantizeNodeOp(*op.arguments()[:2], moved).result
 
 
@@ -152,5 +152,5 @@ def _clamp_once(op: QuantizeNodeOp) -> SSAValue | None:
     numbers = op.arguments()[:2]
     if numbers != integers.arguments()[:2] or numbers != floats.arguments()[:2]:
         return None
-    limited = rebuilt(clamp, integers.operands).result
+    limited = clamp.rebuilt(integers.operands).result
     return QuantizeNodeOp(*numbers, limited).result

@@ -28,7 +28,7 @@ From the schema follow operands and attributes, the constructor, the shared synt
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
@@ -196,6 +196,37 @@ class SchemaOp(IRDLOperation):
     ) -> Self:
         """Returns an operation with just these parts: for code that already holds them. Nothing is checked."""
         return cls.create(operands=operands, result_types=result_types, properties=properties, attributes=attributes or {})
+
+    def rebuilt(
+        self,
+        operands: Sequence[SSAValue] | None = None,
+        *,
+        level: str | None = None,
+        result_types: Sequence[Attribute] | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Returns a copy that is in no block, with the same location and without names.
+
+        Args:
+            operands: as many as its own, in place of these.
+            level: the dialect of the sibling that the copy is.
+            result_types: the types of its results; by default its own, or, with other operands, those that are inferred.
+            changes: arguments in place of its own.
+        """
+        kind = type(self) if level is None else type(self).at(level)
+        types = self.result_types if operands is None and result_types is None else result_types
+        inputs = self.operands if operands is None else operands
+        if changes:
+            values = iter(inputs)
+            names = (argument.name for argument in self.schema.arguments)
+            given = {name: _with(value, values) for name, value in zip(names, self.arguments(), strict=True)}
+            new = kind(*(given | changes).values(), result_types=types)
+        else:
+            properties = dict(self.properties)
+            found = kind.infer_types(inputs, properties) if types is None else types
+            new = kind.from_attributes(inputs, found, properties, dict(self.attributes))
+        new.location = self.location
+        return new
 
     # The meaning of a row. A row overrides what it has; `has` says so, and the rest is never called.
 
@@ -457,3 +488,10 @@ def row(
         return cls
 
     return declare
+
+
+def _with(value: Any, operands: Iterator[SSAValue]) -> Any:
+    """Returns an argument whose tensors are the next operands."""
+    if isinstance(value, list):
+        return [_with(item, operands) for item in cast("list[Any]", value)]
+    return next(operands) if isinstance(value, SSAValue) else value

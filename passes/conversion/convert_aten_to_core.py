@@ -35,7 +35,7 @@ class ToLevelPattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() != "aten" or not self.belongs(op):
             return
-        new = op.at("core").from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
+        new = op.rebuilt(level="core")
         rename_values(op, new)
         rewriter.replace(op, new)
 

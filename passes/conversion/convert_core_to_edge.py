@@ -55,7 +55,7 @@ class ToEdgePattern(Pattern):
         assert isinstance(op, SchemaOp)
         if op.level() not in _LEVELS:
             operands = [self._row_major(op, operand, rewriter) for operand in op.operands]
-            new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt(operands, result_types=op.result_types)
             rename_values(op, new)
             return rewriter.replace(op, new)
         if op.level() != "core":

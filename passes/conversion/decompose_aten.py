@@ -44,7 +44,7 @@ class BackToAtenPattern(Pattern):
         assert isinstance(op, SchemaOp)
         was_kept = op.level() == "edge" and op.keep and not op.core and not isinstance(op.parent_op(), PartitionOp)
         if was_kept and op.schema.name not in self.preserve and not self.target.runs(op):
-            new = op.siblings["row"].from_attributes(op.operands, op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt(level="aten")
             rename_values(op, new)
             rewriter.replace(op, new)
 
@@ -116,7 +116,7 @@ class DecomposePattern(Pattern):
             if isinstance(value, OpResult) and is_constant(value):
                 block.add_op(load := value.op.clone())
                 operands[place] = load.results[0]
-        copy = op.siblings["row"].from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+        copy = op.rebuilt(operands, level="aten", result_types=op.result_types)
         try:
             values = self._instead(copy)
         except _UNFIT:
@@ -128,7 +128,7 @@ class DecomposePattern(Pattern):
         for part in list(detached_ops(values)):
             if not isinstance(part, SchemaOp):
                 return False
-            new = part.at("edge").from_attributes(part.operands, part.result_types, dict(part.properties), dict(part.attributes))
+            new = part.rebuilt(level="edge")
             for old, result in zip(part.results, new.results, strict=True):
                 old.replace_all_uses_with(result)
             if not computed.isdisjoint(new.operands):

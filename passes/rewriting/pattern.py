@@ -104,8 +104,7 @@ def at_level_of(op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:
         kind = type(new).at(level)
         if find_op(kind.name) is not kind:
             raise ValueError(f"{new.name} takes the place of {op.name}, and the {level} level has no such operator")
-        moved = kind.from_attributes(new.operands, new.result_types, dict(new.properties), dict(new.attributes))
-        moved.location = new.location
+        moved = new.rebuilt(level=level)
         rename_values(new, moved)
         replaced = dict(zip(new.results, moved.results, strict=True))
         settled = [replaced.get(value, value) if isinstance(value, OpResult) else value for value in settled]

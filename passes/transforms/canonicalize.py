@@ -149,7 +149,7 @@ class BroadcastPattern(Pattern):
             if op.infer_types(shorter, op.properties) == op.infer_types(operands, op.properties) == [tensor_type(op.result)]:
                 operands, changed = shorter, True
         if changed:
-            new = type(op).from_attributes(operands, op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt(operands, result_types=op.result_types)
             rename_values(op, new)
             rewriter.replace(op, new)
 
@@ -172,7 +172,6 @@ class EmptyConcatPattern(Pattern):
         new = type(op).at(op.level())(full, op.argument("dim"))
         if new.result.type != op.result.type:
             return  # an empty operand may decide the element type
-        new.location = op.location
         rewriter.insert(new, InsertPoint.before(op))
         rewriter.replace(op, [], [new.result])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -24,13 +24,6 @@ _PRODUCERS = (FusedLinearOp, FusedConv2dOp)
 def activation_of(op: SchemaOp) -> str | None:
     """Returns the activation of fused operators that an operator is, if it is one."""
     return next((name for name, *rest in op.activations if op.arguments()[1:] == rest), None)
-
-
-def _rebuilt(op: SchemaOp, **changes: Any) -> SchemaOp:
-    arguments = dict(zip((a.name for a in op.schema.arguments), op.arguments(), strict=True)) | changes
-    new = type(op)(*arguments.values(), result_types=op.result_types)
-    new.location = op.location
-    return new
 
 
 def _why_apart(inner: SchemaOp) -> str:
@@ -62,7 +55,7 @@ class ActivationPattern(Pattern):
         if not inner.result.has_one_use():
             return decline(_why_apart(inner))
         if inner.result.type == op.result.type:
-            _replace(op, inner, _rebuilt(inner, activation=activation), rewriter)
+            _replace(op, inner, inner.rebuilt(activation=activation), rewriter)
 
 
 class AddendPattern(Pattern):
@@ -79,7 +72,7 @@ class AddendPattern(Pattern):
             return
         for value, other in ((b, a), (a, b)):
             if self._takes(value, other, op):
-                _replace(op, value.owner, _rebuilt(value.owner, addend=other), rewriter)
+                _replace(op, value.owner, value.owner.rebuilt(addend=other), rewriter)
                 return
 
     @staticmethod
@@ -110,7 +103,7 @@ class NormAddendPattern(Pattern):
         a, b, alpha = total.arguments()
         if alpha != 1 or not a.type == b.type == total.result.type:
             return
-        _replace(op, total, _rebuilt(op, input=a, addend=b), rewriter)
+        _replace(op, total, op.rebuilt(input=a, addend=b), rewriter)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class CancelPattern(Pattern):
         if origin.type == op.result.type:
             rewriter.replace(op, [], [origin])
         else:
-            new = ToDimOrderCopyOp.from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt([origin], result_types=op.result_types)
             rewriter.replace(op, new)
 
 
@@ -101,8 +101,7 @@ class ElementwisePattern(Pattern):
         assert order is not None
         if not self.target.takes(order):
             return decline(_not_taken(self.target, order))
-        new = type(op).from_attributes(origins, [with_dim_order(op.result, order)], dict(op.properties), dict(op.attributes))
-        new.location = op.location
+        new = op.rebuilt(origins, result_types=[with_dim_order(op.result, order)])
         rewriter.insert(new, InsertPoint.before(op))
         rewriter.replace(op, [], [_insert_copy(new.result, tuple(range(len(shape))), op, rewriter)])
 
@@ -129,12 +128,11 @@ class FirstOperandPattern(Pattern):
         if op.dim_order == "read":
             if not all(is_row_major(result) for result in op.results):
                 return
-            new = type(op).from_attributes([origin, *op.operands[1:]], op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt([origin, *op.operands[1:]], result_types=op.result_types)
             rewriter.replace(op, new)
             return
         types = [with_dim_order(result, order) for result in op.results]
-        new = type(op).from_attributes([origin, *op.operands[1:]], types, dict(op.properties), dict(op.attributes))
-        new.location = op.location
+        new = op.rebuilt([origin, *op.operands[1:]], result_types=types)
         rewriter.insert(new, InsertPoint.before(op))
         contiguous = tuple(range(len(order)))
         rewriter.replace(op, [], [_insert_copy(result, contiguous, op, rewriter) for result in new.results])
@@ -165,8 +163,7 @@ class PermutePattern(Pattern):
         if not self.target.takes(order):
             return decline(_not_taken(self.target, order))
         kind = with_dim_order(op.result, order)
-        new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
-        new.location = op.location
+        new = op.rebuilt(result_types=[kind])
         rewriter.replace(op, new)
 
 
@@ -189,8 +186,7 @@ class AttentionResultPattern(Pattern):
         if not self.target.takes(_HEADS_AND_POSITIONS):
             return decline(_not_taken(self.target, _HEADS_AND_POSITIONS))
         kind = with_dim_order(op.result, _HEADS_AND_POSITIONS)
-        new = type(op).from_attributes(op.operands, [kind], dict(op.properties), dict(op.attributes))
-        new.location = op.location
+        new = op.rebuilt(result_types=[kind])
         rewriter.replace(op, new)
 
 
@@ -205,7 +201,7 @@ class DropCopyPattern(Pattern):
         assert isinstance(op, ViewOp)
         origin = _moved(op.operands[0])
         if origin is not None and equal_memory(origin, op.operands[0]):
-            new = type(op).from_attributes([origin], op.result_types, dict(op.properties), dict(op.attributes))
+            new = op.rebuilt([origin], result_types=op.result_types)
             rewriter.replace(op, new)
 
 

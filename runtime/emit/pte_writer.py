@@ -24,6 +24,7 @@ from flambeau.runtime.emit.external_constants import ExternalConstants
 from flambeau.runtime.emit.places import to_frames
 from flambeau.runtime.flat_tensor import TensorLayout
 from flambeau.runtime.memory import method_memory
+from flambeau.support.lazy import np
 
 
 class EmitError(ValueError):
@@ -127,7 +128,7 @@ class _Data:
         key = (mutable, blob.digest.data)
         if key not in self.indices:
             data = self.blobs.get(blob)
-            if or_zeros and not any(data):
+            if or_zeros and not np.frombuffer(data, np.uint8).any():
                 return 0
             self.indices[key] = len(entries)
             entries.append(data)
@@ -232,8 +233,10 @@ class _Plan:
                 return pte.TensorList(self._indices(op.items))
             case literals.OptionalTensorListOp():
                 return pte.OptionalTensorList(tuple(-1 if item is None else self.index[item] for item in op.entries))
-            case _:
+            case literals.NoneOp():
                 return pte.Null()
+            case _:
+                raise EmitError(f"{op.name} is no slot that a .pte can hold")
 
     def _tensor(self, op: slots.TensorSlotOp) -> pte.Tensor:
         type = tensor_type(op.slot)
