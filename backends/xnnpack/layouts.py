@@ -7,7 +7,7 @@ node before them. A remaining transpose that changes no element's place in memor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -154,7 +154,7 @@ def _past(kind: type[NodeOp], *lists: str) -> Pattern:
         order = _order(op.operands[0])
         if order is None:
             return None
-        renamed = {name: tuple(op.argument(name)[dim] for dim in _inverse(order)) for name in lists}
+        renamed: dict[str, Any] = {name: tuple(op.argument(name)[dim] for dim in _inverse(order)) for name in lists}
         return _transposed(op.rebuilt([_before(op.operands[0])], **renamed).result, order)
 
     rewrite.__name__ = f"_past_{kind.schema.base}"

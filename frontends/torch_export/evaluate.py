@@ -146,7 +146,7 @@ class AtenProgram:
                 raise EvaluationError(f"{op.name}: {_ENFORCED.sub('', ' '.join(str(error).split()))}", op) from error
             values.update(zip(op.results, results, strict=True))
             for result, found in zip(op.results, results, strict=True):
-                symbols.learn(result, found, op)
+                symbols.learn(result, cast(Any, found), op)
             if self._observer is not None:
                 self._observer(op, results)
         elif isinstance(op, DefineSymbolOp | AssertOp | ValueOp):

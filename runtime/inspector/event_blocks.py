@@ -263,8 +263,10 @@ def _events(runs: Sequence[RunData], scale: float, record: RecordedProgram | Non
         if record is not None:
             _place(found[key], key, record)
     by_place = {(key.chain, key.instruction): event for key, event in found.items() if key.chain >= 0}
-    for item in () if buffer is None else runs[0].events:
-        if (logged := item.debug_event) is not None and (event := by_place.get((logged.chain_index, logged.instruction_id))) is not None:
+    if buffer is None:
+        return list(found.values())
+    for logged in filter(None, (item.debug_event for item in runs[0].events)):
+        if (event := by_place.get((logged.chain_index, logged.instruction_id))) is not None:
             try:
                 event.debug_data += tensors_of(logged, buffer)
             except ETDumpError as error:
