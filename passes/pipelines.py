@@ -156,13 +156,17 @@ def plan_memory(options: PipelineOptions) -> Sequence[ModulePass]:
     return [planner_pass(options), _pass("verify-plan")]
 
 
-def planner_pass(options: PipelineOptions) -> ModulePass:
-    """Returns `plan-memory` with the planner of `options`, and the target's alignment by default. Raises PipelineError, ValueError."""
+def planner_pass(options: PipelineOptions, methods: Sequence[str] = ()) -> ModulePass:
+    """Returns `plan-memory` with the planner of `options`, for some methods or all, and the target's alignment by default.
+
+    Raises PipelineError, ValueError.
+    """
     match parse(options.planner).elements:
         case (Element(name, given),):
             alignment = Option("alignment", (Value(str(_target(options).alignment)),))
             defaults = [] if any(option.key == alignment.key for option in given) else [alignment]
-            return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *defaults, *given])[0]
+            chosen = [Option("methods", tuple(map(Value, methods)))] if methods else []
+            return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *chosen, *defaults, *given])[0]
         case _:
             raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {options.planner!r}")
 

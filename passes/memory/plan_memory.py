@@ -119,13 +119,16 @@ class PlanMemoryPass(OperationPass):
     effort: int = EFFORT
     """Bounds the search for a better plan where the lower bound is not reached, in looks at a neighbour (a million: about a second)."""
 
+    methods: tuple[str, ...] = ()
+    """The methods to plan; without names, all."""
+
     def apply_to(self, ctx: Context, op: Operation) -> None:
         """Rewrites the methods in place. Raises ValueError for options that make no sense."""
         _check_alignment(self.alignment)
         _check_arena(self.arena)
         check_algorithm(self.algorithm)
         for method in methods_of(op):
-            if may_rewrite(self.name, method):
+            if (not self.methods or method.sym_name.data in self.methods) and may_rewrite(self.name, method):
                 self._plan(method)
 
     def _plan(self, method: MethodOp) -> None:

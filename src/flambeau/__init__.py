@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
+    from flambeau.compiler.configs import EdgeCompileConfig, ExecutorchBackendConfig, MemoryPlanningPass
     from flambeau.compiler.edge_program import (
-        EdgeCompileConfig,
         EdgeProgramManager,
-        ExecutorchBackendConfig,
         ExecutorchProgramManager,
-        MemoryPlanningPass,
         generate_etrecord,
         get_delegation_info,
         to_edge,
@@ -47,13 +45,13 @@ _HOMES = {
     "BundledProgram": "flambeau.runtime.bundled_program",
     "CompileSpec": "flambeau.passes.delegation.partitioner",
     "ETRecord": "flambeau.compiler.etrecord",
-    "EdgeCompileConfig": "flambeau.compiler.edge_program",
+    "EdgeCompileConfig": "flambeau.compiler.configs",
     "EdgeProgramManager": "flambeau.compiler.edge_program",
-    "ExecutorchBackendConfig": "flambeau.compiler.edge_program",
+    "ExecutorchBackendConfig": "flambeau.compiler.configs",
     "ExecutorchProgramManager": "flambeau.compiler.edge_program",
     "FlambeauContext": "flambeau.dialects.schema.context",
     "Instrumentation": "flambeau.passes.manager",
-    "MemoryPlanningPass": "flambeau.compiler.edge_program",
+    "MemoryPlanningPass": "flambeau.compiler.configs",
     "MethodTestCase": "flambeau.runtime.bundled_program",
     "MethodTestSuite": "flambeau.runtime.bundled_program",
     "Partitioner": "flambeau.passes.delegation.partitioner",

@@ -12,6 +12,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from flambeau.compiler.lone_method import OnMethod
 from flambeau.compiler.scratch_memory import measure_scratch
 from flambeau.compiler.stages import STAGES, StageError, count_operations, stage_of
 from flambeau.dialects.ir.verify import ModuleVerifier
@@ -20,7 +21,7 @@ from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import ROAD
+from flambeau.passes.pipelines import ROAD, Stage, planner_pass
 from flambeau.runtime.emit import ExternalConstants, emit_pte
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
@@ -54,6 +55,8 @@ class Compilation:
     """The collector of constants that are written beside the .pte; None keeps all constants in the .pte."""
     strip_debug: bool = False
     """Whether the .pte omits the location in the model of each instruction."""
+    by_method: Mapping[str, PipelineOptions] = field(default_factory=dict[str, PipelineOptions])
+    """The options of each method from `exec` on, where methods have their own; empty if all have `options`."""
     unmeasured: str | None = None
     """Why Flambeau's runtime could not measure the memory of some method; None if it could, or before the measurement."""
 
@@ -80,7 +83,16 @@ class Compilation:
         if there < here:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in ROAD[here + 1 : there + 1]:
-            self._reach(following.name, following.passes(self.options, skip))
+            self._reach(following.name, self._passes(following, skip))
+
+    def _passes(self, stage: Stage, skip: Sequence[str]) -> Sequence[ModulePass]:
+        if not self.by_method or stage.name not in STAGES[-2:]:
+            return stage.passes(self.options, skip)
+        if stage.name != STAGES[-1]:
+            return [OnMethod(name, stage.passes(options, skip)) for name, options in self.by_method.items()]
+        # A planner sees the other methods too, because methods share the memory of their state.
+        planners = [planner_pass(options, methods=(name,)) for name, options in self.by_method.items()]
+        return [*planners, *Pipeline.parse("verify-plan").passes()]
 
     def emit(self) -> bytes:
         """Returns the program as the bytes of a .pte file, after running the remaining passes."""

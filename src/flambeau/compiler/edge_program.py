@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
@@ -15,12 +14,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.configs import EdgeCompileConfig, ExecutorchBackendConfig, external_of, full_name, operator_name, planned
 from flambeau.compiler.etrecord import ETRecord, InstructionMaps, instruction_maps
-from flambeau.compiler.lone_method import method_alone
+from flambeau.compiler.lone_method import OnMethod
 from flambeau.compiler.memory_report import MemoryReport, memory_reports, methods_of
 from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
@@ -29,8 +28,7 @@ from flambeau.passes.delegation.report import DelegationInfo, delegation_info, s
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import delegate, planner_pass
-from flambeau.runtime.emit import ExternalConstants, ExternalFile, all_external
+from flambeau.passes.pipelines import delegate
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 from flambeau.support.files import replacing, write_bytes
 from flambeau.support.unchanging_bytes import UnchangingBytes
@@ -41,66 +39,7 @@ Passes: TypeAlias = str | Sequence[ModulePass]
 """The text of a pipeline, or passes."""
 
 if TYPE_CHECKING:
-    from torch._ops import OpOverload, OpOverloadPacket
     from torch.export import ExportedProgram
-
-
-@explains_arguments
-@dataclass(frozen=True)
-class EdgeCompileConfig:
-    """The options for reaching the edge level.
-
-    Attributes:
-        target: the target, whose operators the program may use. `executorch`, the default, has the operators of stock ExecuTorch.
-        preserve_ops: operators to keep whole although they are not Core ATen, such as `hardswish` or `torch.ops.aten.hardswish.default`.
-        bounds: the greatest values of dynamic sizes that the export left unbounded, by the names of their `Dim`s: `{"seq": 512}`.
-    """
-
-    target: str = "executorch"
-    preserve_ops: Sequence[str | OpOverload | OpOverloadPacket] = ()
-    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    def __post_init__(self) -> None:
-        given: Any = self.bounds
-        if not isinstance(given, Mapping) or not all(_is_bound(*item) for item in cast("Mapping[Any, Any]", given).items()):
-            raise ValueError(f"EdgeCompileConfig: bounds gives greatest values by name, as in {{'seq': 512}}, not {given!r}")
-
-
-def _is_bound(name: object, most: Any) -> bool:
-    return isinstance(name, str) and name.isidentifier() and isinstance(most, Integral) and str(most).isdecimal()
-
-
-@explains_arguments
-@dataclass(frozen=True)
-class MemoryPlanningPass:
-    """The memory planner, and the tensors that it plans.
-
-    Attributes:
-        memory_planning_algo: the planner, perhaps with other options of `plan-memory` in braces: `greedy`, `best{alignment=64}`.
-        alloc_graph_input: whether inputs lie in an arena. If False, they are read from the caller's memory.
-        alloc_graph_output: whether outputs lie in an arena. If False, they are written to the caller's memory.
-    """
-
-    memory_planning_algo: str = PipelineOptions.planner
-    alloc_graph_input: bool = True
-    alloc_graph_output: bool = True
-
-
-@explains_arguments
-@dataclass(frozen=True)
-class ExecutorchBackendConfig:
-    """The options for reaching the finished program.
-
-    Attributes:
-        memory_planning_pass: a `MemoryPlanningPass`, or the name of its planner.
-        emit_stacktrace: whether the program contains the location in the model of each instruction, for errors at run time.
-        external_constants: whether parameters and buffers that do not change lie in a `.ptd` file beside the program; or a function from a
-            constant, which has a `name` in the model and `nbytes`, to the name of its file, or to None to keep it in the program.
-    """
-
-    memory_planning_pass: str | MemoryPlanningPass = PipelineOptions.planner
-    emit_stacktrace: bool = True
-    external_constants: bool | ExternalFile = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,15 +158,14 @@ class EdgeProgramManager(ExplainsMembers):
     def transform(self, passes: Passes | Mapping[str, Passes]) -> EdgeProgramManager:
         """Returns a manager of the program after some passes, given as the text of a pipeline or as passes; or these by method.
 
-        Raises PassError, PipelineError, and ValueError for a method that does not exist.
+        Raises PassError, PipelineError.
         """
         module = self.module.clone()
         if isinstance(passes, Mapping):
-            for name, items in passes.items():
-                with method_alone(module, name):
-                    _pipeline(items).run(module, self.context)
+            pipeline = Pipeline.of([OnMethod(name, tuple(_pipeline(items).elements)) for name, items in passes.items()])
         else:
-            _pipeline(passes).run(module, self.context)
+            pipeline = _pipeline(passes)
+        pipeline.run(module, self.context)
         return EdgeProgramManager(module, self.context, self.options, self.recorded)
 
     @explains_arguments
@@ -266,10 +204,11 @@ class EdgeProgramManager(ExplainsMembers):
         Raises PassError if the target lacks a kernel, ValueError for an unknown planner.
         """
         if not isinstance(cast(object, config), ExecutorchBackendConfig | None):
-            raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {_full_name(config)}")
-        options = self.options if config is None else _planned(config, self.options)
-        compilation = Compilation(self.module.clone(), self.context, options, strip_debug=config is not None and not config.emit_stacktrace)
-        compilation.external = _external(config)
+            raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {full_name(config)}")
+        given = ExecutorchBackendConfig() if config is None else config
+        options, by_method = planned(given, self.options, self.methods)
+        compilation = Compilation(self.module.clone(), self.context, options, strip_debug=not given.emit_stacktrace)
+        compilation.by_method, compilation.external = by_method, external_of(given)
         content = UnchangingBytes(compilation.emit_parts())
         tensor_data = {} if compilation.external is None else compilation.external.encoded()
         return ExecutorchProgramManager(content, compilation.module, self.context, tensor_data, self)
@@ -336,12 +275,12 @@ def _to_edge(
     for given, kind, name in ((constant_methods or {}, Mapping, "constant_methods"), (config, EdgeCompileConfig, "compile_config")):
         if not isinstance(cast(object, given), kind):
             wanted = "a flambeau.EdgeCompileConfig" if kind is EdgeCompileConfig else "a dict of values by method name"
-            raise TypeError(f"to_edge: {name} is {wanted}, not {_full_name(given)}")
+            raise TypeError(f"to_edge: {name} is {wanted}, not {full_name(given)}")
     if both := named.keys() & (constant_methods or {}).keys():
         raise ValueError(f"to_edge: {', '.join(sorted(both))} is among programs and among constant_methods")
     context = FlambeauContext()
     module = import_program(named | export_constants(constant_methods or {}), context, recorded=recorded)
-    options = PipelineOptions(target=config.target, preserve=tuple(map(_operator_name, config.preserve_ops)))
+    options = PipelineOptions(target=config.target, preserve=tuple(map(operator_name, config.preserve_ops)))
     bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
     # What stays whole for the backends is handed over later: a user may transform the program before.
     Compilation(module, context, replace(options, backends=backends, bounds=bounds)).to("edge", skip=("delegate",))
@@ -400,7 +339,7 @@ def _partitioner(given: object) -> Partitioner:
     if not isinstance(found, Partitioner):
         listed = f"there are {', '.join(backend_names())}"
         why = instead_of_object(given, f"{listed}; several are handed over one after the other")
-        raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {_full_name(given)}: {why}")
+        raise TypeError(f"to_backend takes the name of a backend or a flambeau.Partitioner, not {full_name(given)}: {why}")
     return found
 
 
@@ -408,7 +347,7 @@ def _texts(given: object) -> tuple[str, ...]:
     """Returns one text, or a list, tuple or set of texts, as a tuple. Raises TypeError if an item is not a text."""
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
-        raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {_full_name(wrong[0])}")
+        raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {full_name(wrong[0])}")
     return cast("tuple[str, ...]", tuple(items))
 
 
@@ -435,7 +374,7 @@ def generate_etrecord(
 def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
     """Returns the numbers of operators that were and were not delegated to backends; `str` gives a table."""
     if not isinstance(cast(object, program), EdgeProgramManager):
-        raise TypeError(f"get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, not {_full_name(program)}")
+        raise TypeError(f"get_delegation_info takes the flambeau.EdgeProgramManager of to_backend, not {full_name(program)}")
     return delegation_info(program.module, program.context, program.options.backends, Vetoes(program.options.no_delegate))
 
 
@@ -455,46 +394,7 @@ def _checked_passes(passes: Sequence[ModulePass]) -> Sequence[ModulePass]:
         why = instead_of_object(
             wrong, "passes over torch.fx graphs do not run here; docs/tutorials/first_pass.md shows how to write one over IR"
         )
-    given_text = f"a list of {_full_name(wrong)}" if isinstance(given, list | tuple) else _full_name(wrong)
+    given_text = f"a list of {full_name(wrong)}" if isinstance(given, list | tuple) else full_name(wrong)
     raise TypeError(
         f'transform takes the text of a pipeline, such as "canonicalize,cse", or a list of passes over IR, not {given_text}: {why}'
     )
-
-
-def _planned(config: ExecutorchBackendConfig, options: PipelineOptions) -> PipelineOptions:
-    """Returns the options with the planner of a configuration. Raises TypeError, and ValueError for an unknown planner."""
-    given = config.memory_planning_pass
-    planning = given if isinstance(given, MemoryPlanningPass) else MemoryPlanningPass(given)
-    planner = planning.memory_planning_algo
-    if not isinstance(cast(object, planner), str):
-        why = instead_of_object(planner, 'name one, such as "best", or give a flambeau.MemoryPlanningPass')
-        raise TypeError(f"memory_planning_pass is the name of a planner, not {_full_name(planner)}: {why}")
-    found = replace(options, planner=planner, alloc_graph_input=planning.alloc_graph_input, alloc_graph_output=planning.alloc_graph_output)
-    try:
-        planner_pass(found)
-    except ValueError as error:
-        raise ValueError(f"memory_planning_pass {planner!r}: {error}") from error
-    return found
-
-
-def _external(config: ExecutorchBackendConfig | None) -> ExternalConstants | None:
-    """Returns a collector of external constants, or None. Raises TypeError unless the argument is a bool or a function that names files."""
-    given: object = False if config is None else config.external_constants
-    if isinstance(given, bool):
-        return ExternalConstants(all_external) if given else None
-    if not callable(given):
-        raise TypeError(f"external_constants is True, False, or a function that names the file of a constant, not {_full_name(given)}")
-    return ExternalConstants(given)
-
-
-def _operator_name(operator: Any) -> str:
-    """Returns the operator's name, such as `add.Tensor`, for a name or a `torch.ops.aten` overload. Raises ValueError if unknown."""
-    text: str = operator if isinstance(operator, str) else operator.name() if callable(getattr(operator, "name", None)) else str(operator)
-    name = text.removeprefix("aten::").removeprefix("aten.")
-    check_operator_name(name)
-    return name
-
-
-def _full_name(given: object) -> str:
-    kind = type(given)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"

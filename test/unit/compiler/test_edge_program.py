@@ -162,6 +162,43 @@ def test_each_method_has_its_own_passes(exported: ExportedProgram):
     np.testing.assert_allclose(run(edge.to_executorch(), X)[0], run(edge.to_executorch(), X, method="second")[0], rtol=1e-6)
 
 
+class Counting(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        self.seen = torch.nn.Buffer(torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.add_(x.sum(0))
+        return self.layer(x).relu() + self.seen
+
+
+def test_each_method_has_its_own_planner_and_they_share_their_state():
+    exported = torch.export.export(Counting().eval(), (torch.ones(2, 3),))
+    edge = to_edge({"forward": exported, "second": exported})
+    planning = {"second": MemoryPlanningPass("naive", alloc_graph_input=False)}
+    program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+    assert program.methods == edge.methods == ("forward", "second")
+    loaded = Runtime.get().load_program(program.buffer)
+    methods = [loaded.load_method(name) for name in program.methods]
+    assert [method.metadata.input_tensor_meta(0).is_memory_planned() for method in methods] == [True, False]
+    x = np.ones((2, 3), np.float32)
+    first, second = (np.asarray(method.execute([x])[0]) for method in methods)
+    np.testing.assert_allclose(second - first, np.full((2, 3), 2), rtol=1e-6)
+    with pytest.raises(ValueError, match="memory_planning_pass is for a method 'thrd'; there are forward, second"):
+        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass={"thrd": "greedy"}))
+
+
+def test_passes_on_a_method_leave_what_others_read():
+    exported = torch.export.export(Counting().eval(), (torch.ones(2, 3),))
+    edge = to_edge({"forward": exported, "second": exported})
+    emptied = edge.transform({"forward": "symbol-dce,canonicalize"})
+    assert emptied.methods == edge.methods
+    x = np.ones((2, 3), np.float32)
+    found = [run(program.to_executorch(), x, method="second")[0] for program in (edge, emptied)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_what_stays_is_said_on_every_way(exported: ExportedProgram):
     edge = to_edge(exported).to_backend("elementwise", no_delegate="mul.Tensor")
     assert str(to_edge_transform_and_lower(exported, partitioner="elementwise", no_delegate="mul.Tensor")) == str(edge)
