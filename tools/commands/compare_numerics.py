@@ -16,13 +16,12 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime.etdump import ETDumpError, read_etdump_file
 from flambeau.runtime.interpreter import InterpreterError
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
 from flambeau.tools.commands.model_source import load_source
-from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, Backends, LoadPlugins, NoDelegate, with_backends
 from flambeau.tools.semantics.numeric_errors import (
     DEVICE,
     EAGER,
@@ -65,9 +64,8 @@ def numerics_command(
         typer.Option(metavar="NUMBER", min=0, help="relative to a value's largest number, for float32; other dtypes in proportion"),
     ] = None,
     target: Annotated[str, typer.Option(metavar="NAME", help="the target, as for flambeau compile")] = PipelineOptions.target,
-    backends: Annotated[
-        list[str] | None, typer.Option("--backend", metavar="NAME", help="delegate to this backend; may be repeated")
-    ] = None,
+    backends: Backends = None,
+    no_delegate: NoDelegate = None,
     etdump: Annotated[
         Path | None, typer.Option(metavar="FILE.etdp", help="check the values in this ETDump, which a run on the same inputs logged")
     ] = None,
@@ -89,7 +87,7 @@ def numerics_command(
     source = stage_of(module)
     chosen = against or usual_reference(module, method)
     _check(stage, chosen, source)
-    road = PipelineOptions(target, backends=partitioners(*(backends or ())))
+    road = with_backends(PipelineOptions(target), backends, no_delegate)
     with working(console, f"running {model} at {chosen} and {stage}"):
         reference = module if chosen in (EAGER, source) else _at(module, context, chosen, road)
         try:

@@ -22,7 +22,6 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
-from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
@@ -31,7 +30,7 @@ from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import OutputError, check_output, check_outputs, external_files, external_outputs, form_of
-from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
+from flambeau.tools.commands.shared_options import AsJson, Backends, LoadPlugins, NoDelegate, with_backends
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.partition_report import PartitionReport
 from flambeau.tools.instruments.stage_dump import StageDump, is_stage
@@ -71,22 +70,8 @@ class CompileOptions:
         list[str] | None,
         typer.Option("--passes", metavar="STAGE:PIPELINE", help="run these passes too when STAGE is reached; may be given again"),
     ] = None
-    backends: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--backend",
-            metavar="NAME",
-            help="delegate to this backend, perhaps with options: xnnpack{least=3}; several with commas, or repeated",
-        ),
-    ] = None
-    no_delegate: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--no-delegate",
-            metavar="WHAT",
-            help="keep a module, layers.0.attention, or an operator, softmax, from every backend; may be given again",
-        ),
-    ] = None
+    backends: Backends = None
+    no_delegate: NoDelegate = None
     explain_partitions: Annotated[
         bool,
         typer.Option(
@@ -183,14 +168,9 @@ def compile_command(
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
-    road = PipelineOptions(
-        options.target,
-        tuple(options.preserve or ()),
-        partitioners(*(options.backends or ())),
-        tuple(options.no_delegate or ()),
-        tuple(map(_bound, options.bounds or ())),
-        options.planner,
-    )
+    bounds = tuple(map(_bound, options.bounds or ()))
+    road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner)
+    road = with_backends(road, options.backends, options.no_delegate)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
@@ -248,15 +228,9 @@ def _check(options: CompileOptions) -> None:
     for operator in options.preserve or ():
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
-    for backend in options.backends or ():
-        try:
-            partitioners(backend)
-        except ValueError as error:
-            raise StageError(f"--backend {backend.strip() or repr(backend)}: {error}") from error
-    partitioners(*(options.backends or ()))
-    for name in ("no_delegate", "explain_partitions"):
-        if getattr(options, name) and not options.backends:
-            raise StageError(f"--{name.replace('_', '-')} is for --backend")
+    with_backends(PipelineOptions(), options.backends, options.no_delegate)
+    if options.explain_partitions and not options.backends:
+        raise StageError("--explain-partitions is for --backend")
     try:
         planner_pass(PipelineOptions(planner=options.planner))
     except ValueError as error:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from flambeau.compiler.stages import StageError
+from flambeau.passes.delegation.partitioner import partitioners
+from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.tools.plugin_loading import load_for_tool
 
 
@@ -48,6 +51,38 @@ DataPaths = Annotated[
 
 AllowUnregistered = Annotated[bool, typer.Option("--allow-unregistered-dialect", help="accept operations of unknown dialects")]
 AsJson = Annotated[bool, typer.Option("--json", help="print the report as JSON on stdout")]
+
+Backends = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend",
+        metavar="NAME",
+        help="delegate to this backend, perhaps with options: xnnpack{least=3}; several with commas, or repeated",
+    ),
+]
+"""`backends: Backends = None`: the backends that take operators, in order."""
+
+NoDelegate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--no-delegate",
+        metavar="WHAT",
+        help="keep a module, layers.0.attention, or an operator, softmax, from every backend; may be given again",
+    ),
+]
+"""`no_delegate: NoDelegate = None`: what stays on the target."""
+
+
+def with_backends(road: PipelineOptions, backends: list[str] | None, no_delegate: list[str] | None) -> PipelineOptions:
+    """Returns options with those of `Backends` and `NoDelegate`. Raises StageError, BackendError."""
+    for backend in backends or ():
+        try:
+            partitioners(backend)
+        except ValueError as error:
+            raise StageError(f"--backend {backend.strip() or repr(backend)}: {error}") from error
+    if no_delegate and not backends:
+        raise StageError("--no-delegate is for --backend")
+    return replace(road, backends=partitioners(*(backends or ())), no_delegate=tuple(no_delegate or ()))
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

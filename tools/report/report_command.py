@@ -12,14 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.compiler.stages import stage_of
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.passes.delegation.partitioner import partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import write_text
 from flambeau.tools.commands.console import stderr_console, working
 from flambeau.tools.commands.model_source import load_program, load_source, stem_of
 from flambeau.tools.commands.output_paths import OutputError, check_outputs
-from flambeau.tools.commands.shared_options import LoadPlugins
+from flambeau.tools.commands.shared_options import Backends, LoadPlugins, NoDelegate, with_backends
 from flambeau.tools.report.model_explorer import graph_collection
 from flambeau.tools.report.report_data import Subject, gather, lower
 from flambeau.tools.report.report_page import report_page
@@ -37,9 +36,8 @@ def report_command(
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="the page; by default the model's name in this folder")
     ] = None,
     target: Annotated[str, typer.Option(metavar="NAME", help="the target, as for flambeau compile")] = PipelineOptions.target,
-    backends: Annotated[
-        list[str] | None, typer.Option("--backend", metavar="NAME", help="delegate to this backend; may be repeated")
-    ] = None,
+    backends: Backends = None,
+    no_delegate: NoDelegate = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="the method that runs and whose graph is shown")] = "forward",
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="inputs by name; by default MODEL's example inputs, or generated ones")
@@ -58,7 +56,7 @@ def report_command(
             raise OutputError(f"{file} does not end with {suffix}: name a {suffix} file, so that no other file is replaced by mistake")
     check_outputs([("-o", path, "html"), ("--model-explorer", model_explorer, "json")], model, inputs)
     find_target(target)
-    road = PipelineOptions(target, backends=partitioners(*(backends or ())))
+    road = with_backends(PipelineOptions(target), backends, no_delegate)
     options = SemanticsOptions(inputs=None if inputs is None else load_inputs(inputs), seed=seed)
     context = FlambeauContext()
     console = stderr_console()

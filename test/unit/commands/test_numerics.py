@@ -233,6 +233,12 @@ def test_sizes_that_only_the_run_knows_are_compared_with_pytorch(capsys: pytest.
             assert message or json.loads(shown.out)["first_bad"] is None, shown.out
 
 
+def test_what_stays_with_the_target_is_compared_alone(capsys: pytest.CaptureFixture[str]):
+    report = numerics(capsys, "--backend", "xnnpack", "--no-delegate", "layers.0")
+    assert report["first_bad"] is None
+    assert {value["module"] for value in report["values"]} >= {"layers.0.up", "layers.0.down"}
+
+
 def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFixture[str]):
     to_edge(torch.export.export(nn.Linear(3, 4), (torch.ones(2, 3),))).save("edge.mlir")
     assert main(["numerics", "edge.mlir", "--json"]) == 0
@@ -253,6 +259,11 @@ def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFix
             "short.npz: this is not an ETDump: bytes 8 to 11 are not 'ED00'",
         ),
         (["network.py:model", "--method", "encode"], "there is no method 'encode'; there are forward"),
+        (["network.py:model", "--no-delegate", "softmax"], "--no-delegate is for --backend"),
+        (
+            ["network.py:model", "--backend", "nobody"],
+            "--backend nobody: there is no backend 'nobody'; there are elementwise, openvino, xnnpack",
+        ),
         (["edge.mlir", "--stage", "core"], "--stage core: the program is at stage 'edge' already, which comes after"),
         (
             ["edge.mlir", "--against", "eager"],

@@ -1,0 +1,105 @@
+"""Methods with partitioners, passes and planners of their own, as ExecuTorch takes them: in dicts by method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.export import ExportedProgram
+
+import flambeau
+from flambeau import (
+    ExecutorchBackendConfig,
+    MemoryPlanningPass,
+    Partitioner,
+    get_delegation_info,
+    to_edge,
+    to_edge_transform_and_lower,
+)
+from flambeau.passes.manager.errors import PassError
+from flambeau.passes.transforms.cse import CsePass
+from flambeau.runtime import Runtime
+
+X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+
+
+class Swish(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(x) + x
+
+
+@pytest.fixture(scope="module")
+def exported() -> ExportedProgram:
+    return torch.export.export(Swish(), (torch.rand(2, 3),))
+
+
+def run(program: flambeau.ExecutorchProgramManager, *inputs: Any, method: str = "forward") -> Any:
+    return Runtime.get().load_program(program.buffer).load_method(method).execute(inputs)
+
+
+def test_each_method_has_its_own_partitioners(exported: ExportedProgram):
+    both = {"forward": exported, "second": exported}
+    edge = to_edge_transform_and_lower(both, partitioner={"second": ["elementwise"]})
+    assert "@second_elementwise_0" in str(edge) and "@forward_elementwise_0" not in str(edge)
+    assert str(to_edge(both).to_backend({"second": Partitioner("elementwise")})) == str(edge)
+    assert str(to_edge(both).to_backend("elementwise{methods=second}")) == str(edge)
+    assert str(to_edge_transform_and_lower(both, partitioner={name: "elementwise" for name in both})).count("delegate.payload") == 2
+    reason = "elementwise: backend 'elementwise' is for second only"
+    assert {row.reason for row in get_delegation_info(edge).rows if row.backend is None} >= {reason}
+    found = run(edge.to_executorch(), X), run(edge.to_executorch(), X, method="second")
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    with pytest.raises(PassError, match="backend 'elementwise' is for the method 'secnd', and the program has forward, second; did you"):
+        to_edge(both).to_backend({"secnd": "elementwise"})
+
+
+def test_what_a_method_does_not_give_stays_whole_for_no_backend():
+    exported = torch.export.export(torch.nn.SiLU(), (torch.rand(2, 3),))
+    edge = to_edge_transform_and_lower({"forward": exported, "second": exported}, partitioner={"second": "openvino"})
+    left = [row.operator for row in get_delegation_info(edge).rows if row.backend is None]
+    assert sorted(left) == ["edge.mul.Tensor", "edge.sigmoid"]
+
+
+def test_each_method_has_its_own_passes(exported: ExportedProgram):
+    both = {"forward": exported, "second": exported}
+    edge = to_edge_transform_and_lower(both, transform_passes={"second": "delegate{backends=elementwise}", "forward": [CsePass()]})
+    assert "@second_elementwise_0" in str(edge) and "@forward_elementwise_0" not in str(edge) and edge.methods == ("forward", "second")
+    np.testing.assert_allclose(run(edge.to_executorch(), X)[0], run(edge.to_executorch(), X, method="second")[0], rtol=1e-6)
+
+
+class Counting(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        self.seen = torch.nn.Buffer(torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.add_(x.sum(0))
+        return self.layer(x).relu() + self.seen
+
+
+def test_each_method_has_its_own_planner_and_they_share_their_state():
+    exported = torch.export.export(Counting().eval(), (torch.ones(2, 3),))
+    edge = to_edge({"forward": exported, "second": exported})
+    planning = {"second": MemoryPlanningPass("naive", alloc_graph_input=False)}
+    program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
+    assert program.methods == edge.methods == ("forward", "second")
+    loaded = Runtime.get().load_program(program.buffer)
+    methods = [loaded.load_method(name) for name in program.methods]
+    assert [method.metadata.input_tensor_meta(0).is_memory_planned() for method in methods] == [True, False]
+    x = np.ones((2, 3), np.float32)
+    first, second = (np.asarray(method.execute([x])[0]) for method in methods)
+    np.testing.assert_allclose(second - first, np.full((2, 3), 2), rtol=1e-6)
+    with pytest.raises(ValueError, match="memory_planning_pass is for a method 'thrd'; there are forward, second"):
+        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass={"thrd": "greedy"}))
+
+
+def test_passes_on_a_method_leave_what_others_read():
+    exported = torch.export.export(Counting().eval(), (torch.ones(2, 3),))
+    edge = to_edge({"forward": exported, "second": exported})
+    emptied = edge.transform({"forward": "symbol-dce,canonicalize"})
+    assert emptied.methods == edge.methods
+    x = np.ones((2, 3), np.float32)
+    found = [run(program.to_executorch(), x, method="second")[0] for program in (edge, emptied)]
+    np.testing.assert_array_equal(*found)
