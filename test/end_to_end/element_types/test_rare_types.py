@@ -111,7 +111,7 @@ def test_what_compiles_runs_and_what_is_refused_does_not(kind: str, all_types: s
         if runs == is_refused:
             wrong.append(f"{row.name} {[array.dtype.name for array in arrays_of(sample)]} runs: {runs}, by {sorted(calls)}")
     assert wrong == []
-    assert taken and refused
+    assert taken or refused  # a share of the rows may have one of both only
 
 
 @pytest.mark.parametrize("kind", KINDS)
