@@ -45,12 +45,6 @@ def recorded_handles(delegate: PartitionOp | PayloadOp) -> Sequence[tuple[int, .
     return [tuple(map(int, item.get_values())) for item in items]
 
 
-def operators_in(delegate: PartitionOp | PayloadOp) -> Counter[str]:
-    """Returns the number of operations by operator, as noted, or else as they stand in it."""
-    found = recorded_operators(delegate)
-    return Counter(op.name for op in delegate.walk() if isinstance(op, SchemaOp)) if found is None else found
-
-
 def _handles(op: SchemaOp) -> list[int]:
     named = (handle for result in op.results if (handle := handle_of(result)) is not None)
     return list(dict.fromkeys((*handles_of(op.location), *named)))

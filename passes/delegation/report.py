@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.cost import flops, traffic
 from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, no_veto, why_left
-from flambeau.passes.delegation.contents import operators_in, recorded_operators
+from flambeau.passes.delegation.contents import recorded_operators
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError, find_identifier
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -146,13 +147,12 @@ def delegation_info(module: ModuleOp, context: Context, partitioners: Sequence[P
                 rows.count(noted, name)
             elif isinstance(delegate, PayloadOp):
                 with suppress(BackendError):
-                    rows.count(operators_in(disassemble(delegate, named_data, blobs).partition), name)
+                    rows.count(Counter(op.name for op in _operators(disassemble(delegate, named_data, blobs).partition)), name)
             else:
-                for op in delegate.walk():
-                    if isinstance(op, SchemaOp):
-                        rows.add(op, name, "")
+                for op in _operators(delegate):
+                    rows.add(op, name, "")
     for op in _outside(module):
-        reasons = [f"{partitioner.backend.name}: {why_left(op, partitioner, no_veto)}" for partitioner in partitioners]
+        reasons = [f"{partitioner.backend.name}: {why_left(op, partitioner)}" for partitioner in partitioners]
         rows.add(op, None, veto(op) or "; ".join(reasons))
     return DelegationInfo(rows.sorted(), subgraphs)
 
@@ -160,7 +160,11 @@ def delegation_info(module: ModuleOp, context: Context, partitioners: Sequence[P
 def _outside(module: ModuleOp) -> Iterator[SchemaOp]:
     """Yields the operators of the functions of a module."""
     for function in functions_with_bodies(module):
-        yield from (op for op in function.walk() if isinstance(op, SchemaOp))
+        yield from _operators(function)
+
+
+def _operators(op: Operation) -> Iterator[SchemaOp]:
+    return (inner for inner in op.walk() if isinstance(inner, SchemaOp))
 
 
 class _Rows:

@@ -9,7 +9,6 @@ import pytest
 from row_harness import ROWS, samples_of
 from row_variations import only
 from row_walk import Case, walk_cases
-from shares import drawn
 
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_operations import arrays_of, with_tensors
@@ -55,7 +54,7 @@ def test_torch_and_numpy_and_the_program_of_real_numbers_agree(part: int):
 
 
 def test_torch_and_numpy_and_the_program_agree_on_rows_that_are_made_of_others():
-    names = drawn(name.removeprefix("aten.") for name in ROWS if name.startswith("aten.") and name.removeprefix("aten.") not in NAMES)
+    names = [name.removeprefix("aten.") for name in ROWS if name.startswith("aten.") and name.removeprefix("aten.") not in NAMES]
     found = walk_cases([case for name in names for case in cases_of(name)], ["executorch"])
     assert not [told for told in map(str, found.disagreements) if "differ" in told.partition(":")[0] and not OF_REAL_NUMBERS.search(told)]
-    assert found.counts["compiled for executorch"] > len(names) // 6  # of all rows two fifths, and a share may have fewer
+    assert found.counts["compiled for executorch"] > len(names) // 3
