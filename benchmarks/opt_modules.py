@@ -214,7 +214,12 @@ def doubled(f: Function, x: Value) -> Value:
 
 
 def composite(f: Function, x: Value) -> Value:
-    """Adds operators outside Core ATen."""
+    """Adds operators that no kernel takes whole."""
+    return f.op("square", [f.op("selu", [x], T)], T)
+
+
+def whole(f: Function, x: Value) -> Value:
+    """Adds operators that some kernels take whole."""
     return f.op("hardswish", [f.op("silu", [x], T)], T)
 
 
@@ -374,6 +379,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "fuse-quantized": (Case("edge", (quantized_layer, plain_edge)),),
     "fuse-rms-norm": (Case("edge", (rms_norms, plain_edge)),),
     "group-attention": (Case("aten", (attentions,), IMAGE),),
+    "legalize-operators": (Case("edge", (whole, plain_edge)),),
     "lower-complex": (Case("aten", (complex_square, composite)),),
     "lower-expressions": (Case("edge", (computed_size,), DYNAMIC, before="convert-edge-to-exec"),),
     "lower-partitions": (Case("edge", (handed_over, weighted), before="partition{backends=elementwise}"),),

@@ -40,10 +40,10 @@ def aten_to_core(options: PipelineOptions) -> Sequence[ModulePass]:
         _pass("lower-complex"),
         # Lets query heads share key heads instead of repeating these, while attention is still a single operator.
         _pass("group-attention"),
-        # Expresses composite operators by Core ATen, except for operators that the target or a backend runs whole.
-        _pass("decompose-aten", target=options.target, preserve=options.preserve, backends=options.backends),
-        # From here on, only Core ATen and kept operators are legal; one error reports all other operators.
-        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve, backends=options.backends),
+        # Expresses composite operators by Core ATen, except for operators that some kernel or backend runs whole.
+        _pass("decompose-aten"),
+        # From here on, only Core ATen and these are legal; one error reports all other operators.
+        _pass("convert-aten-to-core"),
     ]
 
 
@@ -91,18 +91,29 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
+def place(options: PipelineOptions) -> Sequence[ModulePass]:
+    """Cuts out what each backend of `options` takes."""
+    return [
+        # Decomposes operators that the first backend to take them takes in parts, and those that nothing runs whole.
+        _pass(
+            "legalize-operators",
+            target=options.target,
+            preserve=options.preserve,
+            backends=options.backends,
+            no_delegate=options.no_delegate,
+        ),
+        _pass("fold-constants"),
+        _pass("canonicalize"),
+        _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
+    ]
+
+
 def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     """Hands what the backends of `options` take to them, if any are named: `delegate{backends=a,b}`."""
     if not options.backends:
         return []
-    return [_pass("partition", backends=options.backends, no_delegate=options.no_delegate), *after_partition(options)]
-
-
-def after_partition(options: PipelineOptions) -> Sequence[ModulePass]:
-    """From partitions to the payloads of the backends of `options`."""
     return [
-        # Decomposes operators that were kept whole for a backend, if no backend took them.
-        *_decompose_the_rest(options),
+        *place(options),
         # Converts partitions to the backends' own operators; `cse` then removes equal operators.
         _pass("convert-partitions"),
         _pass("cse"),
@@ -112,15 +123,14 @@ def after_partition(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
-def _decompose_the_rest(options: PipelineOptions) -> Sequence[ModulePass]:
-    """From operators that were kept whole for a backend, and that none took, to those that the target runs."""
-    if not any(rule.whole for partitioner in options.backends for rule in partitioner.table.rules.values()):
-        return []
+def legalize(options: PipelineOptions) -> Sequence[ModulePass]:
+    """From operators that no backend took to those that the target runs."""
     return [
-        _pass("decompose-aten", target=options.target, preserve=options.preserve),
-        _pass("convert-aten-to-core", target=options.target, preserve=options.preserve),
+        _pass("legalize-operators", target=options.target, preserve=options.preserve),
+        _pass("fold-constants"),
         _pass("canonicalize"),
-        *core_to_edge(options),
+        _pass("cse"),
+        _pass("remove-dead-code"),
     ]
 
 
@@ -179,9 +189,9 @@ class Stage:
     steps: tuple[str, ...] = ()
     """Named pipelines."""
 
-    def passes(self, options: PipelineOptions, skip: Sequence[str] = ()) -> Sequence[ModulePass]:
-        """Returns the passes that lead to this stage from the one before, but for the named pipelines in `skip`."""
-        return [item for step in self.steps if step not in skip for item in PIPELINES[step](options)]
+    def passes(self, options: PipelineOptions) -> Sequence[ModulePass]:
+        """Returns the passes that lead to this stage from the one before."""
+        return [item for step in self.steps for item in PIPELINES[step](options)]
 
 
 ROAD = (
@@ -189,7 +199,7 @@ ROAD = (
     Stage("core", ("aten-to-core",)),
     Stage("edge", ("optimize-core", "core-to-edge", "delegate")),
     # The target's fused operators and layouts come after delegation, so that they hide no operator from the backends.
-    Stage("exec", ("optimize-edge", "edge-to-exec")),
+    Stage("exec", ("legalize", "optimize-edge", "edge-to-exec")),
     Stage("planned", ("plan",)),
 )
 """The stages of a module, in order. The emitter takes it from the last one to a `.pte`."""
@@ -206,6 +216,7 @@ PIPELINES: dict[str, PipelineFunction] = {
     "core-to-edge": core_to_edge,
     "optimize-edge": optimize_edge,
     "delegate": delegate,
+    "legalize": legalize,
     "edge-to-exec": edge_to_exec,
     "plan": plan_memory,
     "compile": compile_pipeline,

@@ -136,7 +136,7 @@ def program_of(trial: Trial, backend: str) -> bytes:
     Pipeline.parse(f"partition{{backends={backend}}},convert-partitions,cse").run(converted, trial.context)
     assert not [op.name for op in converted.walk() if op.name.startswith("edge.")]
     assert_close(interpret(converted, trial.context).run("forward", trial.inputs), trial.expected)
-    Pipeline.parse(f"delegate{{backends={backend}}}").run(trial.module, trial.context)
+    Pipeline.parse(f"partition{{backends={backend}}},convert-partitions,cse,lower-partitions").run(trial.module, trial.context)
     assert sum(isinstance(op, PayloadOp) for op in trial.module.walk()) == 1
     assert_close(interpret(trial.module, trial.context, run_payload).run("forward", trial.inputs), trial.expected)
     Pipeline.parse("edge-to-exec,plan").run(trial.module, trial.context)

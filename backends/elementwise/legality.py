@@ -35,6 +35,7 @@ _TABLE = OperatorTable(
     absorbs=_is_number,
     # Operators have at most two operands, so that this many need fewer arguments and registers than a payload can number.
     most=60,
+    in_parts=dict.fromkeys(("addcmul", "logit", "rsub.Scalar", "silu"), _PLAIN),
 )
 
 

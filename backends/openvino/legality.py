@@ -24,6 +24,7 @@ from flambeau.passes.delegation.checks import (
     scales_as_sizes,
     windows_are_whole,
 )
+from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 
@@ -88,7 +89,6 @@ def _scale_is_normal(op: SchemaOp) -> str | None:
 
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
-_WHOLE = Rule(whole=True)
 _IMAGE = Limit("input", rank=(4, 4))
 _SELF_IMAGE = Limit("self", rank=(4, 4))
 
@@ -96,7 +96,7 @@ OPERATORS: dict[str, Rule] = {
     # elementwise
     **dict.fromkeys(("abs", "ceil", "cos", "erf", "exp", "floor", "log", "neg", "reciprocal"), _PLAIN),
     **dict.fromkeys(("relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "maximum", "minimum", "gelu", "pow.Tensor_Scalar"), _PLAIN),
-    **dict.fromkeys(("hardsigmoid", "hardswish", "silu"), _WHOLE),
+    **dict.fromkeys(("hardsigmoid", "hardswish", "silu"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
@@ -113,13 +113,12 @@ OPERATORS: dict[str, Rule] = {
     ),
     # products
     "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(output_padding_is_small,), dequantized=("weight",)),
-    "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2))), whole=True),
+    "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2)))),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
     "scaled_dot_product_attention": Rule(
         (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)),
         checks=(_has_one_rank, _is_unmasked, _scale_is_known),
-        whole=True,
     ),
     # pools
     "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _is_undilated, indices_are_unused)),
@@ -146,6 +145,7 @@ _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=(f32,), rank=(0, 6), row_major=True, filled=True, bounded=True),
     checks=(numbers_are_known, sizes_fit),
+    in_parts={**COMPOSITES, **dict.fromkeys(("masked_fill.Scalar", "tril"), _PLAIN)},
 )
 
 

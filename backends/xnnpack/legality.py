@@ -25,6 +25,7 @@ from flambeau.passes.delegation.checks import (
     scales_as_sizes,
     windows_are_whole,
 )
+from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 from flambeau.support.lazy import np
@@ -174,8 +175,8 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
     "_to_copy": _PLAIN,
-    "hardswish": Rule(whole=True),
-    "prelu": Rule(constants=("weight",), checks=(_channels_are_second,), whole=True),
+    "hardswish": _PLAIN,
+    "prelu": Rule(constants=("weight",), checks=(_channels_are_second,)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "gelu": Rule((Limit("approximate", only="none"),)),
     "pow.Tensor_Scalar": Rule(checks=(_small_power,)),
@@ -207,7 +208,7 @@ OPERATORS: dict[str, Rule] = {
         checks=(output_padding_is_small, _line_is_reshaped, _transposed_is_single),
         dequantized=("weight",),
     ),
-    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), whole=True, dequantized=("weight",)),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), dequantized=("weight",)),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), ("self", "mat2"), checks=(_bias_is_row,)),
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,
@@ -233,11 +234,11 @@ OPERATORS: dict[str, Rule] = {
 }
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
-
 _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=(f32, f16), rank=(1, MOST_DIMENSIONS), row_major=True, filled=True, bounded=True),
     checks=(numbers_are_known, sizes_fit),
+    in_parts={**COMPOSITES, **dict.fromkeys(("hardsigmoid", "silu"), _PLAIN)},
 )
 
 

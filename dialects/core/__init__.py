@@ -1,7 +1,7 @@
-"""The `core` dialect: Core ATen, and the operators outside of it that a target keeps whole.
+"""The `core` dialect: Core ATen, and the operators outside of it that some kernel or backend takes whole.
 
-A row says which it is: `core`, as torch tags it, or `keep`. Which of the latter a program may have, its target decides:
-`convert-aten-to-core{target=…}` makes just these and Core ATen legal.
+A row says which it is: `core`, as torch tags it, or `keep`. `convert-aten-to-core` makes just these legal; after `decompose-aten{strict}`,
+all of them are Core ATen.
 """
 
 from xdsl.ir import Dialect

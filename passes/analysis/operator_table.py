@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -156,8 +156,6 @@ class Rule:
     instead: Callable[..., Any] | None = None
     """What computes the same where this does not hold, in terms of other operators, from the arguments in the schema's order. Without one,
     the row's `decompose`."""
-    whole: bool = False
-    """Whether a backend wants an operator that is not Core ATen kept for it; what no partition takes in the end is decomposed then."""
     dequantized: tuple[str, ...] = ()
     """The arguments among its constants that may be constants which the program dequantizes."""
 
@@ -189,30 +187,23 @@ class OperatorTable:
     """The most operations of one delegate."""
     checks: tuple[Check, ...] = ()
     """The conditions on every operation that limits cannot express. They are checked before those of its rule."""
-
-    def keeps(self, kind: type[SchemaOp]) -> bool:
-        """Returns whether an operator that is not Core ATen is to stay whole until partitions are cut."""
-        return (rule := self.rules.get(kind.schema.name)) is not None and rule.whole
-
-    def keeps_whole(self, op: SchemaOp) -> bool:
-        """Returns whether an operation of an earlier level is to stay whole until partitions are cut."""
-        return self.keeps(type(op)) and self.will_take(op)
-
-    def will_take(self, op: SchemaOp) -> bool:
-        """Returns whether an operation of an earlier level is taken if it stays whole."""
-        rule = self.rules.get(op.schema.name)
-        return rule is not None and self._why_not(op, rule) is None
+    in_parts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    """The operators that are not taken themselves, but the operators that their rows' decompositions consist of."""
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why an operation is not taken; None when it is."""
+        return self._why_not(op, self.rules)
+
+    def takes_in_parts(self, op: Operation) -> bool:
+        """Returns whether the operators of which an operation consists are taken."""
+        return self._why_not(op, self.in_parts) is None
+
+    def _why_not(self, op: Operation, rules: Mapping[str, Rule]) -> str | None:
         if not isinstance(op, SchemaOp) or op.level() in ("aten", "core"):
             return "it is not an operator of the edge level"
-        rule = self.rules.get(op.schema.name if op.level() == "edge" else op.name)
+        rule = rules.get(op.schema.name if op.level() == "edge" else op.name)
         if rule is None:
             return "the backend has no such operator"
-        return self._why_not(op, rule)
-
-    def _why_not(self, op: SchemaOp, rule: Rule) -> str | None:
         reason = _needs_a_size(op) or self._why_not_tensors(op, rule)
         reason = reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)
         return reason or rule.why_not(op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
@@ -42,23 +42,25 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class ToEdgePattern(Pattern):
-    """Replaces a `core` operator by its `edge` sibling.
+    """Replaces an operator of an earlier level by its `edge` sibling.
 
     Operands are row-major, copied where they are not, and cast to the type it computes in. Numbers are written in that type.
     """
 
+    source: Literal["aten", "core"]
+    """The earlier level."""
     roots = (SchemaOp,)
     counter = "operators converted"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when it belongs to `core`, and what a row of another dialect reads in another layout."""
+        """Rewrites `op` when it belongs to the earlier level, and what a row of another dialect reads in another layout."""
         assert isinstance(op, SchemaOp)
         if op.level() not in _LEVELS:
             operands = [self._row_major(op, operand, rewriter) for operand in op.operands]
             new = op.rebuilt(operands, result_types=op.result_types)
             rename_values(op, new)
             return rewriter.replace(op, new)
-        if op.level() != "core":
+        if op.level() != self.source:
             return
         try:
             for value in (*op.operands, *op.results):
@@ -193,4 +195,4 @@ class ConvertCoreToEdgePass(OperationPass):
         if self.target is not None:
             _settle_inputs(op, find_target(self.target))
         target = ConversionTarget("the edge level").dynamic(_why_illegal, SchemaOp)
-        apply_partial_conversion(op, target, [ToEdgePattern()])
+        apply_partial_conversion(op, target, [ToEdgePattern("core")])

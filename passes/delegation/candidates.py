@@ -42,7 +42,7 @@ def blocks_of(op: Operation) -> Iterator[Block]:
                     yield from blocks_of(inner)
 
 
-def groups_for(block: Block, partitioner: Partitioner, veto: Veto = no_veto) -> list[list[Operation]]:
+def groups_for(block: Block, partitioner: Partitioner, veto: Veto) -> list[list[Operation]]:
     """Returns the operations of a block that go to a backend, in groups that become one delegate each."""
     least, most = partitioner.options.least, partitioner.table.most
     return group(block, lambda op: partitioner.why_not(op) is None and veto(op) is None, least, most)

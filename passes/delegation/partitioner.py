@@ -127,11 +127,18 @@ class Partitioner(ExplainsMembers):
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why it leaves an operation alone; None if it takes it."""
+        return self.why_kept(op) or self.table.why_not(op)
+
+    def takes_in_parts(self, op: Operation) -> bool:
+        """Returns whether it takes the operators of which an operation consists."""
+        return self.why_kept(op) is None and self.table.takes_in_parts(op)
+
+    def why_kept(self, op: Operation) -> str | None:
+        """Returns why it is not to have an operation, whatever its table says; None if it may."""
         if not self.is_for(op):
             return f"backend {self.backend.name!r} is for {', '.join(self.options.methods)} only"
-        if self.unless is not None and isinstance(op, SchemaOp) and self.unless(op):
-            return "the program that compiles keeps it"
-        return self.table.why_not(op)
+        is_kept = self.unless is not None and isinstance(op, SchemaOp) and self.unless(op)
+        return "the program that compiles keeps it" if is_kept else None
 
     def __str__(self) -> str:
         return f"{self.backend.name}{options_text(self.options)}"

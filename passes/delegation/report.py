@@ -1,4 +1,4 @@
-"""Who runs each operator of a module, and why the backends leave the rest: what a backend would take, and what they have taken."""
+"""Who runs each operator of a module, and why the backends leave the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import named_data_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.cost import flops, traffic
-from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, no_veto, why_left
+from flambeau.passes.delegation.candidates import Veto, functions_with_bodies, no_veto, why_left
 from flambeau.passes.delegation.contents import recorded_operators
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError, find_identifier
@@ -115,17 +115,6 @@ def _times(row: DelegationRow) -> str:
     return f" ({row.count} times)" if row.count > 1 else ""
 
 
-def survey(module: ModuleOp, partitioner: Partitioner) -> DelegationInfo:
-    """Returns what a backend would take of an edge module."""
-    blocks = (block for function in functions_with_bodies(module) for block in blocks_of(function))
-    groups = [items for block in blocks for items in groups_for(block, partitioner)]
-    name, rows = partitioner.backend.name, _Rows()
-    taken = {op for items in groups for op in items}
-    for op in _outside(module):
-        rows.add(op, *((name, "") if op in taken else (None, why_left(op, partitioner))))
-    return DelegationInfo(rows.sorted(), {name: len(groups)})
-
-
 def delegation_info(module: ModuleOp, context: Context, partitioners: Sequence[Partitioner] = (), veto: Veto = no_veto) -> DelegationInfo:
     """Returns what backends have taken of a module: the operators of partitions and payloads as they were at the edge level.
 
@@ -152,7 +141,8 @@ def delegation_info(module: ModuleOp, context: Context, partitioners: Sequence[P
                 for op in _operators(delegate):
                     rows.add(op, name, "")
     for op in _outside(module):
-        reasons = [f"{partitioner.backend.name}: {why_left(op, partitioner)}" for partitioner in partitioners]
+        names = [f"{partitioner.backend.name}: " if len(partitioners) > 1 else "" for partitioner in partitioners]
+        reasons = [f"{name}{why_left(op, partitioner)}" for name, partitioner in zip(names, partitioners, strict=True)]
         rows.add(op, None, veto(op) or "; ".join(reasons))
     return DelegationInfo(rows.sorted(), subgraphs)
 

@@ -77,7 +77,11 @@ def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: Pat
     Raises:
         ValueError: one of them does not exist there.
     """
-    values = at_level_of(op, values)
+    replace_with_any_level(op, at_level_of(op, values), rewriter)
+
+
+def replace_with_any_level(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
+    """Replaces `op` as `replace_with_values` does, by new operators of the levels that they were built of."""
     for old, new in zip(op.results, values, strict=True):
         if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
             new.name_hint = old.name_hint

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -113,6 +113,12 @@ class Target:
             return None
         contract, allowance = self.contract(op), _allowances(self).get(_kernel(type(op)))
         return (contract.why_not(op) if contract is not None else None) or (allowance.why_not(op) if allowance is not None else None)
+
+    def instead(self, op: SchemaOp) -> Callable[..., Any] | None:
+        """Returns what computes an operation that is beyond the limits of its kernel; None where the contract does not say."""
+        takes_types = self.missing_type(op) is None
+        contract = self.contract(op) if takes_types and self.keeps(type(op)) else None
+        return None if contract is None else contract.instead
 
     def runs(self, op: SchemaOp) -> bool:
         """Returns whether a program may keep an operation whole: there is a kernel for the operator, and the kernel takes the operands."""

@@ -13,6 +13,7 @@ from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import Backend
 from flambeau.passes.delegation.lower_partitions import LowerPartitionsPass
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -20,8 +21,7 @@ from flambeau.passes.pipelines import delegate
 from flambeau.runtime.emit import emit_pte
 from flambeau.tools.conformance.graph_drawing import STAYS
 
-_TO_PROGRAM = Pipeline.parse("edge-to-exec,plan")
-_WHOLE = Pipeline.parse("decompose-aten,convert-aten-to-core,canonicalize,core-to-edge,edge-to-exec,plan")
+_TO_PROGRAM = Pipeline.parse("legalize,edge-to-exec,plan")
 
 
 @dataclass
@@ -45,8 +45,11 @@ class Forms:
     def __init__(self, partitioner: Partitioner, module: ModuleOp, context: FlambeauContext):
         chosen = partitioner.keeping(lambda op: STAYS in op.attributes)
         passes = delegate(PipelineOptions(backends=(chosen,)))
-        place = next(index for index, item in enumerate(passes) if isinstance(item, LowerPartitionsPass))
-        self._before, self._after = Pipeline.of(passes[:place]), Pipeline.of(passes[place:])
+        # The passes before `partition` would leave nothing of operators that change nothing.
+        start, middle = (
+            next(i for i, item in enumerate(passes) if isinstance(item, kind)) for kind in (PartitionPass, LowerPartitionsPass)
+        )
+        self._before, self._after = Pipeline.of(passes[start:middle]), Pipeline.of(passes[middle:])
         self._context = context
         self.module = module.clone()
 
@@ -71,5 +74,5 @@ class Forms:
 def whole_program(module: ModuleOp, context: FlambeauContext) -> bytes:
     """Returns the program of a module that runs only on the CPU."""
     whole = module.clone()
-    _WHOLE.run(whole, context, verify_each=False)  # verification is not under test
+    _TO_PROGRAM.run(whole, context, verify_each=False)  # verification is not under test
     return b"".join(emit_pte(whole, context))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from flambeau.tools.conformance.absence import check_modules
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.graph_trial import Trial
+from flambeau.tools.conformance.operators_in_parts import not_taken_in_parts
 from flambeau.tools.conformance.readme_check import folder_of, readme_complaints
 from flambeau.tools.conformance.refused_operators import computed_and_refused
 from flambeau.tools.conformance.runtime_options import check_absent_library, check_unknown_option
@@ -29,6 +30,12 @@ def _refused_operators(trial: Trial) -> Sequence[str] | None:
         return None
     found = computed_and_refused(trial.partitioner)
     return [f"compiled, and right, where the table says that {why}: {', '.join(names)}" for why, names in found.items()]
+
+
+def _operators_in_parts(trial: Trial) -> Sequence[str] | None:
+    if found := not_taken_in_parts(trial.partitioner):
+        raise Disagreement("; ".join(f"{name} is said to be taken in parts, but {why}" for name, why in found.items()))
+    return [] if trial.partitioner.table.in_parts else None
 
 
 def _absent_modules(trial: Trial) -> Sequence[str] | None:
@@ -56,6 +63,7 @@ def _absent_library(trial: Trial) -> Sequence[str] | None:
 SINGLE_CHECKS: dict[str, Check] = {
     "README": _readme,
     "refused operators": _refused_operators,
+    "operators in parts": _operators_in_parts,
     "absent modules": _absent_modules,
     "unknown option": _unknown_option,
     "absent library": _absent_library,

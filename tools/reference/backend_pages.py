@@ -38,9 +38,10 @@ def backends_page() -> str:
 def backend_page(name: str) -> str:
     """Returns the page of the operators that a backend takes."""
     taken = Partitioner(name).table
-    rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in sorted(taken.rules.items())]
+    rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in taken.rules.items()]
+    rows += [(f"`{operator}`", cell("; ".join(["in parts", *_conditions(rule)]))) for operator, rule in taken.in_parts.items()]
     title = f"# Operators that the backend `{name}` takes"
-    return "\n".join([WRITTEN_BY, "", title, "", *_general(taken), "", *table(("Operator", "What is taken"), rows)])
+    return "\n".join([WRITTEN_BY, "", title, "", *_general(taken), "", *table(("Operator", "What is taken"), sorted(rows))])
 
 
 def _general(taken: OperatorTable) -> list[str]:

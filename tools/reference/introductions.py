@@ -15,14 +15,14 @@ func.func @f(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %y: tensor<4xf32>
 
 Below are the operators with a row, which have a meaning here: their types are inferred, the interpreter runs them, and each goes on to
 the `core` dialect. A signature is PyTorch's: `Tensor?` may be absent, `int[2]` is a list of two, arguments after `*` are keyword-only,
-and `=` gives the default. The level says: *core*, it is Core ATen; *kept*, it is not, and a target that has a kernel may keep it whole.
+and `=` gives the default. The level says: *core*, it is Core ATen; *kept*, it is not, and some kernel or backend takes it whole.
 Otherwise passes decompose it.
 
 The other overloads of ATen, {others} of them, parse, print and verify by their schema, so a report of unsupported operators is complete.
 """,
     "core": """
-The operators have the names of [`aten`](aten.md); in italics, those that are not Core ATen and kept whole for a
-target. A pass over `core` meets only these operators. Declared result types are the inferred ones.
+The operators have the names of [`aten`](aten.md); in italics, those that are not Core ATen, and that some kernel or
+backend takes whole. A pass over `core` meets only these operators. Declared result types are the inferred ones.
 """,
     "edge": """
 The operators are those of [`core`](core.md), except that a view is a copy: `view` is `view_copy`. Facts that are implicit in
@@ -99,7 +99,7 @@ func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 ```
 """,
     "torchvision": """
-Programs that torch.export makes of torchvision's detection models call these operators. They need no kernels: `decompose-aten` rewrites
+Programs that torch.export makes of torchvision's detection models call these operators. They need no kernels: `legalize-operators` rewrites
 them in terms of ATen's, `nms` with a loop of as many rounds as boxes suppress each other in a chain.
 
 ```mlir

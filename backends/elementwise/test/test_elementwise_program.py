@@ -95,7 +95,7 @@ def test_what_the_backend_does_not_take_stays_between_two_partitions():
 def test_everything_may_be_delegated():
     x = inputs()
     edge = exported(Every(), *x).to_backend("elementwise")
-    assert edge.survey("elementwise").num_delegated_nodes == 0
+    assert edge.survey("elementwise").num_non_delegated_nodes == 0
     method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
     same(method.execute(arrays(x)), Every()(*x))
 

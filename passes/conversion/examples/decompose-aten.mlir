@@ -1,4 +1,4 @@
-// flambeau-opt -p 'decompose-aten{preserve=silu}'
+// flambeau-opt -p 'decompose-aten'
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = aten.silu(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = aten.square(%0) : (tensor<4xf32>) -> tensor<4xf32>

@@ -24,11 +24,11 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.delegation.partitioner import Partitioner
-from flambeau.passes.delegation.report import DelegationInfo, delegation_info, survey
+from flambeau.passes.delegation.report import DelegationInfo, delegation_info
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import delegate
+from flambeau.passes.pipelines import delegate, place
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 from flambeau.support.files import replacing, write_bytes
 from flambeau.support.unchanging_bytes import UnchangingBytes
@@ -189,11 +189,13 @@ class EdgeProgramManager(ExplainsMembers):
         return _delegated(self, _partitioners(partitioner, unless), _texts(no_delegate))
 
     def survey(self, backend: str | Partitioner) -> DelegationInfo:
-        """Returns the operators that `backend` would take, and why it refuses each other operator; `str` gives a table.
+        """Returns the operators that delegates have or `backend` would take, and why it refuses each other one; `str` gives a table.
 
         Raises BackendError for an unknown backend.
         """
-        return survey(self.module, _partitioner(backend))
+        asked = _partitioner(backend)
+        placed = self.transform(place(replace(self.options, backends=(asked,))))
+        return delegation_info(placed.module, self.context, (asked,))
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
         """Returns the finished program, with the values that the model's parameters and buffers have now.
@@ -250,17 +252,16 @@ def to_edge(
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: lists the operators that have no form in Core ATen.
     """
-    return _to_edge(programs, constant_methods, compile_config, (), {} if generate_etrecord else None)
+    return _to_edge(programs, constant_methods, compile_config, {} if generate_etrecord else None)
 
 
 def _to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, object] | None,
     compile_config: EdgeCompileConfig | None,
-    backends: tuple[Partitioner, ...],
     recorded: dict[str, ExportedProgram] | None,
 ) -> EdgeProgramManager:
-    """Returns a program at the edge level. Does not decompose operators that `backends` take whole."""
+    """Returns a program at the edge level."""
     from flambeau.frontends.torch_export import export_constants, import_program
 
     named = dict(programs) if isinstance(programs, Mapping) else {"forward": programs}
@@ -282,8 +283,7 @@ def _to_edge(
     module = import_program(named | export_constants(constant_methods or {}), context, recorded=recorded)
     options = PipelineOptions(target=config.target, preserve=tuple(map(operator_name, config.preserve_ops)))
     bounds = tuple(f"{name}:{most}" for name, most in config.bounds.items())
-    # What stays whole for the backends is handed over later: a user may transform the program before.
-    Compilation(module, context, replace(options, backends=backends, bounds=bounds)).to("edge", skip=("delegate",))
+    Compilation(module, context, replace(options, bounds=bounds)).to("edge")
     return EdgeProgramManager(module, context, options, recorded and {name: recorded[name] for name in named})
 
 
@@ -311,7 +311,7 @@ def to_edge_transform_and_lower(
         unless: as for `to_backend`.
     """
     chosen = _partitioners(() if partitioner is None else partitioner, unless)
-    edge = _to_edge(programs, constant_methods, compile_config, chosen, {} if generate_etrecord else None)
+    edge = _to_edge(programs, constant_methods, compile_config, {} if generate_etrecord else None)
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
     return _delegated(edge, chosen, _texts(no_delegate)) if chosen else edge

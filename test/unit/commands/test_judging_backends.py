@@ -63,7 +63,7 @@ def test_a_backend_that_is_right(capsys: pytest.CaptureFixture[str]):
     assert status == 0 and report["failures"] == [] and report["graphs"] == 20
     assert report["operators"].keys() == GOOD.rules.keys()
     assert sum(item["ok"] for item in report["operators"].values()) > 20
-    assert report["checks"] == ["README", "refused operators", "unknown option"] and report["absent"] == {}
+    assert report["checks"] == ["README", "refused operators", "operators in parts", "unknown option"] and report["absent"] == {}
 
 
 def test_every_operator_of_the_edge_level_in_every_float_type(capsys: pytest.CaptureFixture[str]):
@@ -130,6 +130,15 @@ def test_an_engine_that_is_absent(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert status == 0 and report["absent"] == {"other": "it has no device"}
     assert main(["test-backend", "elementwise", "--engine", "other"]) == 1
     assert "--engine is NAME=PLACE" in capsys.readouterr().err
+
+
+def test_what_is_taken_in_parts_has_parts_that_are_taken(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    plant(table=OperatorTable(GOOD.rules, GOOD.tensors, GOOD.absorbs, GOOD.most, in_parts={"silu": Rule(), "glu": Rule(), "clap": Rule()}))
+    status, report = judged(capsys, "planted", "--graphs", "1")
+    (failure,) = report["failures"]
+    assert status == 1 and failure["check"] == "operators in parts"
+    glu = "glu is said to be taken in parts, but its part edge.slice_copy.Tensor stays: the backend has no such operator"
+    assert failure["details"] == f"{glu}; clap is said to be taken in parts, but there is no such operator"
 
 
 def undecided(op: SchemaOp) -> str | None:

@@ -65,7 +65,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))
 
 
-def made(module: ModuleOp, context: FlambeauContext, pipeline: str = "decompose-aten", **options: object) -> Predicate:
+def made(module: ModuleOp, context: FlambeauContext, pipeline: str = "decompose-aten{strict}", **options: object) -> Predicate:
     return make_predicate(PredicateOptions(pipeline, **options), module, context)  # pyright: ignore[reportArgumentType]  each test's own
 
 
@@ -123,7 +123,7 @@ def test_a_crash_is_of_one_kind(module: ModuleOp, context: FlambeauContext, monk
         raise errors.pop(0)
 
     monkeypatch.setattr(HardswishOp, "decompose", staticmethod(decompose))
-    predicate = Predicate(Pipeline.parse("decompose-aten"), Crash())
+    predicate = Predicate(Pipeline.parse("decompose-aten{strict}"), Crash())
     first, second, third = (predicate.check(module, context) for _ in range(3))
     assert first
     assert "first" in first.detail

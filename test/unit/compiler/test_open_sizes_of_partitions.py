@@ -12,9 +12,10 @@ import pytest
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
-from flambeau.passes.delegation.report import survey
+from flambeau.passes.delegation.report import delegation_info
 from flambeau.passes.manager import Pipeline
 from flambeau.plugins.loader import load_plugin, plugin_scope
 from flambeau.runtime.interpreter import interpret
@@ -51,6 +52,8 @@ def test_a_size_that_no_operand_has_is_not_known_in_a_partition():
     }}"""
     context = FlambeauContext()
     module = parse_module(text, context).module
-    found = survey(module, Partitioner("ir"))
+    asked = (Partitioner("ir"),)
+    PartitionPass(asked).apply(context, module)
+    found = delegation_info(module, context, asked)
     why = "it needs the size s0, which none of its operands has"
     assert found.num_delegated_nodes == 1 and found.refused == {("edge.expand_copy", why): 1, ("edge.full", why): 1}

@@ -55,7 +55,7 @@ def context() -> Context:
 
 def test_xdsl_opt_runs_our_passes_over_our_dialects(tmp_path: Path):
     (tmp_path / "x.mlir").write_text(TEXT)
-    result = xdsl_opt("x.mlir", "-p", "decompose-aten,convert-aten-to-core,flambeau-cse,cse", cwd=tmp_path)
+    result = xdsl_opt("x.mlir", "-p", "decompose-aten{strict=true},convert-aten-to-core,flambeau-cse,cse", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "core.hardtanh" in result.stdout and "aten." not in result.stdout
 

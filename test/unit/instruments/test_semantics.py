@@ -456,7 +456,7 @@ def test_compiling_checks_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     capsys.readouterr()
     assert main(arguments) == 1
     error = capsys.readouterr().err
-    assert "decompose-aten" in error
+    assert "legalize-operators" in error
     assert "changes the result: output 0 of @forward differs" in error
 
 

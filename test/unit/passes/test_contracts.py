@@ -30,6 +30,7 @@ def test_what_a_kernel_does_not_take_is_computed_with_others(target: str, kernel
     for name, arrays, expected, compilation in refused_samples(target, kernel):
         count += 1
         compilation.to("edge")
+        Pipeline.parse(f"legalize{{target={target}}}").run(compilation.module, compilation.context)
         operations = [op for op in compilation.module.walk() if isinstance(op, SchemaOp)]
         assert [op.name for op in operations if find_target(target).why_not(op) is not None] == [], name
         actual = Runtime.get().load_program(compilation.emit()).load_method("forward").execute(arrays)

@@ -90,13 +90,13 @@ def canonical(text: str) -> str:
         ("plan-memory{ arena=2   alignment=64 }", "builtin.module(plan-memory{alignment=64 arena=2})"),
         ("plan", "builtin.module(plan-memory,verify-plan)"),
         (
-            "aten-to-core{preserve=gelu,silu}",
-            "builtin.module(bound-symbols,lower-complex,group-attention,decompose-aten{preserve=gelu,silu},"
-            "convert-aten-to-core{target=executorch preserve=gelu,silu})",
+            "legalize{preserve=gelu,silu}",
+            "builtin.module(legalize-operators{preserve=gelu,silu},fold-constants,canonicalize,cse,remove-dead-code)",
         ),
         (
             "delegate{backends=elementwise}",
-            "builtin.module(partition{backends=elementwise},convert-partitions,cse,lower-partitions,remove-dead-code)",
+            "builtin.module(legalize-operators{backends=elementwise},fold-constants,canonicalize,partition{backends=elementwise},"
+            "convert-partitions,cse,lower-partitions,remove-dead-code)",
         ),
         ("every-option{number=1 flag}", "builtin.module(every-option{number=1 flag=true})"),
         ("every-option{number=-3 ratio=2}", "builtin.module(every-option{number=-3 ratio=2.0})"),

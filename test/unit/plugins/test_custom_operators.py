@@ -87,7 +87,7 @@ def lowered(pipeline: str, text: str = TEXT) -> str:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("", {"aten.mul.Scalar": 2}),
+        ("", {"edge.mul.Scalar": 2}),
         ("{target=keeps}", {"mine.twice": 2}),
         ("{preserve=mine.four_times}", {"mine.four_times": 1}),
         ("{preserve=mine.twice,silu}", {"mine.twice": 2}),
@@ -99,9 +99,9 @@ def test_a_row_of_another_library_decomposes_unless_the_target_has_its_kernel(
     (tmp_path / "rows.py").write_text(ROWS)
     with plugin_scope():
         load_plugin(tmp_path / "rows.py")
-        text = lowered(f"decompose-aten{options}")
+        text = lowered(f"legalize-operators{options}")
     assert {
-        name: text.count(f" {name}(") for name in ("aten.mul.Scalar", "mine.twice", "mine.four_times") if f" {name}(" in text
+        name: text.count(f" {name}(") for name in ("edge.mul.Scalar", "mine.twice", "mine.four_times") if f" {name}(" in text
     } == expected
 
 
@@ -115,7 +115,7 @@ def test_a_row_of_another_library_says_what_it_does_with_complex_tensors(tmp_pat
 
 def test_an_operator_to_preserve_exists() -> None:
     with pytest.raises(ValueError, match=r"ATen has no operator 'mine\.four_times'"):
-        Pipeline.parse("decompose-aten{preserve=mine.four_times}")
+        Pipeline.parse("legalize-operators{preserve=mine.four_times}")
 
 
 def test_a_parameter_that_no_overload_has_is_an_error(tmp_path: Path) -> None:

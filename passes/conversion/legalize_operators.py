@@ -1,0 +1,90 @@
+"""`legalize-operators`: decomposes edge operators that nothing runs whole, where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Annotated, Any
+
+from xdsl.context import Context
+from xdsl.ir import Operation
+
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.schema.operators import check_operator_name
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.conversion.convert_core_to_edge import ToEdgePattern
+from flambeau.passes.conversion.decompose_aten import stays_whole
+from flambeau.passes.delegation.vetoes import Vetoes
+from flambeau.passes.manager import OperationPass
+from flambeau.passes.manager.pipeline_options import Chosen
+from flambeau.passes.rewriting.decomposition import DecomposePattern, by_row
+from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
+from flambeau.passes.rewriting.legality import ConversionTarget
+from flambeau.passes.targets.interface import TargetName, find_target
+
+
+@dataclass(frozen=True)
+class LegalizeOperatorsPass(OperationPass):
+    """Decomposes each operator of the edge level that neither a backend nor the target takes whole, until only such operators are left.
+
+    An operator belongs to the first of the backends, and then the target, that takes it. A backend that takes one in parts gets what its
+    row's decomposition consists of. One that is kept from a backend stays until, without backends, the operators are the target's.
+
+    Needs: operators of the edge level. Leaves: the same level; what has no kernel and no decomposition (`convert-edge-to-exec` reports it),
+    and the content of partitions. Raises ConversionError for an operator of a decomposition that has no form at the edge level.
+    """
+
+    name = "legalize-operators"
+    target: TargetName = "executorch"
+    """Whose kernels decide which operators stay whole."""
+    preserve: tuple[Annotated[str, check_operator_name], ...] = ()
+    """Operators to keep whole although nothing runs them."""
+    backends: tuple[Chosen, ...] = ()
+    """Backends that are to take operators, the first choice first."""
+    no_delegate: tuple[str, ...] = ()
+    """What no backend gets: paths of modules, and names of operators."""
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        """Rewrites what is inside `op` in place."""
+        decomposition = cache(self._decomposition)  # each operator is asked about once
+
+        def why_illegal(op: Operation) -> str | None:
+            assert isinstance(op, SchemaOp)
+            if op.level() == "aten":
+                return "it has no form at the edge level"
+            return None if decomposition(op) is None else "nothing runs it whole"
+
+        def decomposed(op: SchemaOp) -> Any:
+            found = decomposition(op)
+            return None if found is None else found(op)
+
+        goal = ConversionTarget(f"operators for {self.target!r}").dynamic(why_illegal, SchemaOp).closed(PartitionOp)
+        apply_partial_conversion(op, goal, [DecomposePattern(decomposed), ToEdgePattern("aten")])
+
+    @cached_property
+    def _veto(self) -> Vetoes:
+        return Vetoes(self.no_delegate)
+
+    def _decomposition(self, op: SchemaOp) -> Callable[[SchemaOp], Any] | None:
+        """Returns what decomposes an operator; None for one that stays whole."""
+        if op.level() == "aten":
+            return None if stays_whole(op) else by_row
+        if op.schema.name in self.preserve or op.name in self.preserve:
+            return None
+        is_kept = False
+        for partitioner in self.backends:
+            if self._veto(op) is not None or partitioner.why_kept(op) is not None:
+                is_kept = True
+            elif partitioner.why_not(op) is None:
+                return None
+            elif partitioner.takes_in_parts(op):
+                return by_row
+        if is_kept:
+            return None  # otherwise, what it consists of would go to the backends
+        target = find_target(self.target)
+        if target.runs(op):
+            return None
+        if (instead := target.instead(op)) is not None:
+            return lambda op: instead(*op.arguments())
+        return by_row if op.has("decompose") else None
