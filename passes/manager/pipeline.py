@@ -82,6 +82,7 @@ class Pipeline:
         instrumentations: Sequence[Instrumentation] = (),
         *,
         verify_each: bool = True,
+        verify_last: bool = False,
         verifier: ModuleVerifier | None = None,
     ) -> None:
         """Runs the passes over `module` in place.
@@ -91,17 +92,21 @@ class Pipeline:
             context: owns the module's weights.
             instrumentations: what watches, the outermost first.
             verify_each: verify after each pass.
+            verify_last: verify after the last pass, where not after each: as much as passes need that were tried alone.
             verifier: the module's verifier from an earlier call, which need not check again what has not changed.
 
         Raises:
             PassError: names the pass and says what went wrong, where in the model.
             PassInterrupted: a KeyboardInterrupt that names the pass.
         """
-        run = _Run(module, context, Instrumentations(tuple(instrumentations)), (verifier or ModuleVerifier()) if verify_each else None)
+        verifier = verifier or ModuleVerifier()
+        run = _Run(module, context, Instrumentations(tuple(instrumentations)), verifier if verify_each else None)
         for item in instrumentations:
             item.before_pipeline(self, module, context)
         with watching(run.watchers) if run.watchers.watches_actions else nullcontext():
             run.pipeline(self, module, (), ())
+        if verify_last and not verify_each:
+            run.check_end(verifier)
         for item in reversed(instrumentations):
             item.after_pipeline(self, module, context)
 
@@ -281,6 +286,11 @@ class _Run:
         for watcher in reversed(self.watchers.items):
             watcher.after_verification(step)
 
+    def check_end(self, verifier: ModuleVerifier) -> None:
+        """Verifies what all passes have left."""
+        if (last := self._last) is not None:
+            self._verify(last, verifier, self._module)
+
     def _verify(self, step: PassStep, verifier: ModuleVerifier, changed: Operation) -> None:
         try:
             verifier.verify(self._module, changed)
@@ -289,6 +299,9 @@ class _Run:
             others = tuple(Diagnostic("error", f"{left}{other}", op=other.op) for other in error.others)
             late = "what is around it was verified when the nested pipeline was done: another of its passes may have left it so"
             notes = (Diagnostic("note", late),) if changed is not step.op else ()
+            if self._verifier is None:
+                alone = "only the end was verified: an earlier pass may have left it so; flambeau-opt verifies each"
+                notes = (*notes, Diagnostic("note", alone))
             if isinstance(step.pass_, PatternPass):
                 advice = "flambeau bisect --crash, given the reproducer or the same input and pipeline, finds the rewrite that does so"
                 notes = (*notes, Diagnostic("note", advice))

@@ -72,24 +72,21 @@ class Compilation:
         """The current stage of the module."""
         return self.records[-1].stage
 
-    def to(self, stage: str, skip: Sequence[str] = ()) -> None:
-        """Runs the passes up to `stage`, without the named pipelines in `skip`.
-
-        Raises StageError for an unknown or earlier stage, and PassError if a pass fails.
-        """
+    def to(self, stage: str) -> None:
+        """Runs the passes up to `stage`. Raises StageError for an unknown or earlier stage, and PassError if a pass fails."""
         if stage not in STAGES:
             raise StageError(f"there is no stage {stage!r}; there are {', '.join(STAGES)}")
         here, there = STAGES.index(self.stage), STAGES.index(stage)
         if there < here:
             raise StageError(f"the program is at stage {self.stage!r} already, which comes after {stage!r}")
         for following in ROAD[here + 1 : there + 1]:
-            self._reach(following.name, self._passes(following, skip))
+            self._reach(following.name, self._passes(following))
 
-    def _passes(self, stage: Stage, skip: Sequence[str]) -> Sequence[ModulePass]:
+    def _passes(self, stage: Stage) -> Sequence[ModulePass]:
         if not self.by_method or stage.name not in STAGES[-2:]:
-            return stage.passes(self.options, skip)
+            return stage.passes(self.options)
         if stage.name != STAGES[-1]:
-            return [OnMethod(name, stage.passes(options, skip)) for name, options in self.by_method.items()]
+            return [OnMethod(name, stage.passes(options)) for name, options in self.by_method.items()]
         # A planner sees the other methods too, because methods share the memory of their state.
         planners = [planner_pass(options, methods=(name,)) for name, options in self.by_method.items()]
         return [*planners, *Pipeline.parse("verify-plan").passes()]
@@ -113,13 +110,16 @@ class Compilation:
 
     def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
         start = time.perf_counter()
-        elements = (*passes, *(self.extra[stage].elements if stage in self.extra else ()))
+        others = self.extra[stage].elements if stage in self.extra else ()
+        elements = (*passes, *others)
         # A plan that came with the input, or that other passes may have changed, has not been verified yet.
         others_plan = stage == STAGES[-1] and (not passes or stage in self.extra)
         if elements or others_plan:
             pipeline = Pipeline(MODULE, (*elements, *(Pipeline.parse("verify-plan").elements if others_plan else ())))
             with redirect_stdout(sys.stderr):  # the output of passes is not part of a command's output
-                pipeline.run(self.module, self.context, self.instrumentations, verifier=self.verifier)
+                # The passes of a stage are tried together; those that a user adds, or that something watches, are verified one by one.
+                each = bool(others or self.instrumentations)
+                pipeline.run(self.module, self.context, self.instrumentations, verify_each=each, verify_last=True, verifier=self.verifier)
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
         if self.dump_dir is not None:
             self._dump(self.dump_dir / f"{stage}.mlir", changed=bool(elements))

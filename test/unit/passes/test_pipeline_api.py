@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 import flambeau
@@ -205,6 +205,31 @@ def test_what_a_check_refuses_is_a_failure_of_the_pass_for_all_that_watch() -> N
     with pytest.raises(PassError, match="cse: is refused"):
         Pipeline.parse("remove-dead-code,cse,canonicalize").run(module, context, [Notes(), Refuses(), Notes()], verify_each=False)
     assert seen == ["remove-dead-code succeeded"] * 2 + ["cse failed"] * 2
+
+
+@dataclass(frozen=True)
+class MisdeclarePass(OperationPass):
+    """Leaves functions of wrong types."""
+
+    name = "misdeclare"
+
+    def apply_to(self, ctx: Context, op: Operation) -> None:
+        for function in op.walk():
+            if isinstance(function, FuncOp):
+                function.properties["function_type"] = FunctionType.from_lists([], [])
+
+
+def test_only_the_end_may_be_verified() -> None:
+    for last, notes in (
+        (False, None),
+        (True, ["only the end was verified: an earlier pass may have left it so; flambeau-opt verifies each"]),
+    ):
+        context = FlambeauContext()
+        module = parse_module(MODULES, context).module
+        with pytest.raises(PassError, match="^cse: left the module invalid" if last else "^misdeclare: left the") as caught:
+            Pipeline(MODULE, (MisdeclarePass(), CsePass())).run(module, context, verify_each=not last, verify_last=True)
+        assert notes is None or [note.message for note in caught.value.diagnostic.notes] == notes
+    Pipeline(MODULE, (MisdeclarePass(),)).run(parse_module(MODULES, context).module, context, verify_each=False)
 
 
 @dataclass(frozen=True)
