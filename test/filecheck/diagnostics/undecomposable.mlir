@@ -25,14 +25,6 @@ func.func @diagonal(%x: tensor<?xf32>) -> tensor<?x?xf32> {
 
 // -----
 
-func.func @extents(%x: tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32> {
-  // expected-error @+1 {{decompose-aten: aten._adaptive_avg_pool3d cannot be decomposed: aten._adaptive_avg_pool2d: its result types cannot be inferred, for whether ? equals 0 is known only when the program runs}}
-  %0 = aten._adaptive_avg_pool3d(%x) {output_size = [2, 2, 2]} : (tensor<1x3x?x8x8xf32>) -> tensor<1x3x2x2x2xf32>
-  func.return %0 : tensor<1x3x2x2x2xf32>
-}
-
-// -----
-
 func.func @equation(%x: tensor<2x?x?xf32>, %y: tensor<?x3xf32>) -> tensor<2x?x3xf32> {
   // expected-error @+1 {{decompose-aten: aten.einsum cannot be decomposed: aten.view: size [-1, -1] may have one -1 and no other negative number}}
   %0 = aten.einsum([%x, %y]) {equation = "bij,jk->bik"} : (tensor<2x?x?xf32>, tensor<?x3xf32>) -> tensor<2x?x3xf32>

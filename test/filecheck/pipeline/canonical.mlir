@@ -3,7 +3,7 @@
 // RUN: flambeau-opt %s -p cse,canonicalize --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix FLAT
 // RUN: flambeau-opt %s --pass-pipeline 'builtin.module( func.func( cse , canonicalize ) , plan )' --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix NESTED
 // RUN: flambeau-opt %s --passes 'plan-memory{ arena=2  alignment=64 effort=4000000 }' --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix OPTIONS
-// RUN: flambeau-opt %s -p 'aten-to-core{preserve=silu,gelu}' --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix NAMED
+// RUN: flambeau-opt %s -p 'legalize{preserve=silu,gelu}' --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix NAMED
 // RUN: flambeau-opt %s -p 'func.func(func.func())' --dump-pass-pipeline -o %t 2>&1 | filecheck %s --check-prefix EMPTY
 // RUN: flambeau-opt %s -p cse --dump-pass-pipeline | filecheck %s
 
@@ -11,7 +11,7 @@
 // FLAT:    {{^}}builtin.module(cse,canonicalize){{$}}
 // NESTED:  {{^}}builtin.module(func.func(cse,canonicalize),plan-memory,verify-plan){{$}}
 // OPTIONS: {{^}}builtin.module(plan-memory{alignment=64 arena=2}){{$}}
-// NAMED:   {{^}}builtin.module(bound-symbols,lower-complex,group-attention,decompose-aten{preserve=silu,gelu},convert-aten-to-core{target=executorch preserve=silu,gelu}){{$}}
+// NAMED:   {{^}}builtin.module(legalize-operators{preserve=silu,gelu},fold-constants,canonicalize,cse,remove-dead-code){{$}}
 // EMPTY:   {{^}}builtin.module(func.func(func.func())){{$}}
 
 // CHECK-NOT:   builtin.module(

@@ -1,14 +1,14 @@
-// RUN: flambeau-opt %s -p 'aten-to-core{backends=xnnpack},core-to-edge,delegate{backends=xnnpack}' --mlir-print-ir-after=convert-partitions 2>&1 | filecheck %s --check-prefix TAKEN
-// RUN: flambeau-opt %s -p 'aten-to-core{backends=xnnpack},core-to-edge' | filecheck %s --check-prefix KEPT
-// RUN: flambeau-opt %s -p 'aten-to-core{backends=xnnpack},core-to-edge,delegate{backends=xnnpack no-delegate=layers.1}' | filecheck %s --check-prefix LEFT
-// RUN: flambeau-opt %s -p 'aten-to-core,core-to-edge' | filecheck %s --check-prefix WITHOUT
+// RUN: flambeau-opt %s -p 'aten-to-core,core-to-edge,delegate{backends=xnnpack}' --mlir-print-ir-after=convert-partitions 2>&1 | filecheck %s --check-prefix TAKEN
+// RUN: flambeau-opt %s -p 'aten-to-core,core-to-edge' | filecheck %s --check-prefix WHOLE
+// RUN: flambeau-opt %s -p 'aten-to-core,core-to-edge,delegate{backends=xnnpack no-delegate=layers.1},legalize' | filecheck %s --check-prefix LEFT
+// RUN: flambeau-opt %s -p 'aten-to-core,core-to-edge,legalize' | filecheck %s --check-prefix WITHOUT
 
-// A backend's table wants hardswish whole, of float32 only. What a veto leaves is decomposed once partitions are cut.
+// XNNPACK takes hardswish whole, of float32 only. What it does not take is decomposed for a target without a kernel of it.
 // TAKEN-LABEL: delegate.partition
 // TAKEN-NEXT:    xnnpack.hardswish
 // TAKEN-NEXT:    xnnpack.hardswish
-// KEPT-COUNT-2: edge.hardswish
-// KEPT-NOT:     edge.hardswish
+// WHOLE-COUNT-3: edge.hardswish
+// WHOLE-NOT:    edge.hardswish
 // LEFT:         delegate.call
 // LEFT-NOT:     edge.hardswish
 // LEFT:         edge.add.Scalar(%{{.*}}) {other = 3.0} : (tensor<3xf32>)

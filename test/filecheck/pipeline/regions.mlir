@@ -1,4 +1,4 @@
-// RUN: flambeau-opt %s -p decompose-aten,convert-aten-to-core,canonicalize,cse,remove-dead-code,convert-core-to-edge,remove-dead-code | filecheck %s
+// RUN: flambeau-opt %s -p decompose-aten{strict},convert-aten-to-core,canonicalize,cse,remove-dead-code,convert-core-to-edge,remove-dead-code | filecheck %s
 // RUN: flambeau-opt %s -p 'compile{target=executorch}' | filecheck %s --check-prefix PLANNED
 // RUN: flambeau-opt %s -p 'compile{target=flambeau}' | filecheck %s --check-prefix PLANNED
 
