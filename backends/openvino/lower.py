@@ -66,22 +66,7 @@ def _dim(op: SchemaOp) -> int:
 # Elementwise
 
 for _name, _layer in {
-    "abs": e.AbsLayerOp,
-    "ceil": e.CeilingLayerOp,
-    "cos": e.CosLayerOp,
-    "erf": e.ErfLayerOp,
-    "exp": e.ExpLayerOp,
-    "floor": e.FloorLayerOp,
-    "hardsigmoid": e.HSigmoidLayerOp,
-    "hardswish": e.HSwishLayerOp,
-    "log": e.LogLayerOp,
-    "neg": e.NegativeLayerOp,
-    "relu": e.ReLULayerOp,
-    "sigmoid": e.SigmoidLayerOp,
-    "silu": e.SwishLayerOp,
-    "sin": e.SinLayerOp,
-    "sqrt": e.SqrtLayerOp,
-    "tanh": e.TanhLayerOp,
+    **e.UNARY,
     "maximum": e.MaximumLayerOp,
     "minimum": e.MinimumLayerOp,
     "where.self": e.SelectLayerOp,
@@ -110,7 +95,7 @@ def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("rsqrt")
 def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts rsqrt to the form that OpenVINO recognizes in norms."""
-    return e.PowerLayerOp(e.SqrtLayerOp(op.operands[0]).result, _number(constants, -1)).result
+    return e.PowerLayerOp(e.UNARY["sqrt"](op.operands[0]).result, _number(constants, -1)).result
 
 
 @CONVERTERS("clamp", "hardtanh")

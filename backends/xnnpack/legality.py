@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import f16, i8, i32, i64
 
+from flambeau.backends.xnnpack.dialect.elementwise import UNARY
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
@@ -167,15 +168,13 @@ _FLOAT32 = Limit(dtypes=(f32,))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
-    **dict.fromkeys(("abs", "ceil", "cos", "exp", "floor", "leaky_relu", "log", "neg", "reciprocal"), _PLAIN),
-    **dict.fromkeys(("relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "maximum", "minimum"), _PLAIN),
+    **dict.fromkeys((*UNARY, "leaky_relu", "reciprocal", "relu", "maximum", "minimum"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "div.Tensor"), _PLAIN),
     **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_number_fits,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),
     **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
     "_to_copy": _PLAIN,
-    "hardswish": _PLAIN,
     "prelu": Rule(constants=("weight",), checks=(_channels_are_second,)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "gelu": Rule((Limit("approximate", only="none"),)),

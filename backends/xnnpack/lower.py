@@ -20,10 +20,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
-from flambeau.passes.rewriting import matching as m
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import Array, np
 
 CHANNELS_FIRST = (0, 3, 1, 2)
@@ -35,7 +32,6 @@ CONVERTERS = Converters("xnnpack")
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `xnnpack` operators. Raises ConversionError, which lists the operators that have no converter."""
-    apply_patterns(partition, [_hardswish])
     CONVERTERS.apply(partition, constants)
     move_layouts(partition, constants)
     move_in_integers(partition)
@@ -63,37 +59,7 @@ def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAVal
 # Elementwise
 
 
-@CONVERTERS("hardswish")
-def _whole_hardswish(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.HardswishNodeOp(op.operands[0]).result
-
-
-_x = m.value()
-_gate = m.op("edge.hardtanh", m.op("edge.add.Scalar", _x, other=3), min_val=0, max_val=6)
-
-
-@rewrites(m.op("edge.div.Scalar", m.op("edge.mul.Tensor", _x, _gate).commutative(), other=6))
-def _hardswish(found: m.Match) -> SchemaOp:
-    """Matches x * hardtanh(x + 3, 0, 6) / 6, and returns the operator hardswish of x."""
-    return e.HardswishNodeOp(found[_x])
-
-
-for _name, _node in {
-    "abs": e.AbsNodeOp,
-    "ceil": e.CeilingNodeOp,
-    "cos": e.CosNodeOp,
-    "exp": e.ExpNodeOp,
-    "floor": e.FloorNodeOp,
-    "gelu": e.GeluNodeOp,
-    "log": e.LogNodeOp,
-    "neg": e.NegateNodeOp,
-    "rsqrt": e.ReciprocalSquareRootNodeOp,
-    "sigmoid": e.SigmoidNodeOp,
-    "sin": e.SinNodeOp,
-    "_softmax": e.SoftmaxNodeOp,
-    "sqrt": e.SquareRootNodeOp,
-    "tanh": e.TanhNodeOp,
-}.items():
+for _name, _node in {**e.UNARY, "_softmax": e.SoftmaxNodeOp}.items():
     CONVERTERS(_name)(lambda op, constants, node=_node: node(op.operands[0]).result)
 
 for _name, _node in {
@@ -293,7 +259,7 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x = reshaped(x, (*(shape[: -len(sizes)] or (1,)), count))
     centred = e.SubtractNodeOp(x, _product_of_rows(x, 1 / count, None, constants)).result
     variance = _product_of_rows(e.SquareNodeOp(centred).result, 1 / count, eps, constants)
-    result = e.MultiplyNodeOp(centred, e.ReciprocalSquareRootNodeOp(variance).result).result
+    result = e.MultiplyNodeOp(centred, e.UNARY["rsqrt"](variance).result).result
     if weight is not None:
         result = e.MultiplyNodeOp(result, reshaped(weight, (count,))).result
     if bias is not None:

@@ -8,122 +8,33 @@ from flambeau.dialects.aten.elementwise.pow import PowTensorTensorOp
 from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardsigmoidOp, HardswishOp, ReluOp, SigmoidOp, SiluOp, TanhOp
 from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, i1, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.derived_rows import unary
 from flambeau.support.lazy import Array, np
 
-
-@openvino("Abs(Tensor data) -> Tensor")
-class AbsLayerOp(UnaryLayerOp):
-    """The absolute value."""
-
-    numpy = staticmethod(AbsOp.numpy)
-
-
-@openvino("Ceiling(Tensor data) -> Tensor")
-class CeilingLayerOp(UnaryLayerOp):
-    """The smallest integer that is not below x."""
-
-    numpy = staticmethod(CeilOp.numpy)
-
-
-@openvino("Cos(Tensor data) -> Tensor")
-class CosLayerOp(UnaryLayerOp):
-    """The cosine."""
-
-    numpy = staticmethod(CosOp.numpy)
-
-
-@openvino("Erf(Tensor data) -> Tensor")
-class ErfLayerOp(UnaryLayerOp):
-    """The error function."""
-
-    numpy = staticmethod(ErfOp.numpy)
-
-
-@openvino("Exp(Tensor data) -> Tensor")
-class ExpLayerOp(UnaryLayerOp):
-    """The exponential."""
-
-    numpy = staticmethod(ExpOp.numpy)
-
-
-@openvino("Floor(Tensor data) -> Tensor")
-class FloorLayerOp(UnaryLayerOp):
-    """The largest integer that is not above x."""
-
-    numpy = staticmethod(FloorOp.numpy)
-
-
-@openvino("HSigmoid(Tensor data) -> Tensor")
-class HSigmoidLayerOp(UnaryLayerOp):
-    """clamp(x + 3, 0, 6) / 6."""
-
-    opset = 5
-    numpy = staticmethod(HardsigmoidOp.numpy)
-
-
-@openvino("HSwish(Tensor data) -> Tensor")
-class HSwishLayerOp(UnaryLayerOp):
-    """x * clamp(x + 3, 0, 6) / 6."""
-
-    opset = 4
-    numpy = staticmethod(HardswishOp.numpy)
-
-
-@openvino("Log(Tensor data) -> Tensor")
-class LogLayerOp(UnaryLayerOp):
-    """The natural logarithm."""
-
-    numpy = staticmethod(LogOp.numpy)
-
-
-@openvino("Negative(Tensor data) -> Tensor")
-class NegativeLayerOp(UnaryLayerOp):
-    """A change of sign."""
-
-    numpy = staticmethod(NegOp.numpy)
-
-
-@openvino("ReLU(Tensor data) -> Tensor")
-class ReLULayerOp(UnaryLayerOp):
-    """x where x is above 0, 0 elsewhere."""
-
-    numpy = staticmethod(ReluOp.numpy)
-
-
-@openvino("Sigmoid(Tensor data) -> Tensor")
-class SigmoidLayerOp(UnaryLayerOp):
-    """1 / (1 + exp(-x))."""
-
-    numpy = staticmethod(SigmoidOp.numpy)
-
-
-@openvino("Sin(Tensor data) -> Tensor")
-class SinLayerOp(UnaryLayerOp):
-    """The sine."""
-
-    numpy = staticmethod(SinOp.numpy)
-
-
-@openvino("Sqrt(Tensor data) -> Tensor")
-class SqrtLayerOp(UnaryLayerOp):
-    """The square root."""
-
-    numpy = staticmethod(SqrtOp.numpy)
-
-
-@openvino("Swish(Tensor data) -> Tensor")
-class SwishLayerOp(UnaryLayerOp):
-    """x / (1 + exp(-x))."""
-
-    opset = 4
-    numpy = staticmethod(SiluOp.numpy)
-
-
-@openvino("Tanh(Tensor data) -> Tensor")
-class TanhLayerOp(UnaryLayerOp):
-    """The hyperbolic tangent."""
-
-    numpy = staticmethod(TanhOp.numpy)
+UNARY: dict[str, type[UnaryLayerOp]] = {
+    row.schema.base: unary(
+        openvino(f"{layer}(Tensor data) -> Tensor"), f"{layer}Layer", UnaryLayerOp, row, opset=opset, __module__=__name__
+    )
+    for layer, row, opset in (
+        ("Abs", AbsOp, 1),
+        ("Ceiling", CeilOp, 1),
+        ("Cos", CosOp, 1),
+        ("Erf", ErfOp, 1),
+        ("Exp", ExpOp, 1),
+        ("Floor", FloorOp, 1),
+        ("HSigmoid", HardsigmoidOp, 5),
+        ("HSwish", HardswishOp, 4),
+        ("Log", LogOp, 1),
+        ("Negative", NegOp, 1),
+        ("ReLU", ReluOp, 1),
+        ("Sigmoid", SigmoidOp, 1),
+        ("Sin", SinOp, 1),
+        ("Sqrt", SqrtOp, 1),
+        ("Swish", SiluOp, 4),
+        ("Tanh", TanhOp, 1),
+    )
+}
+"""The layers that compute what an operator does, by its name at the edge level. Converters, the table and samples follow from it."""
 
 
 @openvino("Add(Tensor a, Tensor b) -> Tensor")

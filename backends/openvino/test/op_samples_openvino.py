@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.backends.openvino.dialect.elementwise import UNARY
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32
 
-UNARY = ("Abs", "Ceiling", "Cos", "Erf", "Exp", "Floor", "HSigmoid", "HSwish", "Negative", "ReLU", "Sigmoid", "Sin", "Swish", "Tanh")
 BINARY = ("Add", "Divide", "Maximum", "Minimum", "Multiply", "Subtract")
 
 
@@ -41,7 +41,7 @@ def pool(*more: Any) -> Samples:
 
 
 SAMPLES: dict[str, Samples] = {
-    **{f"openvino.{name}": unary for name in UNARY},
+    **{layer.name: unary for layer in UNARY.values()},
     **{f"openvino.{name}": positive for name in ("Log", "Sqrt")},
     **{f"openvino.{name}": binary for name in BINARY},
     **{f"openvino.Reduce{name}": reduction for name in ("Max", "Mean", "Min", "Sum")},

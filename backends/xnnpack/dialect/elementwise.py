@@ -8,133 +8,29 @@ from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardswishOp,
 from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, shape_of, tensor
+from flambeau.dialects.schema.derived_rows import unary
 from flambeau.support.lazy import Array, np
 
-
-@xnnpack("abs(Tensor input, int flags=0) -> Tensor")
-class AbsNodeOp(UnaryNodeOp):
-    """The absolute value."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return AbsOp.numpy(x)
-
-
-@xnnpack("negate(Tensor input, int flags=0) -> Tensor")
-class NegateNodeOp(UnaryNodeOp):
-    """A change of sign."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return NegOp.numpy(x)
-
-
-@xnnpack("floor(Tensor input, int flags=0) -> Tensor")
-class FloorNodeOp(UnaryNodeOp):
-    """The largest integer that is not above x."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return FloorOp.numpy(x)
-
-
-@xnnpack("ceiling(Tensor input, int flags=0) -> Tensor")
-class CeilingNodeOp(UnaryNodeOp):
-    """The smallest integer that is not below x."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return CeilOp.numpy(x)
-
-
-@xnnpack("square_root(Tensor input, int flags=0) -> Tensor")
-class SquareRootNodeOp(UnaryNodeOp):
-    """The square root."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return SqrtOp.numpy(x)
-
-
-@xnnpack("reciprocal_square_root(Tensor input, int flags=0) -> Tensor")
-class ReciprocalSquareRootNodeOp(UnaryNodeOp):
-    """1 over the square root."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return RsqrtOp.numpy(x)
-
-
-@xnnpack("exp(Tensor input, int flags=0) -> Tensor")
-class ExpNodeOp(UnaryNodeOp):
-    """The exponential."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return ExpOp.numpy(x)
-
-
-@xnnpack("log(Tensor input, int flags=0) -> Tensor")
-class LogNodeOp(UnaryNodeOp):
-    """The natural logarithm."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return LogOp.numpy(x)
-
-
-@xnnpack("sin(Tensor input, int flags=0) -> Tensor")
-class SinNodeOp(UnaryNodeOp):
-    """The sine."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return SinOp.numpy(x)
-
-
-@xnnpack("cos(Tensor input, int flags=0) -> Tensor")
-class CosNodeOp(UnaryNodeOp):
-    """The cosine."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return CosOp.numpy(x)
-
-
-@xnnpack("tanh(Tensor input, int flags=0) -> Tensor")
-class TanhNodeOp(UnaryNodeOp):
-    """The hyperbolic tangent."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return TanhOp.numpy(x)
-
-
-@xnnpack("sigmoid(Tensor input, int flags=0) -> Tensor")
-class SigmoidNodeOp(UnaryNodeOp):
-    """1 / (1 + exp(-x))."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return SigmoidOp.numpy(x)
-
-
-@xnnpack("gelu(Tensor input, int flags=0) -> Tensor")
-class GeluNodeOp(UnaryNodeOp):
-    """x times the normal distribution function of x."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return GeluOp.numpy(x, "none")
-
-
-@xnnpack("hardswish(Tensor input, int flags=0) -> Tensor")
-class HardswishNodeOp(UnaryNodeOp):
-    """x * clamp(x + 3, 0, 6) / 6."""
-
-    @staticmethod
-    def numpy(x: Array, /) -> Array:
-        return HardswishOp.numpy(x)
+UNARY: dict[str, type[UnaryNodeOp]] = {
+    row.schema.base: unary(xnnpack(f"{node}(Tensor input, int flags=0) -> Tensor"), f"{node}_node", UnaryNodeOp, row, __module__=__name__)
+    for node, row in {
+        "abs": AbsOp,
+        "ceiling": CeilOp,
+        "cos": CosOp,
+        "exp": ExpOp,
+        "floor": FloorOp,
+        "gelu": GeluOp,
+        "hardswish": HardswishOp,
+        "log": LogOp,
+        "negate": NegOp,
+        "reciprocal_square_root": RsqrtOp,
+        "sigmoid": SigmoidOp,
+        "sin": SinOp,
+        "square_root": SqrtOp,
+        "tanh": TanhOp,
+    }.items()
+}
+"""The nodes that compute what an operator does, by its name at the edge level. Converters, the table and samples follow from it."""
 
 
 @xnnpack("square(Tensor input, int flags=0) -> Tensor")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import f16
 
+from flambeau.backends.xnnpack.dialect.elementwise import UNARY, CopyNodeOp, SoftmaxNodeOp, SquareNodeOp
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32
 
-UNARY = ("abs", "ceiling", "copy", "cos", "exp", "floor", "gelu", "hardswish", "negate", "sigmoid", "sin", "softmax", "square", "tanh")
 POSITIVE = ("log", "reciprocal_square_root", "square_root")
 BINARY = ("add", "div", "maximum", "minimum", "multiply", "prelu", "subtract")
 LIMITED = ("add", "div", "multiply", "subtract")
@@ -67,7 +67,7 @@ def pool(rng: np.random.Generator) -> list[Sample]:
 
 
 SAMPLES: dict[str, Samples] = {
-    **{f"xnnpack.{name}": unary for name in UNARY},
+    **{node.name: unary for node in (*UNARY.values(), CopyNodeOp, SoftmaxNodeOp, SquareNodeOp)},
     **{f"xnnpack.{name}": positive for name in POSITIVE},
     **{f"xnnpack.{name}": binary((-0.5, 0.5) if name in LIMITED else ()) for name in BINARY},
     **{f"xnnpack.{name}": convolution(name) for name in ("conv2d", "depthwise_conv2d", "conv_transpose2d")},
