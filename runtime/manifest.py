@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-_KERNEL = re.compile(r'^\s*FL_KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]+)"', re.MULTILINE)
+_KERNEL = re.compile(r'^\s*FL_(SIGNED_)?KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]+)"', re.MULTILINE)
 _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
@@ -27,6 +27,7 @@ class KernelRow(NamedTuple):
         scratch: name of the C function that returns the scratch memory of a call, or `NULL`.
         access: a letter for each argument, as `fl_kernel.access` in `kernel.h` explains them.
         table: name of the file that has the row.
+        is_signed: whether it computes with integers as signed ones of 64 bits, or orders them so.
     """
 
     name: str
@@ -34,12 +35,14 @@ class KernelRow(NamedTuple):
     scratch: str
     access: str
     table: str
+    is_signed: bool
 
 
 @cache
 def kernel_rows() -> dict[str, KernelRow]:
     """Returns every row of `runtime/c/kernels/*.def`, by the name of its operator."""
-    return {row[1]: KernelRow(row[1], row[2], row[3], row[4], file) for file, table in _tables() for row in _KERNEL.finditer(table)}
+    rows = ((file, row.groups()) for file, table in _tables() for row in _KERNEL.finditer(table))
+    return {name: KernelRow(name, run, scratch, access, file, bool(signed)) for file, (signed, name, run, scratch, access) in rows}
 
 
 @cache

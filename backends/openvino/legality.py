@@ -144,7 +144,7 @@ _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=(f32,), rank=(0, 6), row_major=True, filled=True, bounded=True),
     checks=(numbers_are_known, sizes_fit),
-    in_parts={**COMPOSITES, **dict.fromkeys(("masked_fill.Scalar", "tril"), _PLAIN)},
+    in_parts={**COMPOSITES, "masked_fill.Scalar": Rule((Limit("mask", dtypes=(i1,)),)), "tril": _PLAIN},
 )
 
 

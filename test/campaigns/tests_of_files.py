@@ -22,7 +22,7 @@ USUAL = {
 }
 """Folders of the source, the most special first, with files and folders of tests."""
 _ROW = re.compile(r'@(?:row\(\s*"(?P<dialect>\w+)",\s*"\w+",\s*|(?P<namespace>\w+)\(\s*)"(?P<operator>[\w.]+)\(')
-_KERNEL = re.compile(r'FL_KERNEL\("(?P<dialect>\w+)::(?P<operator>[\w.]+?)(?:\.out|_out)?"')
+_KERNEL = re.compile(r'KERNEL\("(?P<dialect>\w+)::(?P<operator>[\w.]+?)(?:\.out|_out)?"')
 
 
 def nearest_tests(root: Path, file: str) -> list[str]:

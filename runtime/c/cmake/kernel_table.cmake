@@ -4,7 +4,8 @@
 #
 # The first row of a .def file is FL_GROUP(nn), the group of its kernels. Each other row is one line:
 # FL_KERNEL("aten::add.out", add_out, add_scratch | NULL, "iinww"), whose last part says what each argument is and what the kernel does with it, as
-# include/flambeau/kernel.h has it.
+# include/flambeau/kernel.h has it. FL_SIGNED_KERNEL says beside this that the kernel computes with integers as signed ones of 64 bits, or orders
+# them so: the compiler calls it with no uint64.
 # The table has the kernels of the groups and those that ONLY names; a name that no file has is an error. Sets `fl_chosen_definitions` to the .def
 # files that have a kernel of the table, `fl_chosen_runs` to the functions of its kernels, `fl_chosen_count` to their number, and `fl_groups` to the
 # groups that there are. `fl_left_out` are the groups that are not in GROUPS, if it names some, each followed by its kernels that are not in the table
@@ -17,7 +18,7 @@ function(fl_write_kernel_table)
   set(chosen "")
   set(groups "")
   foreach(definition IN LISTS ARG_DEFINITIONS)
-    file(STRINGS "${definition}" lines REGEX "^ *FL_(GROUP|KERNEL)")
+    file(STRINGS "${definition}" lines REGEX "^ *FL_(GROUP|KERNEL|SIGNED_KERNEL)")
     set(group "")
     foreach(line IN LISTS lines)
       if(line MATCHES "^ *FL_GROUP\\(([a-z_]+)\\)")
@@ -25,10 +26,10 @@ function(fl_write_kernel_table)
         list(APPEND groups "${group}")
         continue()
       endif()
-      if(NOT line MATCHES "^ *FL_KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([itwnsvrclbdkoITNCLBDKOW]+[*]?)\" *\\)")
+      if(NOT line MATCHES "^ *FL_(SIGNED_)?KERNEL\\( *\"([^\"]+)\" *, *([A-Za-z_0-9]+) *, *([A-Za-z_0-9]+) *, *\"([itwnsvrclbdkoITNCLBDKOW]+[*]?)\" *\\)")
         message(FATAL_ERROR "${definition}: not a row FL_KERNEL(\"name\", run, scratch or NULL, \"access\"): ${line}")
       endif()
-      set(name "${CMAKE_MATCH_1}")
+      set(name "${CMAKE_MATCH_2}")
       if(NOT group)
         message(FATAL_ERROR "${definition}: no row FL_GROUP(name) comes before \"${name}\"")
       endif()
@@ -42,9 +43,9 @@ function(fl_write_kernel_table)
       endif()
       list(APPEND names "${name}")
       list(APPEND chosen "${definition}")
-      set("run_${name}" "${CMAKE_MATCH_2}")
-      set("scratch_${name}" "${CMAKE_MATCH_3}")
-      set("access_${name}" "${CMAKE_MATCH_4}")
+      set("run_${name}" "${CMAKE_MATCH_3}")
+      set("scratch_${name}" "${CMAKE_MATCH_4}")
+      set("access_${name}" "${CMAKE_MATCH_5}")
     endforeach()
   endforeach()
   list(REMOVE_DUPLICATES groups)

@@ -171,6 +171,7 @@ static inline int32_t fl_i32_of_real(double x) { return x > -0x1p31 - 1.0 && x <
 
 /* Makes each row of a family's .def declare the kernel's function, in the family's .c. */
 #define FL_KERNEL(name, function, scratch, arguments) fl_status function(fl_context *context, fl_value *const *args, size_t count);
+#define FL_SIGNED_KERNEL(name, function, scratch, arguments) FL_KERNEL(name, function, scratch, arguments)
 /* Makes the first row of a .def, the family's group of FLAMBEAU_GROUPS, declare nothing. */
 #define FL_GROUP(name)
 

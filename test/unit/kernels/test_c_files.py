@@ -98,7 +98,7 @@ def letter_of(argument: SchemaArgument, is_over: bool) -> str:
 def kernel_rows() -> Iterator[tuple[str, str]]:
     """Each kernel's name with its letters."""
     for path in (C / "kernels").glob("*.def"):
-        yield from re.findall(r'FL_KERNEL\("([^"]+)", \w+, \w+, "([^"]+)"\)', path.read_text())
+        yield from re.findall(r'KERNEL\("([^"]+)", \w+, \w+, "([^"]+)"\)', path.read_text())
 
 
 def test_a_kernel_says_of_its_arguments_what_its_row_says():
