@@ -16,5 +16,7 @@ def free_memory() -> None:
             cache: Any = getattr(module, name)
             cache.cache_clear()
     gc.collect()
+    # What is still there, such as modules and tests, is not looked at again: to do so would take two seconds after each file.
+    gc.freeze()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)  # glibc gives back nothing below what is still used
