@@ -20,6 +20,7 @@ from flambeau.passes.manager import OperationPass
 from flambeau.passes.manager.pipeline_options import Chosen
 from flambeau.passes.rewriting.decomposition import DecomposePattern, by_row
 from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
+from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.targets.interface import TargetName, find_target
 
@@ -56,8 +57,11 @@ class LegalizeOperatorsPass(OperationPass):
             return None if decomposition(op) is None else "nothing runs it whole"
 
         def decomposed(op: SchemaOp) -> Any:
-            found = decomposition(op)
-            return None if found is None else found(op)
+            decompose = decomposition(op)
+            found = None if decompose is None else decompose(op)
+            if found is None and decompose is not None:
+                decline("it has no decomposition of these operands")
+            return found
 
         goal = ConversionTarget(f"operators for {self.target!r}").dynamic(why_illegal, SchemaOp).closed(PartitionOp)
         apply_partial_conversion(op, goal, [DecomposePattern(decomposed), ToEdgePattern("aten")])
@@ -76,9 +80,9 @@ class LegalizeOperatorsPass(OperationPass):
         for partitioner in self.backends:
             if self._veto(op) is not None or partitioner.why_kept(op) is not None:
                 is_kept = True
-            elif partitioner.why_not(op) is None:
+            elif partitioner.table.why_not(op) is None:
                 return None
-            elif partitioner.takes_in_parts(op):
+            elif partitioner.table.takes_in_parts(op):
                 return by_row
         if is_kept:
             return None  # otherwise, what it consists of would go to the backends

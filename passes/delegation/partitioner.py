@@ -129,10 +129,6 @@ class Partitioner(ExplainsMembers):
         """Returns why it leaves an operation alone; None if it takes it."""
         return self.why_kept(op) or self.table.why_not(op)
 
-    def takes_in_parts(self, op: Operation) -> bool:
-        """Returns whether it takes the operators of which an operation consists."""
-        return self.why_kept(op) is None and self.table.takes_in_parts(op)
-
     def why_kept(self, op: Operation) -> str | None:
         """Returns why it is not to have an operation, whatever its table says; None if it may."""
         if not self.is_for(op):

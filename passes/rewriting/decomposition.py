@@ -15,7 +15,6 @@ from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_any_level
 from flambeau.passes.rewriting.retyping import retyped
 
@@ -35,7 +34,7 @@ class DecomposePattern(Pattern):
         try:
             found = self.decomposed(op)
             if found is None:
-                return decline("it has no decomposition of these operands")
+                return
             dynamic = not is_static(*op.operands, *op.results)
             pairs = zip(flat_results(found), op.result_types, strict=True)
             values = [retyped(value, kind) if dynamic or row_major(value) == kind else value for value, kind in pairs]

@@ -12,8 +12,10 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.conversion.decompose_aten import DecomposeAtenPass
 from flambeau.passes.conversion.legalize_operators import LegalizeOperatorsPass
 from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.passes.rewriting.greedy_driver import PatternDriver
 
 KIND = "tensor<2x3x?x4xf32, #edge.layout<sizes = [2, 3, s0 in [1, 8], 4]>>"
 SILU = "edge.silu(%x)"
@@ -39,6 +41,13 @@ WHOLE = table("silu", "scaled_dot_product_attention", "glu")
 PARTS = table("sigmoid", "mul.Tensor", in_parts=("silu", "scaled_dot_product_attention", "glu"))
 OTHERS = table("mul.Tensor", "sigmoid")
 OF_RANK_3 = table("silu", "glu", in_parts=("silu", "glu"), rule=RANK3)
+
+
+def test_what_stays_whole_is_not_said_to_lack_a_decomposition():
+    function = f"func.func @f(%x: {KIND}) -> {KIND} {{\n%0 = aten.silu(%x) : ({KIND}) -> {KIND}\nfunc.return %0 : {KIND}\n}}"
+    driver = PatternDriver(DecomposeAtenPass().patterns(), explain=True)
+    driver.run(parse_module(function, FlambeauContext()).module)
+    assert driver.declined == {}
 
 
 @pytest.mark.parametrize(
