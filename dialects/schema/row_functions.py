@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from inspect import Parameter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.dialects.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from flambeau.dialects.schema.row import SchemaOp
 
 
 def flat_results(computed: Any) -> list[Any]:
@@ -44,3 +47,8 @@ def argument_places(function: Callable[..., Any], schema: Schema) -> tuple[tuple
             hint = "" if by_position else "; name it as the schema does, or write / behind the parameters that take the first arguments"
             raise ValueError(f"{str(parameter).partition(':')[0]} {what} no argument of the schema ({listed}){hint}")
     return tuple(places), tuple(defaults)
+
+
+def by_row(op: SchemaOp) -> Any:
+    """Returns the decomposition of an operator's row; None without one."""
+    return op.call("decompose", op.arguments()) if op.has("decompose") else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.layout import is_row_major
@@ -16,6 +17,7 @@ from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import by_row
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
 """Why an operation is not taken; None when it is. Its docstring says what is taken, for the table of operators."""
@@ -158,6 +160,8 @@ class Rule:
     the row's `decompose`."""
     dequantized: tuple[str, ...] = ()
     """The arguments among its constants that may be constants which the program dequantizes."""
+    lacks: frozenset[Attribute] | None = None
+    """The element types that no tensor of it may have, in place of those of the table."""
 
     def why_not(self, op: SchemaOp) -> str | None:
         """Returns the first condition of the rule that an operation fails; None when all hold."""
@@ -173,9 +177,14 @@ def _all_constants(op: SchemaOp, value: SSAValue) -> bool:
     return True
 
 
+def operator_name(kind: type[SchemaOp]) -> str:
+    """Returns the name of an operator in the table of a backend: `add.Tensor` at the edge level, the full name in other dialects."""
+    return kind.schema.name if kind.level() == "edge" else kind.name
+
+
 @dataclass(frozen=True)
 class OperatorTable:
-    """The operators that a backend takes."""
+    """The operators that a backend or a target takes."""
 
     rules: Mapping[str, Rule]
     """The operators: `add.Tensor` is that of the edge level, those of other dialects have their full names."""
@@ -189,29 +198,57 @@ class OperatorTable:
     """The conditions on every operation that limits cannot express. They are checked before those of its rule."""
     in_parts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     """The operators that are not taken themselves, but the operators that their rows' decompositions consist of."""
+    lacks: frozenset[Attribute] = frozenset()
+    """The element types that no tensor of an operation may have, read or not, unless its rule has its own."""
+    named: Callable[[type[SchemaOp]], str] = operator_name
+    """The name of an operator in this table. That of a target has the kernels' names."""
+    knows_sizes: bool = False
+    """Whether an operation may need a symbolic size that none of its operands has. A delegate sees its operands only."""
+
+    def rule(self, kind: type[SchemaOp]) -> Rule | None:
+        """Returns the rule of an operator; None where there is no such operator."""
+        return self.rules.get(self.named(kind))
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why an operation is not taken; None when it is."""
         return self._why_not(op, self.rules)
 
-    def takes_in_parts(self, op: Operation) -> bool:
-        """Returns whether the operators of which an operation consists are taken."""
-        return self._why_not(op, self.in_parts) is None
+    def parts(self, op: SchemaOp) -> Callable[[SchemaOp], Any] | None:
+        """Returns what gives the operators that are taken in place of an operation which is not; None where the table says none."""
+        if self._why_not(op, self.in_parts) is None:
+            return by_row
+        rule = self.rule(type(op))
+        instead = rule.instead if rule is not None and self._why_not_tensors(op, rule) is None else None
+        return None if instead is None else lambda op: instead(*op.arguments())
+
+    def lacking(self, name: str, values: Iterable[SSAValue]) -> str | None:
+        """Returns the reason when a value has an element type that the operator called `name` here lacks."""
+        rule = self.rules.get(name)
+        lacks = self.lacks if rule is None or rule.lacks is None else rule.lacks
+        elements = (element_of(value) for value in values if isinstance(value.type, TensorType)) if lacks else ()
+        found = next((element for element in elements if element in lacks), None)
+        return None if found is None else f"a tensor is of {found}, and its kernel does not take that"
 
     def _why_not(self, op: Operation, rules: Mapping[str, Rule]) -> str | None:
-        if not isinstance(op, SchemaOp) or op.level() in ("aten", "core"):
-            return "it is not an operator of the edge level"
-        rule = rules.get(op.schema.name if op.level() == "edge" else op.name)
-        if rule is None:
-            return "the backend has no such operator"
-        reason = _needs_a_size(op) or self._why_not_tensors(op, rule)
+        rule = rules.get(self.named(type(op))) if isinstance(op, SchemaOp) else None
+        if not isinstance(op, SchemaOp) or rule is None:
+            is_operator = isinstance(op, SchemaOp) and op.level() not in ("aten", "core")
+            return "the backend has no such operator" if is_operator else "it is not an operator of the edge level"
+        reason = (None if self.knows_sizes else _needs_a_size(op)) or self._why_not_tensors(op, rule)
         reason = reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)
         return reason or rule.why_not(op)
 
     def _why_not_tensors(self, op: SchemaOp, rule: Rule) -> str | None:
-        """Returns the reason when the backend refuses a tensor. Folded constants are exempt; dtypes of the rule replace the table's."""
+        """Returns the reason when a tensor is refused. Folded constants are exempt; dtypes of the rule replace the table's."""
+        if (reason := self.lacking(self.named(type(op)), (*op.operands, *op.results))) is not None:
+            return reason
+        if self.tensors == _ANY:
+            return None
         own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
         constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
         others: list[Any] = [*constants, *(value for limit in own for value in _values(op, limit.argument))]
         reasons = [replace(self.tensors, argument=limit.argument, dtypes=limit.dtypes).why_not(op, constants) for limit in own]
         return next(filter(None, reasons), None) or self.tensors.why_not(op, others)
+
+
+_ANY = Limit()

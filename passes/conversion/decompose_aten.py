@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import by_row
 from flambeau.passes.manager import PatternPass
-from flambeau.passes.rewriting.decomposition import DecomposePattern, by_row
+from flambeau.passes.rewriting.decomposition import DecomposePattern
 from flambeau.passes.rewriting.pattern import Pattern
 
 

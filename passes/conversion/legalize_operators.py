@@ -13,12 +13,13 @@ from xdsl.ir import Operation
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row_functions import by_row
 from flambeau.passes.conversion.convert_core_to_edge import ToEdgePattern
 from flambeau.passes.conversion.decompose_aten import stays_whole
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import OperationPass
 from flambeau.passes.manager.pipeline_options import Chosen
-from flambeau.passes.rewriting.decomposition import DecomposePattern, by_row
+from flambeau.passes.rewriting.decomposition import DecomposePattern
 from flambeau.passes.rewriting.dialect_conversion import apply_partial_conversion
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.legality import ConversionTarget
@@ -76,19 +77,12 @@ class LegalizeOperatorsPass(OperationPass):
             return None if stays_whole(op) else by_row
         if op.schema.name in self.preserve or op.name in self.preserve:
             return None
-        is_kept = False
-        for partitioner in self.backends:
-            if self._veto(op) is not None or partitioner.why_kept(op) is not None:
-                is_kept = True
-            elif partitioner.table.why_not(op) is None:
+        tables = [chosen.table for chosen in self.backends if self._veto(op) is None and chosen.why_kept(op) is None]
+        # What an operator consists of that a backend must not have would go to that backend.
+        is_kept = len(tables) < len(self.backends)
+        for table in tables if is_kept else (*tables, find_target(self.target).table):
+            if table.why_not(op) is None:
                 return None
-            elif partitioner.table.takes_in_parts(op):
-                return by_row
-        if is_kept:
-            return None  # otherwise, what it consists of would go to the backends
-        target = find_target(self.target)
-        if target.runs(op):
-            return None
-        if (instead := target.instead(op)) is not None:
-            return lambda op: instead(*op.arguments())
-        return by_row if op.has("decompose") else None
+            if (parts := table.parts(op)) is not None:
+                return parts
+        return by_row if op.has("decompose") and not is_kept else None

@@ -155,11 +155,11 @@ def reuse_storage(method: MethodOp, target: Target) -> int:
 
 def _check_types(method: MethodOp, target: Target) -> None:
     """Refuses calls over element types that their kernels do not take, once the calls that vanish have vanished."""
-    calls = [op for op in method.instructions if isinstance(op, CallOp)] if target.lacks and not was_restricted() else []
+    calls = [op for op in method.instructions if isinstance(op, CallOp)] if not was_restricted() else []
     illegal = [
         IllegalOperation(op, f"{op.operator.data} of the target {target.name!r} does not take it: {reason}")
         for op in calls
-        if (reason := target.missing(op.operator.data, chain(*touched_slots(op)))) is not None
+        if (reason := target.table.lacking(op.operator.data, chain(*touched_slots(op)))) is not None
     ]
     if illegal:
         raise ConversionError(LegalizationReport.of(f"kernel calls of the target {target.name!r}", illegal))

@@ -41,8 +41,3 @@ class DecomposePattern(Pattern):
         except (ValueError, TypeError, IndexError, VerifyException) as error:
             raise OperationError(op, f"{op.name} cannot be decomposed: {error}") from error
         replace_with_any_level(op, values, rewriter)
-
-
-def by_row(op: SchemaOp) -> Any:
-    """Returns the decomposition of an operator's row; None without one."""
-    return op.call("decompose", op.arguments()) if op.has("decompose") else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import resources
 
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i32, i64
+from xdsl.ir import Attribute
 
 from flambeau.dialects.aten.elementwise.arithmetic import remainder_by_fmod, scaled_first
 from flambeau.dialects.aten.layers.convolution import over_planes
@@ -20,6 +21,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.exec.instructions import ALIASING, COPY, COPY_INDEX, OVERWRITE
 from flambeau.dialects.ir.tensor_types import (
     DTYPES,
+    element_of,
     is_float8,
     ui8,
     ui16,
@@ -37,8 +39,9 @@ from flambeau.dialects.quantized_decomposed.in_steps import (
     with_wide_parameters,
 )
 from flambeau.dialects.schema.namespace import quantized_decomposed
-from flambeau.passes.analysis.operator_table import Limit, Rule
-from flambeau.passes.targets.interface import Allowance, Target
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Check, Limit, Rule, first_reason
+from flambeau.passes.targets.interface import Target
 
 _KERNELS = frozenset(resources.files("flambeau.passes.targets").joinpath("executorch.txt").read_text(encoding="utf-8").split())
 _ADDING = frozenset({"aten::max_pool2d_with_indices_backward.grad_input"})
@@ -72,15 +75,21 @@ _MOVES = (
 )
 """Kernels that move elements by their bytes, or that read none, in the calls that programs make of them: so it was found for most of them,
 in calls of ExecuTorch 1.5.1. No program calls `_conj_physical` for such types, and `COPY_INDEX` and `ALIASING` are parts of its runtime."""
-_TAKES_TOO = (
-    *(Allowance(kernel, _FEW) for kernel in _MOVES),
-    Allowance("aten::copy.out", _FEW, (Limit("src", dtype_of="self"), Limit("src", shape_of="self"))),
-    # `full_like` writes elements of the result's type and reads none, so only the result's type is limited.
-    Allowance("aten::full_like.out", _FEW, (Limit("result", dtypes=tuple(row.element for row in DTYPES if row.element not in _FEW)),)),
-    Allowance("aten::index.Tensor_out", _FEW, (Limit("indices", tensors=1), Limit("indices", dtypes=(i64, i32), rank=(1, 1)))),
-    Allowance("quantized_decomposed::quantize_per_tensor.out", frozenset({ui16})),
-    Allowance("quantized_decomposed::dequantize_per_tensor.out", frozenset({ui16})),
-)
+_NONE: frozenset[Attribute] = frozenset()
+
+
+def _of_few(*limits: Limit) -> Check:
+    """Returns the check of limits of calls that have a tensor of one of the few types."""
+
+    def check(op: SchemaOp) -> str | None:
+        elements = [element_of(value) for value in (*op.operands, *op.results)]
+        element = next((element for element in elements if element in _FEW), None)
+        reason = None if element is None else first_reason(limits, op)
+        return None if reason is None else f"{reason} where a tensor is of {element}"
+
+    return check
+
+
 _FLOATS = (f32, f64, f16, bf16)
 _NOT_BFLOAT16 = Limit("input", dtypes=(f32, f64, f16))
 _PARAMETERS = (Limit("scales", dtypes=(f32, f64)), Limit("zero_points", dtypes=(i32, i64)))
@@ -88,6 +97,15 @@ _WIDE_PARAMETER = (Limit("scale", dtypes=(f64,)), Limit("zero_point", dtypes=(i6
 _WIDE_PARAMETERS = (Limit("scales", dtypes=(f64,)), Limit("zero_points", dtypes=(i64,)))
 _ZEROS_IN_RESULT = Limit("weight_zero_points", dtype_of="result")
 _CONTRACTS = {
+    **dict.fromkeys(_MOVES, Rule(lacks=_NONE)),
+    "aten::copy.out": Rule(checks=(_of_few(Limit("src", dtype_of="self"), Limit("src", shape_of="self")),), lacks=_NONE),
+    # `full_like` writes elements of the result's type and reads none, so only the result's type is limited.
+    "aten::full_like.out": Rule(
+        checks=(_of_few(Limit("result", dtypes=tuple(row.element for row in DTYPES if row.element not in _FEW))),), lacks=_NONE
+    ),
+    "aten::index.Tensor_out": Rule(
+        checks=(_of_few(Limit("indices", tensors=1), Limit("indices", dtypes=(i64, i32), rank=(1, 1))),), lacks=_NONE
+    ),
     # The optimized kernel applies alpha to the wrong operand if the first operand has one element (findings/executorch_alpha_of_add.sh).
     "aten::add.out": Rule((Limit("alpha", only=1),), instead=scaled_first),
     "aten::_fft_r2c.out": Rule((Limit("onesided", only=True),), instead=real_on_both_sides),
@@ -112,6 +130,7 @@ _CONTRACTS = {
         (Limit("input", dtypes=(f32,)),), instead=on_singles(quantized_decomposed.choose_qparams_per_token_asymmetric)
     ),
     "quantized_decomposed::dequantize_per_channel.out": Rule(_PARAMETERS, instead=dequantized_channels),
+    "quantized_decomposed::dequantize_per_tensor.out": Rule(lacks=_FEW - {ui16}),
     "quantized_decomposed::dequantize_per_tensor.Tensor_out": Rule(
         _WIDE_PARAMETER, instead=with_wide_parameters(quantized_decomposed.dequantize_per_tensor.tensor, _FLOATS)
     ),
@@ -119,7 +138,9 @@ _CONTRACTS = {
     "quantized_decomposed::quantize_per_channel.out": Rule(
         (_NOT_BFLOAT16, *_WIDE_PARAMETERS), instead=with_wide_parameters(quantized_decomposed.quantize_per_channel, (f32, f64))
     ),
-    "quantized_decomposed::quantize_per_tensor.out": Rule((_NOT_BFLOAT16,), instead=on_singles(quantized_decomposed.quantize_per_tensor)),
+    "quantized_decomposed::quantize_per_tensor.out": Rule(
+        (_NOT_BFLOAT16,), instead=on_singles(quantized_decomposed.quantize_per_tensor), lacks=_FEW - {ui16}
+    ),
     "quantized_decomposed::quantize_per_tensor.Tensor_out": Rule(
         (_NOT_BFLOAT16, *_WIDE_PARAMETER), instead=with_wide_parameters(quantized_decomposed.quantize_per_tensor.tensor, _FLOATS)
     ),
@@ -147,6 +168,5 @@ TARGET = Target(
     views=frozenset({"aten::view_as_complex_copy.out"}),
     input_orders=frozenset({CHANNELS_LAST}),
     lacks=_FEW,
-    takes_too=_TAKES_TOO,
     contracts=_CONTRACTS,
 )

@@ -1,5 +1,7 @@
 """The target `flambeau`: the kernels of our C runtime, fused ones among them, which take tensors in any dim order."""
 
+from dataclasses import replace
+
 from xdsl.dialects.builtin import f32
 
 from flambeau.dialects.ir.tensor_types import ui64
@@ -15,7 +17,7 @@ _CONTRACTS = {
     "flambeau::scaled_dot_product_attention.out": Rule((*_ATTENDED, Limit("dropout_p", only=0.0))),
 }
 
-_NOT_UINT64 = frozenset(row.name for row in kernel_rows().values() if row.is_signed)
-"""The kernels that take integers for signed ones. PyTorch has no such operators for uint64 either."""
+# These kernels take integers for signed ones. PyTorch has no such operators for uint64 either.
+_SIGNED = {row.name: replace(_CONTRACTS.get(row.name, Rule()), lacks=frozenset({ui64})) for row in kernel_rows().values() if row.is_signed}
 
-TARGET = Target("flambeau", kernel_names(), dim_orders="any", lacks=frozenset({ui64}), lacking=_NOT_UINT64, contracts=_CONTRACTS)
+TARGET = Target("flambeau", kernel_names(), dim_orders="any", contracts=_CONTRACTS | _SIGNED)

@@ -36,9 +36,9 @@ def refused_samples(target: str, kernel: str) -> Iterator[tuple[str, list[Array]
     for name, row in ROWS.items():
         for sample in samples_of(row) if row.level() in ("aten", "quantized_decomposed") else ():
             op, block = operation(row, sample)
-            if found.contract(op) is not found.contracts[kernel]:
+            if found.table.named(type(op)) != kernel:
                 break
-            if found.why_not(op) is not None:
+            if found.table.why_not(op) is not None:
                 arrays: list[Any] = arrays_of(sample)
                 results = meaning(op, arrays)
                 compilation = Compilation(module_of(op, block), FlambeauContext(), PipelineOptions(target=target))
@@ -79,5 +79,5 @@ def kept_samples(target: str, row: type[SchemaOp]) -> Iterator[tuple[SchemaOp, B
     for sample in samples_of(row):
         op, block = operation(row, sample)
         arrays: list[Any] = arrays_of(sample)
-        if find_target(target).runs(op) and all(array.size for array in arrays):
+        if find_target(target).table.why_not(op) is None and all(array.size for array in arrays):
             yield op, block, arrays

@@ -96,7 +96,7 @@ class _New:
 
 def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
     """Returns whether the default target runs an operation that the backend does not take: with a kernel, or decomposed."""
-    return op.has("decompose") or find_target(PipelineOptions.target).runs(op)
+    return op.has("decompose") or find_target(PipelineOptions.target).table.why_not(op) is None
 
 
 def why_not(table: OperatorTable, op: Operation) -> str | None:

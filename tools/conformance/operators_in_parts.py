@@ -55,7 +55,7 @@ def _why_not(partitioner: Partitioner, kind: type[SchemaOp], sample: tuple[Any, 
     except REFUSED_SAMPLES:
         return None
     block.add_ops([op, ReturnOp(*op.results)])
-    if not partitioner.table.takes_in_parts(op):
+    if partitioner.table.parts(op) is None:
         return None
     module = ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, op.result_types), Region(block))])
     context = FlambeauContext()

@@ -345,7 +345,7 @@ def test_what_a_target_keeps_is_forgotten_with_it():
     for kernels, kept in (({"aten::add.out"}, True), ({"aten::relu.out"}, False)):
         with declared_by("a plug-in") as registered:
             register_target(Target("chip", frozenset(kernels)))
-        assert find_target("chip").keeps(AddTensorOp) is kept
+        assert find_target("chip").has(AddTensorOp) is kept
         for item in registered:
             item.undo()
 
