@@ -4,7 +4,7 @@ from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, SymbolRefAttr, TensorType, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -329,6 +329,42 @@ class JumpFalseOp(InstructionOp):
 
 
 @irdl_op_definition
+class FailOp(InstructionOp):
+    """`exec.fail "the sizes must be equal"(%x)`: ends the run with a message, about the number in a tensor unless that is NaN."""
+
+    name = "exec.fail"
+
+    message = prop_def(StringAttr)
+    found = operand_def(TENSOR)
+
+    def __init__(self, message: str, found: SSAValue):
+        super().__init__(operands=[found], properties={"message": StringAttr(message)})
+
+    def verify_(self) -> None:
+        """Checks that the tensor holds one f64."""
+        type = cast("TensorType[Attribute]", self.found.type)
+        if type.element_type != f64 or type.get_shape() != (1,):
+            raise VerifyException(f"what {syntax.describe(self.found)} holds must be tensor<1xf64>, got {type}")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `"message"(%found) {attributes}`."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.message.data)
+        syntax.print_slots(printer, [self.found])
+        syntax.print_braces(printer, {}, self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        message = parser.parse_str_literal()
+        parser.parse_punctuation("(")
+        op = cls(message, syntax.parse_slot(parser))
+        parser.parse_punctuation(")")
+        _, op.attributes = syntax.parse_braces(parser, {})
+        return op
+
+
+@irdl_op_definition
 class FreeOp(InstructionOp):
     """`exec.free %a`: frees the memory of a tensor without a place in an arena."""
 
@@ -394,21 +430,6 @@ OVERWRITE = "aten::copy_"
 
 COPY_INDEX = "executorch_prim::et_copy_index.tensor"
 """The kernel that writes one entry of its first argument and returns nothing."""
-FAILURE = "aten::gelu.out"
-"""The kernel that fails with a text in the place of its approximation, about the number in its operand unless that is NaN.
-
-Stock ExecuTorch has no operator that fails on purpose, but its gelu fails with an unknown approximation and prints it.
-"""
-
-
-def failure_text(message: str) -> str:
-    """Returns the text with which `FAILURE` fails: it contains a space, which distinguishes it from the names of approximations."""
-    return message if " " in message else f"a condition does not hold: {message}"
-
-
-def is_failure(operator: str, text: object) -> bool:
-    """Returns whether a kernel with a second argument is `FAILURE` with a text of `failure_text`."""
-    return operator == FAILURE and isinstance(text, str) and " " in text
 
 
 def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
@@ -427,6 +448,8 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
             return _tensors(op.ins), _tensors(op.outs)
         case JumpFalseOp():
             return _tensors((op.condition,)), ()
+        case FailOp():
+            return (op.found,), ()
         case _:
             return (), ()
 
@@ -459,4 +482,4 @@ def _tensors(slots: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
     return tuple(found)
 
 
-INSTRUCTIONS: list[type[Operation]] = [CallOp, EvaluateOp, DelegateCallOp, MoveOp, LabelOp, JumpFalseOp, FreeOp, ReturnOp]
+INSTRUCTIONS: list[type[Operation]] = [CallOp, EvaluateOp, DelegateCallOp, MoveOp, LabelOp, JumpFalseOp, FailOp, FreeOp, ReturnOp]

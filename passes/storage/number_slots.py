@@ -14,8 +14,8 @@ from math import nan
 from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.ir import Block, Operation, SSAValue
 
-from flambeau.dialects.exec.instructions import FAILURE, CallOp, EvaluateOp, JumpFalseOp, LabelOp, failure_text
-from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp, StringOp
+from flambeau.dialects.exec.instructions import CallOp, EvaluateOp, FailOp, JumpFalseOp, LabelOp
+from flambeau.dialects.exec.literals import BoolOp, DoubleOp, IntListOp, IntOp
 from flambeau.dialects.exec.slots import TensorOp
 from flambeau.dialects.flambeau.symbol_definitions import Definition
 from flambeau.dialects.flambeau.symbol_operations import Relation
@@ -201,11 +201,10 @@ class NumberSlots:
         false = self.builder.slot(BoolOp(False))
         yield JumpFalseOp(false, "end")
         one, nothing = self.builder.slot(IntListOp([self.builder.integer(1)])), self.builder.slot(DoubleOp(nan))
-        operand, result = (self.builder.slot(TensorOp(tensor(f64, (1,)))) for _ in range(2))
+        number = self.builder.slot(TensorOp(tensor(f64, (1,))))
         for (message, location, found), label in self._failures.items():
-            text = self.builder.slot(StringOp(failure_text(message)))
             yield LabelOp(label)
-            for op in (CallOp("aten::full.out", [one, found or nothing], [operand]), CallOp(FAILURE, [operand, text], [result])):
+            for op in (CallOp("aten::full.out", [one, found or nothing], [number]), FailOp(message, number)):
                 op.location = location
                 yield op
         # Never executed: the jump marks that no path continues from here to the end.

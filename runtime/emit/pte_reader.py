@@ -20,6 +20,7 @@ from flambeau.dialects.exec.instructions import (
     COPY_INDEX,
     CallOp,
     DelegateCallOp,
+    FailOp,
     FreeOp,
     InstructionOp,
     JumpFalseOp,
@@ -37,7 +38,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.out_variants import writing_kernels
 from flambeau.dialects.schema.schema import Schema
 from flambeau.runtime import pte
-from flambeau.runtime.emit import named_data
+from flambeau.runtime.emit import failure, named_data
 from flambeau.runtime.emit.places import from_frames
 from flambeau.runtime.emit.sharing import infer_sharing, lasting_slots, make_state, view_parts_of_state
 
@@ -134,6 +135,8 @@ class _Method:
             raise pte.PteError(f"method {plan.name!r} has {len(plan.chains)} chains of instructions: programs with one are supported")
         self.payloads = [symbols.payload(delegate) for delegate in plan.delegates]
         self.slots: list[SSAValue] = []
+        self.texts: set[Operation] = set()
+        """The declarations of the texts of failures."""
 
     def build(self) -> MethodOp:
         """Returns the method, with the sharing of storage inferred."""
@@ -146,9 +149,11 @@ class _Method:
         self._hint_names()
         metadata_type = self.plan.container_meta_type or pte.ContainerMetadata()
         memory = self.described.memory or {}
+        instructions = self._instructions()
+        declarations = [op for op in declarations if op not in self.texts or op.results[0].uses]
         method = MethodOp(
             self.plan.name,
-            [*declarations, *self._instructions(), ReturnOp(self._at(self.plan.inputs), self._at(self.plan.outputs))],
+            [*declarations, *instructions, ReturnOp(self._at(self.plan.inputs), self._at(self.plan.outputs))],
             arenas=self.plan.non_const_buffer_sizes[1:],
             scratch=memory.get("scratch"),
             input_names=self._names(self.described.inputs, self.plan.inputs),
@@ -289,9 +294,20 @@ class _Method:
                 return count
         return 0
 
-    def _call(self, operator: str, args: Sequence[int]) -> CallOp:
+    def _failure(self, args: Sequence[int]) -> FailOp | None:
+        """Returns the failure that a call of the kernel in `failure` stands for; None for another call of it."""
+        found, text = (self.plan.values[index] for index in args[:2]) if len(args) == 4 else (None, None)
+        is_number = isinstance(found, pte.Tensor) and found.scalar_type is pte.ScalarType.DOUBLE and found.sizes == (1,)
+        if not (is_number and isinstance(text, pte.String) and failure.is_text(text.string_val)):
+            return None
+        self.texts.add(cast(Operation, self.slots[args[1]].owner))
+        return FailOp(text.string_val, self.slots[args[0]])
+
+    def _call(self, operator: str, args: Sequence[int]) -> CallOp | FailOp:
         """Returns the call, with inputs, outs and results separated by the calling convention that FORMAT.md describes."""
         values = self.plan.values
+        if operator == failure.OPERATOR and (found := self._failure(args)) is not None:
+            return found
         if (schema := writing_kernels().get(operator)) is not None:
             return self._writing_call(schema, args)
         if operator == COPY_INDEX or not args:

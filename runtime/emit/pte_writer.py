@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FailOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp, written_inputs
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.exec.slot_syntax import describe
@@ -19,7 +19,7 @@ from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime import pte
-from flambeau.runtime.emit import named_data
+from flambeau.runtime.emit import failure, named_data
 from flambeau.runtime.emit.external_constants import ExternalConstants
 from flambeau.runtime.emit.places import to_frames
 from flambeau.runtime.flat_tensor import TensorLayout
@@ -174,6 +174,8 @@ class _Plan:
         self.data = data
         self.index: dict[SSAValue, int] = {op.results[0]: position for position, op in enumerate(method.slots)}
         self.roots: slots.Roots = {}
+        self.texts: list[pte.Value] = []
+        """The values after the slots: the texts of failures."""
         self.operators: dict[str, int] = {}
         self.delegates: dict[str, int] = {}
         self.payloads: list[pte.BackendDelegate] = []
@@ -198,7 +200,7 @@ class _Plan:
         encoded = [None if spec is None else spec.data for spec in specs]
         return pte.ExecutionPlan(
             name=method.sym_name.data,
-            values=values,
+            values=(*values, *self.texts),
             inputs=self._indices(method.terminator.inputs),
             outputs=self._indices(method.terminator.outputs),
             chains=(pte.Chain(instructions, stacktrace=places if any(place.items for place in places) else None),),
@@ -274,8 +276,11 @@ class _Plan:
     def _instruction(self, op: Operation, targets: Mapping[str, int]) -> pte.Instruction:
         match op:
             case CallOp():
-                operator = self.operators.setdefault(op.operator.data, len(self.operators))
-                return pte.KernelCall(operator, self._indices(op.arguments))
+                return pte.KernelCall(self._operator_index(op.operator.data), self._indices(op.arguments))
+            case FailOp():
+                self.texts.append(pte.String(failure.text_of(op.message.data)))
+                found, text = self.index[op.found], len(self.index) + len(self.texts) - 1
+                return pte.KernelCall(self._operator_index(failure.OPERATOR), (found, text, found, found))
             case DelegateCallOp():
                 return pte.DelegateCall(self._delegate(op.delegate), self._indices((*op.ins, *op.outs)))
             case MoveOp():
@@ -286,6 +291,9 @@ class _Plan:
                 return pte.FreeCall(self.index[op.tensor])
             case _:
                 raise EmitError(f"the format has no instruction for {op.name}")
+
+    def _operator_index(self, name: str) -> int:
+        return self.operators.setdefault(name, len(self.operators))
 
     def _delegate(self, name: SymbolRefAttr) -> int:
         key = name.string_value()

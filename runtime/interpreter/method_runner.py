@@ -23,12 +23,12 @@ from flambeau.dialects.exec.instructions import (
     CallOp,
     DelegateCallOp,
     EvaluateOp,
+    FailOp,
     FreeOp,
     JumpFalseOp,
     LabelOp,
     MoveOp,
     ReturnOp,
-    is_failure,
 )
 from flambeau.dialects.exec.method import MethodOp, named_data_of, written_inputs
 from flambeau.dialects.exec.row_kernels import row_kernels
@@ -273,6 +273,9 @@ class MethodProgram:
                     _evaluate(op, memory.values)
                 case MoveOp():
                     memory.values[op.target] = memory.values[op.source]
+                case FailOp():
+                    number = float(cast(Array, memory.values[op.found]).reshape(-1)[0])
+                    raise InterpreterError(op.message.data if math.isnan(number) else f"{op.message.data}; got {int(number)}", op)
                 case LabelOp() | FreeOp():
                     pass
                 case _:
@@ -285,9 +288,6 @@ class MethodProgram:
             named = [*op.outs, *op.returns]
             memory.values[named[0] if named else op.ins[-1]] = PRIMITIVES[name](*(ins if named else ins[:-1]))
             return
-        if len(ins) > 1 and is_failure(name, ins[1]):
-            number = float(cast(Array, ins[0]).reshape(-1)[0])
-            raise InterpreterError(ins[1] if math.isnan(number) else f"{ins[1]}; got {int(number)}", op)
         targets = op.ins[:1] if name == COPY_INDEX else (*(op.outs or (() if op.writes else op.returns)), *op.writes)
         slots = [item for value in targets for item in _tensors(value, memory.values)]
         outs = [cast(Array, memory.values[slot]) for slot in slots]

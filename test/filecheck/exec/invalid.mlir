@@ -53,6 +53,15 @@ exec.method @m {} {
 // -----
 
 exec.method @m {} {
+  %x = exec.tensor : tensor<2xf64>
+  // expected-error @+1 {{what %x holds must be tensor<1xf64>, got tensor<2xf64>}}
+  exec.fail "it fails"(%x)
+  exec.return
+}
+
+// -----
+
+exec.method @m {} {
   %c = exec.tensor : tensor<f32>
   exec.label @end
   // expected-error @+1 {{the condition %c must be exec.bool or a tensor of i1, got tensor<f32>}}

@@ -40,12 +40,14 @@ func.func @other_numbers(%x : tensor<f32>) {
 
 // Rows that data decides are compared with the size that the type says. What ranges prove is not checked again.
 // CHECK-LABEL: exec.method @rows_that_are_a_size
-// CHECK:         exec.string "dimension 0 of what edge.nonzero gives must be s0, where s0 is dimension 0 of input 'x'"
 // CHECK:         exec.jump_false %{{.*}}, @fail_1
 // CHECK-NEXT:    exec.call "aten::nonzero.out"(%x) outs(%[[ROWS:.*]])
 // CHECK-NEXT:    exec.call "aten::sym_size.int"(%[[ROWS]], %{{.*}}) returns(%[[FOUND:.*]])
 // CHECK-NEXT:    exec.call "executorch_prim::eq.Scalar"(%[[FOUND]], %{{.*}}) returns(%[[SAME:.*]])
 // CHECK-NEXT:    exec.jump_false %[[SAME]], @fail_2
+// CHECK:         exec.label @fail_2
+// CHECK-NEXT:    exec.call "aten::full.out"(%{{[0-9]+}}, %[[FOUND]]) outs(%[[NUMBER:[0-9]+]])
+// CHECK-NEXT:    exec.fail "dimension 0 of what edge.nonzero gives must be s0, where s0 is dimension 0 of input 'x'"(%[[NUMBER]])
 func.func @rows_that_are_a_size(%x: tensor<?x1xf32, #edge.layout<sizes = [s0 in [2, 9], 1]>>) -> tensor<?x2xi64, #edge.layout<sizes = [s0, 2]>>
     attributes {flambeau.inputs = [{name = "x"}]} {
   flambeau.assert s0 le 9

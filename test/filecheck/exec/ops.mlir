@@ -77,6 +77,7 @@ exec.method @instructions {} {
   %s = exec.state @counter : tensor<1xi64>
   %one = exec.int 1
   %no = exec.bool false
+  %number = exec.tensor : tensor<1xf64>
   %l = exec.tensor_list [%b, %k]
   // CHECK: exec.call "aten::add.out"(%a, %a, %one) outs(%b)
   // GENERIC: "exec.call"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) <{operator = "aten::add.out", operandSegmentSizes = array<i32: 3, 1, 0, 0>}>
@@ -97,6 +98,9 @@ exec.method @instructions {} {
   exec.label @end
   // CHECK-NEXT: exec.delegate_call @delegate0(%a) outs(%b, %k)
   exec.delegate_call @delegate0(%a) outs(%b, %k)
+  // CHECK-NEXT: exec.fail "\22x\22 must be 2"(%number) {note = 1 : i64}
+  // GENERIC: "exec.fail"(%{{.*}}) <{message = "\22x\22 must be 2"}> {note = 1 : i64} : (tensor<1xf64>) -> ()
+  exec.fail "\22x\22 must be 2"(%number) {note = 1}
   // CHECK-NEXT: exec.free %a
   exec.free %a
   // CHECK-NEXT: exec.return outputs(%b)

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
+from flambeau.dialects.exec.instructions import FailOp, InstructionOp
+from flambeau.dialects.exec.literals import StringOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slots import ReuseOp, StateOp, ViewOp
 from flambeau.dialects.ir.equivalence import equivalent
@@ -113,6 +115,35 @@ def test_reading_and_writing_again_gives_the_same_bytes() -> None:
         again = parse(print_module(read, generic=generic), fresh)
         assert equivalent(again, read)
         assert written(again, fresh) == file
+
+
+FAILURES = """
+exec.method @m {arenas = [32]} {
+  %number = exec.tensor {arena = 1, offset = 0} : tensor<1xf64>
+  %pair = exec.tensor {arena = 1, offset = 16} : tensor<2xf64>
+  %tanh = exec.string "tanh"
+  %other = exec.string "no name"
+  exec.call "aten::gelu.out"(%number, %tanh) outs(%number)
+  exec.call "aten::gelu.out"(%pair, %other) outs(%pair)
+  exec.fail "n must be 2"(%number)
+  exec.fail "odd"(%number)
+  exec.return
+}
+"""
+
+
+def test_a_failure_is_a_call_of_the_file_and_is_read_back() -> None:
+    context = FlambeauContext()
+    file = written(parse(FAILURES, context), context)
+    (plan,) = pte.read_program(file).execution_plan
+    assert plan.values[4:] == (pte.String("n must be 2"), pte.String("a condition does not hold: odd"))
+    assert plan.chains[0].instructions[2:] == (pte.KernelCall(0, (0, 4, 0, 0)), pte.KernelCall(0, (0, 5, 0, 0)))
+    read = read_pte(file, context)
+    names = [(op.name, op.message.data if isinstance(op, FailOp) else "") for op in read.walk() if isinstance(op, InstructionOp)]
+    calls = [("exec.call", "")] * 2
+    assert names == [*calls, ("exec.fail", "n must be 2"), ("exec.fail", "a condition does not hold: odd")]
+    assert [op.value.data for op in read.walk() if isinstance(op, StringOp)] == ["tanh", "no name"]
+    assert written(read, context) == file
 
 
 def test_the_records_say_what_the_ir_says() -> None:
