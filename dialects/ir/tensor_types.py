@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from flambeau.dialects.ir.expressions import INFINITE
 from flambeau.dialects.ir.extents import Extent, is_known, provably_equal, unknown
@@ -198,9 +198,15 @@ def _is_unbounded(extent: int) -> bool:
     return isinstance(extent, Extent) and extent.expression is None and extent.range == (0, INFINITE)
 
 
+_VALUES: frozenset[type] = frozenset({OpResult, BlockArgument})
+
+
 def tensor_type(value: SSAValue | Attribute) -> Tensor:
     """Returns the tensor type of a value. Raises TypeError for other types."""
-    found = value.type if isinstance(value, SSAValue) else value
+    if type(value) is TensorType:
+        return cast(Tensor, value)
+    # Abstract classes answer slowly, and this is asked of every operand of every operation.
+    found = value.type if type(value) in _VALUES or isinstance(value, SSAValue) else value
     if not isinstance(found, TensorType):
         raise TypeError(f"expected a tensor, got {found}")
     return cast(Tensor, found)

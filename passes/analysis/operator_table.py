@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import TensorType
@@ -247,8 +248,13 @@ class OperatorTable:
         own = [limit for limit in rule.limits if limit.dtypes and limit.argument]
         constants: list[Any] = [value for name in rule.folded if is_constant(value := op.argument(name))]
         others: list[Any] = [*constants, *(value for limit in own for value in _values(op, limit.argument))]
-        reasons = [replace(self.tensors, argument=limit.argument, dtypes=limit.dtypes).why_not(op, constants) for limit in own]
+        reasons = (_of_argument(self.tensors, limit).why_not(op, constants) for limit in own)
         return next(filter(None, reasons), None) or self.tensors.why_not(op, others)
 
 
 _ANY = Limit()
+
+
+@cache
+def _of_argument(tensors: Limit, own: Limit) -> Limit:
+    return replace(tensors, argument=own.argument, dtypes=own.dtypes)

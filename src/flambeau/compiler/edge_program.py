@@ -160,13 +160,11 @@ class EdgeProgramManager(ExplainsMembers):
 
         Raises PassError, PipelineError.
         """
-        module = self.module.clone()
         if isinstance(passes, Mapping):
             pipeline = Pipeline.of([OnMethod(name, tuple(_pipeline(items).elements)) for name, items in passes.items()])
         else:
             pipeline = _pipeline(passes)
-        pipeline.run(module, self.context)
-        return EdgeProgramManager(module, self.context, self.options, self.recorded)
+        return _transformed(self, pipeline, verify_each=True)
 
     @explains_arguments
     def to_backend(
@@ -194,7 +192,7 @@ class EdgeProgramManager(ExplainsMembers):
         Raises BackendError for an unknown backend.
         """
         asked = _partitioner(backend)
-        placed = self.transform(place(replace(self.options, backends=(asked,))))
+        placed = _transformed(self, Pipeline.of(place(replace(self.options, backends=(asked,)))))
         return delegation_info(placed.module, self.context, (asked,))
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
@@ -318,9 +316,17 @@ def to_edge_transform_and_lower(
 
 
 def _delegated(edge: EdgeProgramManager, chosen: tuple[Partitioner, ...], no_delegate: tuple[str, ...]) -> EdgeProgramManager:
-    found, known = edge.transform(delegate(replace(edge.options, backends=chosen, no_delegate=no_delegate))), edge.options
+    found = _transformed(edge, Pipeline.of(delegate(replace(edge.options, backends=chosen, no_delegate=no_delegate))))
+    known = edge.options
     options = replace(known, backends=(*known.backends, *chosen), no_delegate=(*known.no_delegate, *no_delegate))
     return EdgeProgramManager(found.module, edge.context, options, edge.recorded)
+
+
+def _transformed(edge: EdgeProgramManager, pipeline: Pipeline, *, verify_each: bool = False) -> EdgeProgramManager:
+    """Returns a manager of the program after a pipeline; passes of users are verified one by one, the compiler's own together."""
+    module = edge.module.clone()
+    pipeline.run(module, edge.context, verify_each=verify_each, verify_last=True)
+    return EdgeProgramManager(module, edge.context, edge.options, edge.recorded)
 
 
 def _partitioners(given: object, unless: Callable[[SchemaOp], bool] | None) -> tuple[Partitioner, ...]:
