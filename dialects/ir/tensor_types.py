@@ -204,9 +204,9 @@ _VALUES: frozenset[type] = frozenset({OpResult, BlockArgument})
 def tensor_type(value: SSAValue | Attribute) -> Tensor:
     """Returns the tensor type of a value. Raises TypeError for other types."""
     if type(value) is TensorType:
-        return cast(Tensor, value)
+        return value
     # Abstract classes answer slowly, and this is asked of every operand of every operation.
-    found = value.type if type(value) in _VALUES or isinstance(value, SSAValue) else value
+    found = cast(SSAValue, value).type if type(value) in _VALUES or isinstance(value, SSAValue) else value
     if not isinstance(found, TensorType):
         raise TypeError(f"expected a tensor, got {found}")
     return cast(Tensor, found)
