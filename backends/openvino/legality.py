@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i8
 
-from flambeau.backends.openvino.dialect.elementwise import UNARY
+from flambeau.backends.openvino.dialect.elementwise import BINARY, UNARY
 from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, normalize_dim, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
@@ -95,7 +95,7 @@ _SELF_IMAGE = Limit("self", rank=(4, 4))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
-    **dict.fromkeys((*UNARY, "reciprocal", "rsqrt", "maximum", "minimum", "gelu", "pow.Tensor_Scalar"), _PLAIN),
+    **dict.fromkeys((*UNARY, *BINARY, "reciprocal", "rsqrt", "gelu", "pow.Tensor_Scalar"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),

@@ -67,15 +67,14 @@ def _dim(op: SchemaOp) -> int:
 
 for _name, _layer in {
     **e.UNARY,
-    "maximum": e.MaximumLayerOp,
-    "minimum": e.MinimumLayerOp,
+    **e.BINARY,
     "where.self": e.SelectLayerOp,
     "mm": products.MatMulLayerOp,
     "bmm": products.MatMulLayerOp,
 }.items():
     CONVERTERS(_name)(lambda op, constants, layer=_layer: layer(*op.operands).result)
 
-for _name, _layer in {"add": e.AddLayerOp, "sub": e.SubtractLayerOp, "mul": e.MultiplyLayerOp, "div": e.DivideLayerOp}.items():
+for _name, _layer in e.ARITHMETIC.items():
     CONVERTERS(f"{_name}.Tensor")(lambda op, constants, layer=_layer: layer(*op.operands).result)
     CONVERTERS(f"{_name}.Scalar")(
         lambda op, constants, layer=_layer: layer(op.operands[0], _number(constants, op.argument("other"))).result
@@ -178,8 +177,8 @@ def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     result = q.ConvertLayerOp(found.value, destination_type="f32").result
     shape = () if kind.axis is None else [-1 if dim == kind.axis else 1 for dim in range(len(shape_of(found.value)))]
     if any(kind.zero_points):
-        result = e.SubtractLayerOp(result, _constant(constants, "zero_point", np.reshape(kind.zero_points, shape))).result
-    return e.MultiplyLayerOp(result, _constant(constants, "scale", np.reshape(kind.scales, shape))).result
+        result = e.ARITHMETIC["sub"](result, _constant(constants, "zero_point", np.reshape(kind.zero_points, shape))).result
+    return e.ARITHMETIC["mul"](result, _constant(constants, "scale", np.reshape(kind.scales, shape))).result
 
 
 # Products
@@ -200,7 +199,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     else:
         kind = products.ConvolutionBackpropDataLayerOp if transposed else products.ConvolutionLayerOp
     result = kind(x, weight, **numbers).result
-    return result if bias is None else e.AddLayerOp(result, _reshaped(bias, constants, (1, -1, *(1,) * rank))).result
+    return result if bias is None else e.ARITHMETIC["add"](result, _reshaped(bias, constants, (1, -1, *(1,) * rank))).result
 
 
 def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants) -> SSAValue:
@@ -214,13 +213,13 @@ def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants)
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias = op.arguments()
     result = products.MatMulLayerOp(x, weight, transpose_b=True).result
-    return result if bias is None else e.AddLayerOp(result, bias).result
+    return result if bias is None else e.ARITHMETIC["add"](result, bias).result
 
 
 @CONVERTERS("addmm")
 def _addmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     addend, left, right = op.operands
-    return e.AddLayerOp(products.MatMulLayerOp(left, right).result, addend).result
+    return e.ARITHMETIC["add"](products.MatMulLayerOp(left, right).result, addend).result
 
 
 @CONVERTERS("scaled_dot_product_attention")
@@ -269,8 +268,8 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, sizes, weight, bias, eps = op.arguments()
     rank = len(shape_of(x))
     result = reductions.MVNLayerOp(x, tuple(range(rank - len(sizes), rank)), eps=eps).result
-    result = result if weight is None else e.MultiplyLayerOp(result, weight).result
-    return result if bias is None else e.AddLayerOp(result, bias).result
+    result = result if weight is None else e.ARITHMETIC["mul"](result, weight).result
+    return result if bias is None else e.ARITHMETIC["add"](result, bias).result
 
 
 # Movement

@@ -153,8 +153,8 @@ _ratio_of_mean = _ratios(2.0**-8, lambda scales, result: [scales[0] / result])
 _FORMS: Mapping[type[NodeOp], _Form] = {
     **dict.fromkeys((products.Conv2dNodeOp, products.DepthwiseConv2dNodeOp, products.ConvTranspose2dNodeOp), _layer),
     products.FullyConnectedNodeOp: _layer,
-    **dict.fromkeys((e.AddNodeOp, e.SubtractNodeOp), _sum),
-    e.MultiplyNodeOp: _ratios(2.0**-16, lambda scales, result: [scales[0] * scales[-1] / result]),
+    **dict.fromkeys((e.ARITHMETIC["add"], e.ARITHMETIC["sub"]), _sum),
+    e.ARITHMETIC["mul"]: _ratios(2.0**-16, lambda scales, result: [scales[0] * scales[-1] / result]),
     pooling.GlobalAvgPooling2dNodeOp: _mean,
     **dict.fromkeys(
         (

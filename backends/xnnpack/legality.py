@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import f16, i8, i32, i64
 
-from flambeau.backends.xnnpack.dialect.elementwise import UNARY
+from flambeau.backends.xnnpack.dialect.elementwise import BINARY, UNARY
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
 from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
@@ -168,7 +168,7 @@ _FLOAT32 = Limit(dtypes=(f32,))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
-    **dict.fromkeys((*UNARY, "leaky_relu", "reciprocal", "relu", "maximum", "minimum"), _PLAIN),
+    **dict.fromkeys((*UNARY, *BINARY, "leaky_relu", "reciprocal", "relu"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "div.Tensor"), _PLAIN),
     **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_number_fits,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),

@@ -62,30 +62,25 @@ def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAVal
 for _name, _node in {**e.UNARY, "_softmax": e.SoftmaxNodeOp}.items():
     CONVERTERS(_name)(lambda op, constants, node=_node: node(op.operands[0]).result)
 
-for _name, _node in {
-    "add": e.AddNodeOp,
-    "sub": e.SubtractNodeOp,
-    "mul": e.MultiplyNodeOp,
-    "div": e.DivNodeOp,
-}.items():
+for _name, _node in e.ARITHMETIC.items():
     CONVERTERS(f"{_name}.Tensor")(lambda op, constants, node=_node: node(*op.operands).result)
     CONVERTERS(f"{_name}.Scalar")(
         lambda op, constants, node=_node: node(op.operands[0], _number(constants, op.argument("other"), op.result)).result
     )
 
-for _name, _node in {"maximum": e.MaximumNodeOp, "minimum": e.MinimumNodeOp}.items():
+for _name, _node in e.BINARY.items():
     CONVERTERS(_name)(lambda op, constants, node=_node: node(*op.operands).result)
 
 
 @CONVERTERS("pow.Tensor_Scalar")
 def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     square = e.SquareNodeOp(op.operands[0]).result
-    return square if op.argument("exponent") == 2 else e.MultiplyNodeOp(square, op.operands[0]).result
+    return square if op.argument("exponent") == 2 else e.ARITHMETIC["mul"](square, op.operands[0]).result
 
 
 @CONVERTERS("reciprocal")
 def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.DivNodeOp(_number(constants, 1, op.result), op.operands[0]).result
+    return e.ARITHMETIC["div"](_number(constants, 1, op.result), op.operands[0]).result
 
 
 @CONVERTERS("where.self")
@@ -99,8 +94,8 @@ def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = (np.where(chosen, limit, number) for limit in (-np.inf, np.inf))
     least, most = (limit.reshape(limit.shape or (1,)) for limit in (least, most))
     if (least > -np.inf).any():
-        value = e.MaximumNodeOp(value, _constant(constants, "limit", least, value)).result
-    return e.MinimumNodeOp(value, _constant(constants, "limit", most, value)).result
+        value = e.BINARY["maximum"](value, _constant(constants, "limit", least, value)).result
+    return e.BINARY["minimum"](value, _constant(constants, "limit", most, value)).result
 
 
 @CONVERTERS("relu", "clamp", "hardtanh")
@@ -240,7 +235,7 @@ def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     else:
         result = _product_of_rows(reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
         is_mean = True
-    result = result if is_mean else e.MultiplyNodeOp(result, _number(constants, count, x)).result
+    result = result if is_mean else e.ARITHMETIC["mul"](result, _number(constants, count, x)).result
     return reshaped(result, shape_of(op.result))
 
 
@@ -257,13 +252,13 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, sizes, weight, bias, eps = op.arguments()
     shape, count = shape_of(x), prod(sizes)
     x = reshaped(x, (*(shape[: -len(sizes)] or (1,)), count))
-    centred = e.SubtractNodeOp(x, _product_of_rows(x, 1 / count, None, constants)).result
+    centred = e.ARITHMETIC["sub"](x, _product_of_rows(x, 1 / count, None, constants)).result
     variance = _product_of_rows(e.SquareNodeOp(centred).result, 1 / count, eps, constants)
-    result = e.MultiplyNodeOp(centred, e.UNARY["rsqrt"](variance).result).result
+    result = e.ARITHMETIC["mul"](centred, e.UNARY["rsqrt"](variance).result).result
     if weight is not None:
-        result = e.MultiplyNodeOp(result, reshaped(weight, (count,))).result
+        result = e.ARITHMETIC["mul"](result, reshaped(weight, (count,))).result
     if bias is not None:
-        result = e.AddNodeOp(result, reshaped(bias, (count,))).result
+        result = e.ARITHMETIC["add"](result, reshaped(bias, (count,))).result
     return reshaped(result, shape)
 
 
@@ -353,7 +348,7 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts an expansion to a product with ones of the new extents."""
     old, new = shape_of(op.operands[0]), shape_of(op.result)
     grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
-    return e.MultiplyNodeOp(op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
+    return e.ARITHMETIC["mul"](op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
 
 
 @CONVERTERS("pixel_shuffle")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from flambeau.backends.openvino.dialect.layers import BinaryLayerOp, LayerOp, UnaryLayerOp, openvino, require_floats
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, DivTensorOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, SinOp, SqrtOp
 from flambeau.dialects.aten.elementwise.pow import PowTensorTensorOp
 from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardsigmoidOp, HardswishOp, ReluOp, SigmoidOp, SiluOp, TanhOp
 from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, i1, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.derived_rows import unary
+from flambeau.dialects.schema.derived_rows import derived
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 UNARY: dict[str, type[UnaryLayerOp]] = {
-    row.schema.base: unary(
+    row.schema.base: derived(
         openvino(f"{layer}(Tensor data) -> Tensor"), f"{layer}Layer", UnaryLayerOp, row, opset=opset, __module__=__name__
     )
     for layer, row, opset in (
@@ -37,67 +40,27 @@ UNARY: dict[str, type[UnaryLayerOp]] = {
 """The layers that compute what an operator does, by its name at the edge level. Converters, the table and samples follow from it."""
 
 
-@openvino("Add(Tensor a, Tensor b) -> Tensor")
-class AddLayerOp(BinaryLayerOp):
-    """a + b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return a + b
+def _binary(layer: str, row: type[SchemaOp], meaning: str) -> type[BinaryLayerOp]:
+    declare = openvino(f"{layer}(Tensor a, Tensor b) -> Tensor")
+    return derived(declare, f"{layer}Layer", BinaryLayerOp, row, __doc__=meaning, __module__=__name__)
 
 
-@openvino("Subtract(Tensor a, Tensor b) -> Tensor")
-class SubtractLayerOp(BinaryLayerOp):
-    """a - b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return a - b
-
-
-@openvino("Multiply(Tensor a, Tensor b) -> Tensor")
-class MultiplyLayerOp(BinaryLayerOp):
-    """a * b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return a * b
-
-
-@openvino("Divide(Tensor a, Tensor b) -> Tensor")
-class DivideLayerOp(BinaryLayerOp):
-    """a / b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return a / b
-
-
-@openvino("Maximum(Tensor a, Tensor b) -> Tensor")
-class MaximumLayerOp(BinaryLayerOp):
-    """The larger of a and b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.maximum(a, b)
-
-
-@openvino("Minimum(Tensor a, Tensor b) -> Tensor")
-class MinimumLayerOp(BinaryLayerOp):
-    """The smaller of a and b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.minimum(a, b)
-
-
-@openvino("Power(Tensor a, Tensor b) -> Tensor")
-class PowerLayerOp(BinaryLayerOp):
-    """a to the power of b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return PowTensorTensorOp.numpy(a, b)
+ARITHMETIC: dict[str, type[BinaryLayerOp]] = {
+    row.schema.base: _binary(layer, row, meaning)
+    for layer, row, meaning in (
+        ("Add", AddTensorOp, "a + b."),
+        ("Subtract", SubTensorOp, "a - b."),
+        ("Multiply", MulTensorOp, "a * b."),
+        ("Divide", DivTensorOp, "a / b."),
+    )
+}
+"""The layers of two tensors, by the names of the operators of tensors and of a tensor and a number."""
+BINARY: dict[str, type[BinaryLayerOp]] = {
+    row.schema.base: _binary(layer, row, meaning)
+    for layer, row, meaning in (("Maximum", MaximumOp, "The larger of a and b."), ("Minimum", MinimumOp, "The smaller of a and b."))
+}
+"""The other layers that compute what an operator of two tensors does, by its name."""
+PowerLayerOp = _binary("Power", PowTensorTensorOp, "a to the power of b.")
 
 
 @openvino("Clamp(Tensor data, *, float min, float max) -> Tensor")

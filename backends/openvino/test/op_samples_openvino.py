@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.backends.openvino.dialect.elementwise import UNARY
+from flambeau.backends.openvino.dialect.elementwise import ARITHMETIC, BINARY, UNARY
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32
-
-BINARY = ("Add", "Divide", "Maximum", "Minimum", "Multiply", "Subtract")
 
 
 def unary(rng: np.random.Generator) -> list[Sample]:
@@ -43,7 +41,7 @@ def pool(*more: Any) -> Samples:
 SAMPLES: dict[str, Samples] = {
     **{layer.name: unary for layer in UNARY.values()},
     **{f"openvino.{name}": positive for name in ("Log", "Sqrt")},
-    **{f"openvino.{name}": binary for name in BINARY},
+    **{layer.name: binary for layer in (*ARITHMETIC.values(), *BINARY.values())},
     **{f"openvino.Reduce{name}": reduction for name in ("Max", "Mean", "Min", "Sum")},
     "openvino.Convert": lambda rng: [
         (rng.integers(-128, 128, (2, 3)).astype(np.int8), "f32"),

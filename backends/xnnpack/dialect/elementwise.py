@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from flambeau.backends.xnnpack.dialect.nodes import ELEMENTS, LIMITS, BinaryNodeOp, NodeOp, UnaryNodeOp, limited, xnnpack
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, DivTensorOp, MulTensorOp, SubTensorOp
+from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ExpOp, FloorOp, LogOp, NegOp, RsqrtOp, SinOp, SqrtOp
 from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, HardswishOp, LeakyReluOp, SigmoidOp, TanhOp
 from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, shape_of, tensor
-from flambeau.dialects.schema.derived_rows import unary
+from flambeau.dialects.schema.derived_rows import derived, numpy_of
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
 UNARY: dict[str, type[UnaryNodeOp]] = {
-    row.schema.base: unary(xnnpack(f"{node}(Tensor input, int flags=0) -> Tensor"), f"{node}_node", UnaryNodeOp, row, __module__=__name__)
+    row.schema.base: derived(xnnpack(f"{node}(Tensor input, int flags=0) -> Tensor"), f"{node}_node", UnaryNodeOp, row, __module__=__name__)
     for node, row in {
         "abs": AbsOp,
         "ceiling": CeilOp,
@@ -31,6 +37,37 @@ UNARY: dict[str, type[UnaryNodeOp]] = {
     }.items()
 }
 """The nodes that compute what an operator does, by its name at the edge level. Converters, the table and samples follow from it."""
+
+
+def _within_limits(row: type[SchemaOp]) -> Callable[..., Array]:
+    compute = numpy_of(row)
+
+    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
+        return limited(compute(a, b), output_min, output_max)
+
+    return numpy
+
+
+def _binary(node: str, row: type[SchemaOp], meaning: str, limits: str = "", **members: Any) -> type[BinaryNodeOp]:
+    declare = xnnpack(f"{node}(Tensor input1, Tensor input2, int flags=0{limits}) -> Tensor")
+    return derived(declare, f"{node}_node", BinaryNodeOp, row, __doc__=meaning, __module__=__name__, **members)
+
+
+ARITHMETIC: dict[str, type[BinaryNodeOp]] = {
+    row.schema.base: _binary(node, row, meaning, f", {LIMITS}", numpy=staticmethod(_within_limits(row)))
+    for node, row, meaning in (
+        ("add", AddTensorOp, "a + b."),
+        ("subtract", SubTensorOp, "a - b."),
+        ("multiply", MulTensorOp, "a * b."),
+        ("div", DivTensorOp, "a / b."),
+    )
+}
+"""The nodes of two tensors whose result may be limited, by the names of the operators of tensors and of a tensor and a number."""
+BINARY: dict[str, type[BinaryNodeOp]] = {
+    row.schema.base: _binary(node, row, meaning)
+    for node, row, meaning in (("minimum", MinimumOp, "The smaller of a and b."), ("maximum", MaximumOp, "The larger of a and b."))
+}
+"""The other nodes that compute what an operator of two tensors does, by its name."""
 
 
 @xnnpack("square(Tensor input, int flags=0) -> Tensor")
@@ -102,60 +139,6 @@ class SoftmaxNodeOp(UnaryNodeOp):
     @staticmethod
     def numpy(x: Array, /) -> Array:
         return SoftmaxOp.numpy(x, -1, False)
-
-
-@xnnpack(f"add(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
-class AddNodeOp(BinaryNodeOp):
-    """a + b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
-        return limited(a + b, output_min, output_max)
-
-
-@xnnpack(f"subtract(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
-class SubtractNodeOp(BinaryNodeOp):
-    """a - b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
-        return limited(a - b, output_min, output_max)
-
-
-@xnnpack(f"multiply(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
-class MultiplyNodeOp(BinaryNodeOp):
-    """a * b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
-        return limited(a * b, output_min, output_max)
-
-
-@xnnpack(f"div(Tensor input1, Tensor input2, int flags=0, {LIMITS}) -> Tensor")
-class DivNodeOp(BinaryNodeOp):
-    """a / b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /, output_min: float | None, output_max: float | None) -> Array:
-        return limited(a / b, output_min, output_max)
-
-
-@xnnpack("minimum(Tensor input1, Tensor input2, int flags=0) -> Tensor")
-class MinimumNodeOp(BinaryNodeOp):
-    """The smaller of a and b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.minimum(a, b)
-
-
-@xnnpack("maximum(Tensor input1, Tensor input2, int flags=0) -> Tensor")
-class MaximumNodeOp(BinaryNodeOp):
-    """The larger of a and b."""
-
-    @staticmethod
-    def numpy(a: Array, b: Array, /) -> Array:
-        return np.maximum(a, b)
 
 
 @xnnpack("prelu(Tensor input1, Tensor input2, int flags=0) -> Tensor")

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import f16
 
-from flambeau.backends.xnnpack.dialect.elementwise import UNARY, CopyNodeOp, SoftmaxNodeOp, SquareNodeOp
+from flambeau.backends.xnnpack.dialect.elementwise import ARITHMETIC, BINARY, UNARY, CopyNodeOp, PreluNodeOp, SoftmaxNodeOp, SquareNodeOp
 from flambeau.dialects.ir.tensor_types import f32 as f32_type
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32
 
 POSITIVE = ("log", "reciprocal_square_root", "square_root")
-BINARY = ("add", "div", "maximum", "minimum", "multiply", "prelu", "subtract")
-LIMITED = ("add", "div", "multiply", "subtract")
 
 
 def unary(rng: np.random.Generator) -> list[Sample]:
@@ -25,7 +23,7 @@ def positive(rng: np.random.Generator) -> list[Sample]:
     return [(np.abs(f32(rng, 2, 3, 5)) + np.float32(0.1),)]
 
 
-def binary(limits: tuple[Any, ...]) -> Samples:
+def binary(limits: tuple[Any, ...] = ()) -> Samples:
     def samples(rng: np.random.Generator) -> list[Sample]:
         return [
             (f32(rng, 2, 3, 5), f32(rng, 2, 3, 5)),
@@ -69,7 +67,8 @@ def pool(rng: np.random.Generator) -> list[Sample]:
 SAMPLES: dict[str, Samples] = {
     **{node.name: unary for node in (*UNARY.values(), CopyNodeOp, SoftmaxNodeOp, SquareNodeOp)},
     **{f"xnnpack.{name}": positive for name in POSITIVE},
-    **{f"xnnpack.{name}": binary((-0.5, 0.5) if name in LIMITED else ()) for name in BINARY},
+    **{node.name: binary((-0.5, 0.5)) for node in ARITHMETIC.values()},
+    **{node.name: binary() for node in (*BINARY.values(), PreluNodeOp)},
     **{f"xnnpack.{name}": convolution(name) for name in ("conv2d", "depthwise_conv2d", "conv_transpose2d")},
     **{f"xnnpack.{name}": pool for name in ("max_pooling2d", "avg_pooling2d")},
     **{f"xnnpack.concatenate{count}": lambda rng, count=count: [(1, *(f32(rng, 2, 3) for _ in range(count)))] for count in range(2, 6)},
