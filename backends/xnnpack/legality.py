@@ -90,14 +90,6 @@ def _one_meaning(op: SchemaOp) -> str | None:
     return None if same else "its integers stand for other numbers elsewhere"
 
 
-def _is_weight(op: SchemaOp) -> str | None:
-    """Of a constant: as what operators that are taken read."""
-    if not is_constant(op.operands[0]):
-        return None
-    reason = next((reason for use in op.result.uses if (reason := _TABLE.why_not(use.operation)) is not None), None)
-    return None if reason is None else "it is a constant that an operator reads which is not taken"
-
-
 def _norm_is_of_rows(op: SchemaOp) -> str | None:
     """Over the last dimension; over more of them, at most one size that only the run knows."""
     return None if len(op.argument("normalized_shape")) == 1 and len(shape_of(op.operands[0])) > 1 else _one_open(op)
@@ -188,7 +180,7 @@ OPERATORS: dict[str, Rule] = {
     ),
     "quantized_decomposed.dequantize_per_tensor": Rule(
         (Limit("input", dtypes=(i8,)), Limit("result", dtypes=(f32,))),
-        checks=(_all_integers, _one_meaning, _is_weight),
+        checks=(_all_integers, _one_meaning),
     ),
     "quantized_decomposed.dequantize_per_channel": Rule(
         (
@@ -198,7 +190,6 @@ OPERATORS: dict[str, Rule] = {
             Limit("result", dtypes=(f32,)),
         ),
         ("input", "scales", "zero_points"),
-        checks=(_is_weight,),
     ),
     # products
     "convolution": Rule(

@@ -224,7 +224,10 @@ def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: 
 
 @CONVERTERS("mean.dim", "sum.dim_IntList")
 def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, dims, is_mean = op.operands[0], reduced_dims(op), op.schema.base == "mean"
+    """Converts a sum or mean, which is computed in float32: in float16, additions would lose most of what they add to a large sum."""
+    element = element_of(op.result)
+    x = op.operands[0] if element == f32 else e.ConvertNodeOp(f32, op.operands[0]).result
+    dims, is_mean = reduced_dims(op), op.schema.base == "mean"
     shape, count = shape_of(x), prod(shape_of(x)[dim] for dim in dims)
     before, behind = shape[: dims[0]], shape[dims[-1] + 1 :]
     if dims == [2, 3] and len(shape) == 4:
@@ -236,7 +239,7 @@ def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         result = _product_of_rows(reshaped(x, (*(before or (1,)), count)), 1 / count if is_mean else 1, None, constants)
         is_mean = True
     result = result if is_mean else e.ARITHMETIC["mul"](result, _number(constants, count, x)).result
-    return reshaped(result, shape_of(op.result))
+    return reshaped(result if element == f32 else e.ConvertNodeOp(element, result).result, shape_of(op.result))
 
 
 def _mean_of_image(image: SSAValue) -> SchemaOp:

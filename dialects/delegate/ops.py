@@ -49,7 +49,7 @@ def _verify_backend(backend: StringAttr, specs: DictionaryAttr | None) -> None:
 
 @irdl_op_definition
 class PartitionOp(IRDLOperation):
-    """`delegate.partition @p0 backend "Xnnpack" (%a: tensor<…>) -> tensor<…> { … delegate.return %r : … }`.
+    """`delegate.partition @p0 backend "XnnpackBackend" (%a: tensor<…>) -> tensor<…> { … delegate.return %r : … }`.
 
     A function that one backend compiles. It reads only its arguments and constant globals.
     """
@@ -162,7 +162,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class PayloadOp(IRDLOperation):
-    """`delegate.payload @p0 backend "Xnnpack" {specs} (#flambeau.blob<…>) : (tensor<…>) -> tensor<…>`.
+    """`delegate.payload @p0 backend "XnnpackBackend" {specs} (#flambeau.blob<…>) : (tensor<…>) -> tensor<…>`.
 
     The bytes that a backend compiled from a partition, for the backend's runtime. The type is absent if it is not known, as in a program
     that was read from a `.pte` file.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -24,7 +25,7 @@ def no_veto(op: Operation) -> str | None:
 def why_left(op: Operation, partitioner: Partitioner, veto: Veto = no_veto) -> str:
     """Returns why an operation is in no group."""
     few = f"its group has fewer than {partitioner.options.least} operators, too few for a delegate"
-    return veto(op) or partitioner.why_not(op) or few
+    return veto(op) or partitioner.why_not(op) or ("what reads it stays" if partitioner.options.least == 1 else few)
 
 
 def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
@@ -42,7 +43,11 @@ def blocks_of(op: Operation) -> Iterator[Block]:
                     yield from blocks_of(inner)
 
 
-def groups_for(block: Block, partitioner: Partitioner, veto: Veto) -> list[list[Operation]]:
-    """Returns the operations of a block that go to a backend, in groups that become one delegate each."""
-    least, most = partitioner.options.least, partitioner.table.most
-    return group(block, lambda op: partitioner.why_not(op) is None and veto(op) is None, least, most)
+def groups_for(block: Block, partitioner: Partitioner, veto: Veto, equal: Sequence[Sequence[Operation]] = ()) -> list[list[Operation]]:
+    """Returns the operations of a block that a backend takes, in groups that can become one delegate each."""
+
+    @cache
+    def takes(op: Operation) -> bool:
+        return partitioner.why_not(op) is None and veto(op) is None
+
+    return group(block, takes, partitioner.table.most, equal)

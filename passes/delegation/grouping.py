@@ -2,19 +2,22 @@
 
 Each operation has a level: one of the backend's is on the highest level among its operands; any other is one above its operands that
 the backend takes. Levels never fall along a path, and a path that leaves the backend's operations comes back on a higher level. So
-connected operations of one level can be one call, however many branches there are; the cost is linear. An operation of constants alone that
-only the backend's operations read is on the lowest level of these: it waits for nothing.
+connected operations of one level can be one call, however many branches there are; the cost is linear. Two kinds of operations belong to
+what reads them: one of constants alone that only the backend's operations read is on the lowest level of these, as it waits for nothing,
+and stays if none of these reads it; a dequantization whose one reader is the backend's is on the level of its reader, so that integers
+cross to there.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
@@ -36,8 +39,11 @@ def dependencies(block: Block) -> dict[Operation, list[Operation]]:
     return found
 
 
-def group(block: Block, takes: Callable[[Operation], bool], least: int, most: int) -> list[list[Operation]]:
-    """Returns the operations that go to a backend, in groups of `least` to `most`, each in the order of the block."""
+def group(block: Block, takes: Callable[[Operation], bool], most: int, equal: Sequence[Sequence[Operation]] = ()) -> list[list[Operation]]:
+    """Returns the operations that go to a backend, in groups of at most `most`, each in the order of the block.
+
+    Operations that are equal are connected as one would be that all their readers read.
+    """
     levels: dict[Operation, int] = {}
     parents: dict[Operation, Operation] = {}
 
@@ -47,34 +53,43 @@ def group(block: Block, takes: Callable[[Operation], bool], least: int, most: in
             op = parents[op]
         return op
 
-    sources: dict[Operation, None] = {}
+    def join(op: Operation, others: Iterable[Operation]) -> None:
+        for other in others:
+            if other in parents and levels[other] == levels[op]:
+                parents[root(other)] = root(op)
+
+    late: dict[Operation, Sequence[Operation]] = {}
+    """The operations that belong to what reads them, with what comes before them."""
     for op, before in dependencies(block).items():
-        if takes(op):
-            parents[op] = op
-            if _is_of_constants(op):
-                sources[op] = None
-                levels[op] = 0
-                continue
-            levels[op] = max((levels[item] for item in before), default=0)
-            for item in before:
-                if item in parents and levels[item] == levels[op] and item not in sources:
-                    parents[root(item)] = root(op)
-        else:
+        if not takes(op) or (_is_of_constants(op) and not any(takes(reader) for reader in _readers(op))):
             levels[op] = max((levels[item] + (item in parents) for item in before), default=0)
-    for op in sources:
-        readers = list(dict.fromkeys(use.operation for result in op.results for use in result.uses))
-        if not readers or not all(reader in parents for reader in readers):
             continue
-        levels[op] = min(levels[reader] for reader in readers)
-        for reader in readers:
-            if levels[reader] == levels[op]:
-                parents[root(op)] = root(reader)
+        parents[op] = op
+        is_source = _is_of_constants(op)
+        levels[op] = 0 if is_source else max((levels[item] for item in before), default=0)
+        if is_source or isinstance(op, DEQUANTIZE):
+            late[op] = before
+        else:
+            join(op, (item for item in before if item not in late))
+    for op, before in late.items():
+        readers, is_source = _readers(op), _is_of_constants(op)
+        if all(reader in parents for reader in readers) and (is_source or len(readers) == 1):
+            levels[op] = min(levels[reader] for reader in readers)
+        elif is_source:
+            continue
+        join(op, (*readers, *before))
+    for ops in equal:
+        for op in ops:
+            join(op, ops if op in parents else ())
     connected: dict[Operation, list[Operation]] = {}
     for op in parents:
         connected.setdefault(root(op), []).append(op)
     # A piece depends only on earlier pieces of its group, because operations are in the order of their operands.
-    pieces = [items[start : start + most] for items in connected.values() for start in range(0, len(items), most)]
-    return [piece for piece in pieces if len(piece) >= least]
+    return [items[start : start + most] for items in connected.values() for start in range(0, len(items), most)]
+
+
+def _readers(op: Operation) -> list[Operation]:
+    return list(dict.fromkeys(use.operation for result in op.results for use in result.uses))
 
 
 def _is_of_constants(op: Operation) -> bool:

@@ -17,7 +17,7 @@ from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.operator_table import is_dequantized_constant
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
@@ -31,15 +31,37 @@ from flambeau.passes.rewriting.uses import replace_uses
 from flambeau.support.suggestions import did_you_mean
 
 
-def _give_each_reader_its_own(block: Block) -> None:
-    """Copies the dequantize operator of a constant for each reader, so that no partition reads it from another."""
+def _give_each_reader_its_own(block: Block) -> list[list[Operation]]:
+    """Copies each dequantization for each reader; returns the equal ones. So what crosses to a partition, or back, is integers."""
+    found: list[list[Operation]] = []
     for op in list(block.ops):
-        if len(op.results) == 1 and is_dequantized_constant(op.results[0]):
-            for user in list(dict.fromkeys(use.operation for use in op.results[0].uses))[1:]:
-                copy = op.clone()
-                copy.location = op.location
-                block.insert_op_after(copy, op)
-                replace_uses(op.results[0], copy.results[0], lambda use, user=user: use.operation is user)
+        if not isinstance(op, DEQUANTIZE):
+            continue
+        equal: list[Operation] = [op]
+        for user in list(dict.fromkeys(use.operation for use in op.results[0].uses))[1:]:
+            copy = op.clone()
+            copy.location = op.location
+            copy.results[0].name_hint = op.results[0].name_hint
+            block.insert_op_after(copy, equal[-1])
+            replace_uses(op.results[0], copy.results[0], lambda use, user=user: use.operation is user)
+            equal.append(copy)
+        found.append(equal)
+    return found
+
+
+def _share(equal: Sequence[Sequence[Operation]], groups: Sequence[list[Operation]]) -> None:
+    """Leaves one of equal operations in each group, and one outside of the groups."""
+    place = {op: index for index, items in enumerate(groups) for op in items}
+    for ops in equal:
+        first: dict[int | None, Operation] = {}
+        for op in ops:
+            index = place.get(op)
+            if (kept := first.setdefault(index, op)) is not op:
+                replace_uses(op.results[0], kept.results[0])
+                if index is not None:
+                    groups[index].remove(op)
+                op.detach()
+                op.erase()
 
 
 class _Outliner:
@@ -56,9 +78,11 @@ class _Outliner:
 
     def outline(self, block: Block) -> None:
         """Replaces the groups of a block by calls."""
-        _give_each_reader_its_own(block)
+        equal = _give_each_reader_its_own(block)
         with analysis("partitions", self.function):
-            groups = groups_for(block, self.partitioner, self.veto)
+            groups = groups_for(block, self.partitioner, self.veto, equal)
+        _share(equal, groups)
+        groups = [items for items in groups if len(items) >= self.partitioner.options.least]
         if is_listening():
             self._explain(block, groups)
         groups = [items for items in groups if may_rewrite(PartitionPass.name, items[0])]

@@ -1,4 +1,7 @@
-"""Partitioners: a backend and what its user asks of it, one object from the door to `encode`; as text, `xnnpack{least=3}`."""
+"""Partitioners: a backend and what its user asks of it, one object from the door to `partition`; as text, `xnnpack{least=3}`.
+
+A partition has as text what its payload depends on: the options of its own, compile specs, from which later passes make it again.
+"""
 
 from __future__ import annotations
 

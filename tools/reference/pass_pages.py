@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpecConvertible
 
+from flambeau.passes.delegation.interface import backend_names
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager.pass_options import option_fields, type_words
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.manager.registry import own_pass, own_pass_names, pipelines
@@ -32,7 +34,9 @@ def passes_page() -> str:
     lines = [WRITTEN_BY, _INTRODUCTION.strip(), ""]
     for name, pipeline in sorted(pipelines().items()):
         steps = _steps(pipeline(PipelineOptions()))
-        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing for the default target'}.", ""]
+        lines += [f"### `{name}`", "", summary(pipeline), "", f"Runs {steps or 'nothing without options'}.", ""]
+        others = _steps(pipeline(PipelineOptions(backends=(Partitioner(backend_names()[0]),))))
+        lines += [f"With backends: {others}.", ""] if others != steps else []
         for target in target_names():
             others = _steps(pipeline(PipelineOptions(target=target)))
             lines += [f"For the target `{target}`: {others}.", ""] if others != steps else []

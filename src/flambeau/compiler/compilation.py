@@ -57,11 +57,13 @@ class Compilation:
     """Whether the .pte omits the location in the model of each instruction."""
     by_method: Mapping[str, PipelineOptions] = field(default_factory=dict[str, PipelineOptions])
     """The options of each method from `exec` on, where methods have their own; empty if all have `options`."""
+    otherwise: str = "aten"
+    """The stage of a module whose functions have no operators of a level."""
     unmeasured: str | None = None
     """Why Flambeau's runtime could not measure the memory of some method; None if it could, or before the measurement."""
 
     def __post_init__(self) -> None:
-        stage = stage_of(self.module)
+        stage = stage_of(self.module, self.otherwise)
         for named in self.extra:
             if named not in STAGES[STAGES.index(stage) :]:
                 raise StageError(f"no passes can run at {named!r}: the program passes {', '.join(STAGES[STAGES.index(stage) :])}")

@@ -192,7 +192,7 @@ class EdgeProgramManager(ExplainsMembers):
         Raises BackendError for an unknown backend.
         """
         asked = _partitioner(backend)
-        placed = _transformed(self, Pipeline.of(place(replace(self.options, backends=(asked,)))))
+        placed = _transformed(self, Pipeline.of(place(replace(self.options, backends=(asked,), no_delegate=()))))
         return delegation_info(placed.module, self.context, (asked,))
 
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
@@ -207,7 +207,7 @@ class EdgeProgramManager(ExplainsMembers):
             raise TypeError(f"to_executorch takes a flambeau.ExecutorchBackendConfig, not {full_name(config)}")
         given = ExecutorchBackendConfig() if config is None else config
         options, by_method = planned(given, self.options, self.methods)
-        compilation = Compilation(self.module.clone(), self.context, options, strip_debug=not given.emit_stacktrace)
+        compilation = Compilation(self.module.clone(), self.context, options, strip_debug=not given.emit_stacktrace, otherwise="edge")
         compilation.by_method, compilation.external = by_method, external_of(given)
         content = UnchangingBytes(compilation.emit_parts())
         tensor_data = {} if compilation.external is None else compilation.external.encoded()

@@ -18,8 +18,11 @@ class StageError(ValueError):
     """An error for a stage that does not exist, or that the module is already past."""
 
 
-def stage_of(module: ModuleOp) -> str:
-    """Returns the stage of a module, one of STAGES, from its operations. Raises StageError for a mixture of stages."""
+def stage_of(module: ModuleOp, otherwise: str = "aten") -> str:
+    """Returns the stage of a module, one of STAGES, from its operations; `otherwise` where functions have no operators of a level.
+
+    Raises StageError for a mixture of stages.
+    """
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if methods and functions:
@@ -33,7 +36,7 @@ def stage_of(module: ModuleOp) -> str:
     levels = found & {"aten", "core", "edge"}
     if len(levels) > 1:
         raise StageError(f"the module mixes the levels {' and '.join(sorted(levels))}; finish the conversion that was begun")
-    return next(iter(levels), "edge" if "fused" in found else "aten")
+    return next(iter(levels), "edge" if "fused" in found else otherwise)
 
 
 def count_operations(module: ModuleOp) -> int:

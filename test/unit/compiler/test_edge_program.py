@@ -31,6 +31,7 @@ from flambeau import (
 )
 from flambeau.backends.openvino import OpenvinoPartitioner
 from flambeau.backends.xnnpack import XnnpackPartitioner
+from flambeau.dialects.delegate.ops import CallOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import CaptureError
 from flambeau.passes.delegation.interface import BackendError
@@ -250,12 +251,16 @@ def test_constant_methods_return_their_values(exported: ExportedProgram):
         to_edge(exported, {"x": object()})
 
 
-def test_a_model_that_torchao_quantized_gives_what_it_gives_in_torch(network: Swish):
+def quantized_by_torchao(network: torch.nn.Module) -> Any:
     prepared: Any = prepare_pt2e(
         torch.export.export(network, (X,)).module(), XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
     )
     prepared(X)
-    quantized = convert_pt2e(prepared)
+    return convert_pt2e(prepared)
+
+
+def test_a_model_that_torchao_quantized_gives_what_it_gives_in_torch(network: Swish):
+    quantized = quantized_by_torchao(network)
     program = to_edge_transform_and_lower(torch.export.export(quantized, (X,))).to_executorch()
     assert "quantized_decomposed::quantize_per_tensor.out" in Runtime.get().load_program(program.buffer).metadata().operator_names
     np.testing.assert_allclose(run(program, X)[0], quantized(X).detach(), rtol=1e-5, atol=1e-5)
@@ -448,6 +453,26 @@ def test_what_a_veto_leaves_of_what_was_kept_whole_runs():
         assert "edge.linear" in str(delegated) and "delegate.call" in str(delegated)
     with pytest.raises(PassError, match=r"no-delegate 'frist' keeps nothing: .*; did you mean 'first'"):
         edge.to_backend("xnnpack", no_delegate=["frist"])
+
+
+def test_the_weight_of_a_layer_that_stays_stays_with_it(network: Swish):
+    edge = to_edge(torch.export.export(quantized_by_torchao(network), (X,)))
+    for kept in (edge.to_backend("xnnpack", no_delegate="linear"), edge.to_backend("xnnpack", unless=lambda op: op.name == "edge.linear")):
+        partitions = [op for op in kept.module.walk() if isinstance(op, CallOp)]
+        assert all(call.operands for call in partitions), "a payload that gives constants"
+
+
+def test_what_is_asked_later_knows_nothing_of_earlier_vetoes(exported: ExportedProgram):
+    edge = to_edge(exported).to_backend("xnnpack", no_delegate="hardswish")
+    info = edge.survey("openvino")
+    assert "openvino takes 1 of" in str(info) and str(info).count("edge.hardswish") == 1
+    assert "= edge.hardswish" in str(edge) and "= edge.hardswish" not in str(edge.to_backend("openvino"))
+
+
+def test_a_program_without_operators_is_lowered_once():
+    edge = to_edge(torch.export.export(torch.nn.Identity(), (X,)))
+    program = edge.to_backend("xnnpack").to_backend("xnnpack").to_executorch()
+    np.testing.assert_array_equal(run(program, X)[0], X)
 
 
 def test_a_c_runtime_that_cannot_be_loaded_is_not_said_to_refuse_the_program(exported: ExportedProgram, monkeypatch: pytest.MonkeyPatch):

@@ -80,7 +80,7 @@ def test_groups_have_an_order_in_which_each_runs_at_once(seed: int, most: int):
     module, _ = parsed(random_function(seed, state=seed % 2 == 1))
     table = Partitioner("elementwise").table
     block = block_of(module)
-    groups = group(block, lambda op: table.why_not(op) is None, 1, most)
+    groups = group(block, lambda op: table.why_not(op) is None, most)
     taken = [op for items in groups for op in items]
     assert set(taken) == {op for op in block.ops if table.why_not(op) is None}
     assert len(taken) == len(set(taken)) and all(len(items) <= most for items in groups)
@@ -124,7 +124,7 @@ def test_one_group_where_only_a_branch_leaves_and_two_where_it_comes_back():
     for last, expected in ((f"%3 = edge.tanh(%2) : ({KIND}) -> {KIND}", [3]), (LINES["add"].format(2, 1).replace("KIND", KIND), [2, 1])):
         line = last if last.startswith("%3") else f"%3 = {last}"
         module, _ = parsed(text.replace("LAST", line))
-        groups = group(block_of(module), lambda op: table.why_not(op) is None, 1, 100)
+        groups = group(block_of(module), lambda op: table.why_not(op) is None, 100)
         assert [len(items) for items in groups] == expected
 
 

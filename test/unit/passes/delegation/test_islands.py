@@ -1,0 +1,119 @@
+"""A dequantization belongs to its reader, so that integers cross the borders of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.func import FuncOp
+
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.tensor_types import element_of
+from flambeau.dialects.ir.verify import verify_module
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.quantized_types import DEQUANTIZE
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Encoded, one_by_one, register_backend
+from flambeau.passes.delegation.partition import PartitionPass
+from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.runtime.interpreter import interpret
+from flambeau.support.tables import declared_by
+
+FLOATS, INTEGERS = "tensor<4xf32>", "tensor<4xi8>"
+LINES = {
+    "dq": "quantized_decomposed.dequantize_per_tensor({}) {{scale = 0.05, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8}}",
+    "q": "quantized_decomposed.quantize_per_tensor({}) {{scale = 0.05, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8}}",
+    "tanh": "edge.tanh({})",
+    "cos": "edge.cos({})",
+    "add": "edge.add.Tensor({}, {}) {{alpha = 1}}",
+}
+TANH_OF_X = ["a = dq x", "b = tanh a", "c = q b", "d = dq c"]
+CASES: dict[str, tuple[Sequence[str], str, int]] = {
+    "a residual around an operator of the CPU": ([*TANH_OF_X, "e = cos d", "f = q e", "g = dq f", "h = add d g", "i = q h"], "i", 2),
+    "a value that both read": ([*TANH_OF_X, "e = tanh d", "f = q e", "g = cos d"], "f g", 1),
+    "two results": ([*TANH_OF_X, "e = tanh d", "f = q e", "g = dq f", "h = cos d", "i = cos g"], "h i", 1),
+    "one that two read": ([*TANH_OF_X, "e = tanh d", "f = q e", "g = tanh d", "h = q g", "i = dq h", "j = cos i"], "f j", 1),
+}
+
+
+def _reads_integers(op: SchemaOp) -> str | None:
+    """Of integers."""
+    return None if all(isinstance(value.owner, DEQUANTIZE) for value in op.operands) else "it reads floats"
+
+
+def _read_by_the_backend(op: SchemaOp) -> str | None:
+    """Read by what is taken."""
+    readers = [use.operation for use in op.result.uses]
+    return None if all(isinstance(reader, SchemaOp) and reader.schema.base in ("tanh", "add") for reader in readers) else "read by others"
+
+
+def _of_the_backend(op: SchemaOp) -> str | None:
+    """Of what is taken."""
+    owner = op.operands[0].owner
+    return None if isinstance(owner, SchemaOp) and owner.schema.base in ("tanh", "add") else "it quantizes what others compute"
+
+
+TABLE = OperatorTable(
+    {
+        "tanh": Rule(checks=(_reads_integers,)),
+        "add.Tensor": Rule(checks=(_reads_integers,)),
+        "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8,)),), checks=(_of_the_backend,)),
+        "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8,)),), checks=(_read_by_the_backend,)),
+    },
+    Limit(dtypes=(f32,)),
+)
+
+
+@pytest.fixture
+def integers() -> Iterator[Partitioner]:
+    """A backend that computes in integers only."""
+    encode = one_by_one(lambda partition, constants, options: Encoded(b""))
+    with declared_by("a test") as registered:
+        register_backend(Backend("integers", "IntegersBackend", TABLE, encode, options=BackendOptions))
+    yield Partitioner("integers")
+    for item in registered:
+        item.undo()
+
+
+def text_of(lines: Sequence[str], results: str) -> str:
+    """A function of int8 `x`, in which each line is a name, and an operator with its operands."""
+    types, body = {"x": INTEGERS}, list[str]()
+    for line in lines:
+        name, _, operator, *operands = line.split()
+        types[name] = INTEGERS if operator == "q" else FLOATS
+        call = LINES[operator].format(*(f"%{operand}" for operand in operands))
+        body.append(f"  %{name} = {call} : ({', '.join(types[operand] for operand in operands)}) -> {types[name]}")
+    names = results.split()
+    kinds = ", ".join(types[name] for name in names)
+    body.append(f"  func.return {', '.join(f'%{name}' for name in names)} : {kinds}")
+    return f"func.func @forward(%x: {INTEGERS}) -> ({kinds}) {{\n" + "\n".join(body) + "\n}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_integers_cross_the_borders(name: str, integers: Partitioner) -> None:
+    lines, results, count = CASES[name]
+    context = FlambeauContext()
+    module = parse_module(text_of(lines, results), context).module
+    x = np.array([-128, -3, 40, 127], np.int8)
+    expected = interpret(module.clone(), context).run("forward", [x])
+    before = sum(isinstance(op, DequantizePerTensorOp) for op in module.walk())
+    PartitionPass(backends=(integers,)).apply(context, module)
+    verify_module(module)
+    partitions = [op for op in module.body.block.ops if isinstance(op, PartitionOp)]
+    assert len(partitions) == count
+    for partition in partitions:
+        kind = partition.function_type
+        assert {element_of(item) for item in (*kind.inputs, *kind.outputs)} == {i8}
+    # No operation of the CPU is there twice, nor of a partition.
+    (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+    for around in (function, *partitions):
+        read = [op.operands[0] for op in around.walk() if isinstance(op, DequantizePerTensorOp)]
+        assert len(read) == len(set(read))
+    assert sum(isinstance(op, DequantizePerTensorOp) for op in module.walk()) <= before + 1
+    for found, wanted in zip(interpret(module, context).run("forward", [x]), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
