@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "flambeau/backend.h"
+#include "flambeau/library.h"
 
 typedef int ov_status; /* 0: success */
 typedef struct ov_core ov_core;
@@ -74,13 +75,9 @@ fl_status fl_ov_load(const char *path, ov_library *library);
 void fl_ov_unload(const ov_library *library);
 /* Returns the core of a library, which all delegates share; NULL when it does not start. */
 ov_core *fl_ov_take_core(const ov_library *library);
-void fl_ov_give_back_core(const ov_library *library);
+void fl_ov_give_back_core(const ov_library *library, ov_core *core);
 
-/* Stores the reason of a failure, in one line. Returns `status`. */
-fl_status fl_ov_fail(fl_status status, const char *format, ...);
 /* Stores `what` and OpenVINO's message for its `status` as the reason of a failure. Returns FL_INTERNAL. */
 fl_status fl_ov_refused(const ov_library *library, ov_status status, const char *what);
-/* Returns the reason of the thread's last failure. */
-const char *fl_ov_message(void);
 
 #endif

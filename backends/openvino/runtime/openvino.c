@@ -31,7 +31,7 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
   ov_payload read;
   ov_settings set;
   ov_library library;
-  *message = fl_ov_message();
+  *message = fl_library_message();
   fl_status status = fl_ov_read_payload(payload, &read);
   if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK) {
     status = fl_ov_load(set.library, &library);
@@ -91,7 +91,7 @@ static fl_status describe_inputs(delegate *d) {
   status = status != 0 ? status : d->library.outputs_size(d->compiled, &d->output_count);
   d->inputs = (port *)calloc(d->input_count + 1, sizeof(port));
   if (d->inputs == NULL) {
-    return fl_ov_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its inputs");
+    return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its inputs");
   }
   for (size_t i = 0; status == 0 && i < d->input_count; ++i) {
     ov_port *found = NULL;
@@ -114,7 +114,7 @@ static void destroy(const fl_backend *self, void *handle) {
     d->library.compiled_model_free(d->compiled);
   }
   if (d->core != NULL) {
-    fl_ov_give_back_core(&d->library);
+    fl_ov_give_back_core(&d->library, d->core);
   }
   free(d->inputs);
   fl_ov_unload(&d->library);
@@ -123,14 +123,14 @@ static void destroy(const fl_backend *self, void *handle) {
 static fl_status build(delegate *d, const ov_payload *payload, const ov_settings *set) {
   d->core = fl_ov_take_core(&d->library);
   if (d->core == NULL) {
-    return fl_ov_fail(FL_NOT_FOUND, "OpenVINO does not start on this machine");
+    return fl_library_fail(FL_NOT_FOUND, "OpenVINO does not start on this machine");
   }
   fl_status status = payload->is_compiled ? fl_ov_import(&d->library, d->core, payload, set, &d->compiled) : compile(d, payload, set);
   if (status == FL_OK) {
     status = describe_inputs(d);
   }
   if (status == FL_OK && payload->is_labelled && (d->input_count != payload->inputs || d->output_count != payload->outputs)) {
-    status = fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: its model has other inputs and outputs than its label says");
+    status = fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: its model has other inputs and outputs than its label says");
   }
   if (status == FL_OK) {
     const ov_status done = d->library.create_infer_request(d->compiled, &d->request);
@@ -143,7 +143,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   delegate *d = (delegate *)persistent;
   ov_payload read;
   ov_settings set;
-  *message = fl_ov_message();
+  *message = fl_library_message();
   memset(d, 0, sizeof *d);
   fl_status status = fl_ov_read_payload(payload, &read);
   if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK && (status = fl_ov_load(set.library, &d->library)) == FL_OK &&
@@ -226,7 +226,7 @@ static fl_status copy_output(fl_context *context, const ov_library *library, con
     (void)library->shape_free(&shape);
   }
   if (status != 0) {
-    return FL_FAIL(context, fl_ov_refused(library, status, "OpenVINO does not give an output"), fl_ov_message());
+    return FL_FAIL(context, fl_ov_refused(library, status, "OpenVINO does not give an output"), fl_library_message());
   }
   FL_CHECK(context, fits, "an output is not the tensor that its payload says");
   const fl_status resized = fl_resize(context, t, sizes, t->rank);
@@ -243,7 +243,7 @@ static fl_status take_output(delegate *d, fl_context *context, size_t index, con
   FL_CHECK(context, t != NULL, "an output is not a tensor");
   const ov_status status = d->library.get_output(d->request, index, &tensor);
   if (status != 0) {
-    return FL_FAIL(context, fl_ov_refused(&d->library, status, "OpenVINO does not give an output"), fl_ov_message());
+    return FL_FAIL(context, fl_ov_refused(&d->library, status, "OpenVINO does not give an output"), fl_library_message());
   }
   const fl_status done = copy_output(context, &d->library, tensor, t);
   d->library.tensor_free(tensor);
@@ -258,14 +258,14 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   for (size_t i = 0; status == FL_OK && i < d->input_count; ++i) {
     const fl_tensor *t = fl_get_tensor(args[i]);
     const int fit = t != NULL && fits(&d->inputs[i], t);
-    status = fit ? set_input(d, i, t) : fl_ov_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
+    status = fit ? set_input(d, i, t) : fl_library_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
   }
   if (status == FL_OK) {
     const ov_status done = d->library.infer(d->request);
     status = done == 0 ? FL_OK : fl_ov_refused(&d->library, done, "OpenVINO fails");
   }
   if (status != FL_OK) {
-    return FL_FAIL(context, status, fl_ov_message());
+    return FL_FAIL(context, status, fl_library_message());
   }
   for (size_t i = 0; status == FL_OK && i < d->output_count; ++i) {
     status = take_output(d, context, i, args[d->input_count + i]);

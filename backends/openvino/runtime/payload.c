@@ -11,7 +11,7 @@
 
 enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
 
-#define DAMAGED(...) fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
+#define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
 static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
 static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
@@ -44,7 +44,7 @@ static uint32_t letters(const uint8_t *at) {
 
 static fl_status take_label(uint32_t version, uint32_t inputs, uint32_t outputs, uint32_t checksum, ov_payload *found) {
   if (version != VERSION) {
-    return fl_ov_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u", version, (unsigned)VERSION);
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u", version, (unsigned)VERSION);
   }
   if (adler32((const uint8_t *)found->model, found->model_bytes) != checksum) {
     return DAMAGED("its model has another checksum than its label says");
@@ -97,7 +97,7 @@ static fl_status take_text(const char *name, const char *text, size_t length, ch
     --length;
   }
   if (length == 0 || length >= room) {
-    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option '%s' is a text of 1 to %u bytes", name, (unsigned)room - 1);
+    return fl_library_fail(FL_INVALID_ARGUMENT, "its option '%s' is a text of 1 to %u bytes", name, (unsigned)room - 1);
   }
   memcpy(place, text, length);
   place[length] = 0;
@@ -157,17 +157,17 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
     } else if (strcmp(name, "cache") == 0) {
       cache = value;
     } else {
-      status = fl_ov_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has cache, device, library, precision, threads", name);
+      status = fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has cache, device, library, precision, threads", name);
     }
   }
   if (status != FL_OK) {
     return status;
   }
   if (strcmp(found->precision, "f32") != 0 && strcmp(found->precision, "f16") != 0 && strcmp(found->precision, "bf16") != 0) {
-    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'precision' is f32, f16 or bf16, not '%s'", found->precision);
+    return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'precision' is f32, f16 or bf16, not '%s'", found->precision);
   }
   if (threads != NULL && !is_number(threads)) {
-    return fl_ov_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, threads);
+    return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, threads);
   }
   add_property(found, "INFERENCE_PRECISION_HINT", found->precision);
   add_property(found, "PERFORMANCE_HINT", "LATENCY");

@@ -19,7 +19,7 @@ fl_status fl_xnn_read_values(delegate *d) {
       return status;
     }
     if (value->flags != 0 && d->externals[value->external].data != NULL) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: value %u is argument %u, which another one is", i, value->external);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: value %u is argument %u, which another one is", i, value->external);
     }
     if (value->flags != 0) {
       d->externals[value->external].data = value;
@@ -31,13 +31,13 @@ fl_status fl_xnn_read_values(delegate *d) {
     }
   }
   if (inputs + outputs != d->graph.externals || outputs == 0) {
-    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: of %u arguments, %u are inputs and %u outputs", d->graph.externals, inputs,
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: of %u arguments, %u are inputs and %u outputs", d->graph.externals, inputs,
                        outputs);
   }
   for (uint32_t i = 0; i < d->graph.externals; ++i) {
     const xnn_value *value = (const xnn_value *)d->externals[i].data;
     if (((value->flags & XNN_INPUT) != 0) != (i < inputs)) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: argument %u of %u inputs and %u outputs is the other", i, inputs, outputs);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: argument %u of %u inputs and %u outputs is the other", i, inputs, outputs);
     }
   }
   return FL_OK;
@@ -69,7 +69,7 @@ static fl_status copy_tail(delegate *d) {
   const size_t size = (size_t)(end - start);
   d->tail = malloc(size + XNN_EXTRA_BYTES);
   if (d->tail == NULL) {
-    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for constants", (unsigned long long)size);
+    return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for constants", (unsigned long long)size);
   }
   memcpy(d->tail, start, size);
   memset((char *)d->tail + size, 0, XNN_EXTRA_BYTES);
@@ -161,25 +161,25 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
       continue; /* an absent bias */
     }
     if ((values[id].flags & VALUE_KNOWN) == 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) reads value %u before a node computes it", node->index, node->kind->name, id);
     }
     if (!takes(node, i, type, &values[id])) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not take", node->index, node->kind->name, id);
     }
   }
   for (uint32_t i = 0; i < node->output_count; ++i) {
     const uint32_t id = node->outputs[i];
     if ((values[id].flags & VALUE_KNOWN) != 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
     }
     if (node->kind->form == FORM_CONVERT ? !is_float(values[id].type) && values[id].type != XNN_QINT8 : values[id].type != (i == 1 ? XNN_FP32 : type)) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
     }
     values[id].type = i == 1 ? XNN_INDEX : values[id].type;
     values[id].flags |= VALUE_KNOWN;
   }
   if (type == XNN_QINT8 && !takes_scales(node, values)) {
-    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): it does not compute with integers, or not with ones of these scales", node->index,
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): it does not compute with integers, or not with ones of these scales", node->index,
                        node->kind->name);
   }
   return FL_OK;
@@ -200,7 +200,7 @@ fl_status fl_xnn_infer_nodes(delegate *d, xnn_subgraph_t subgraph) {
     for (uint32_t j = 0; status == FL_OK && j < node.output_count; ++j) {
       xnn_shape *shape = &d->values[node.outputs[j]].shape;
       if (shape->rank != results[j].rank || (subgraph != NULL && memcmp(shape->dims, results[j].dims, shape->rank * sizeof *shape->dims) != 0)) {
-        status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u has another shape than it computes", i, node.kind->name,
+        status = fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u has another shape than it computes", i, node.kind->name,
                              node.outputs[j]);
       } else {
         *shape = results[j];
@@ -239,11 +239,11 @@ static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
     const xnn_value *value = &d->values[i];
     uint32_t id = UINT32_MAX;
     if (!is_float(value->type) && d->library.define_quantized_value == NULL) {
-      return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is quantized, and this version of XNNPACK has no quantized values as they are here", i);
+      return fl_library_fail(FL_NOT_SUPPORTED, "value %u is quantized, and this version of XNNPACK has no quantized values as they are here", i);
     }
     const xnn_status status = define_value(&d->library, subgraph, value, &id);
     if (status != 0) {
-      return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "value %u: XNNPACK refuses it: %s", i, fl_xnn_status_name(status));
+      return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "value %u: XNNPACK refuses it: %s", i, fl_xnn_status_name(status));
     }
     d->values[i].id = id;
   }
@@ -272,12 +272,12 @@ static fl_status check_uses(delegate *d) {
     for (uint32_t j = 0; status == FL_OK && j < node.output_count; ++j) {
       const xnn_value *value = &d->values[node.outputs[j]];
       if (value->last == 0 && (value->flags & XNN_OUTPUT) == 0) {
-        return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) computes value %u, which nothing reads", i, node.kind->name, node.outputs[j]);
+        return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) computes value %u, which nothing reads", i, node.kind->name, node.outputs[j]);
       }
       bytes += (value->flags & XNN_OUTPUT) == 0 ? fl_xnn_bytes(value) : 0;
     }
     if (status == FL_OK && bytes > MOST_BYTES) {
-      return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "at node %u (%s), its values take %llu bytes; this backend takes %llu at most", i,
+      return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "at node %u (%s), its values take %llu bytes; this backend takes %llu at most", i,
                          node.kind->name, (unsigned long long)bytes, (unsigned long long)MOST_BYTES);
     }
     for (uint32_t j = 0; status == FL_OK && j < node.kind->inputs; ++j) {
@@ -297,7 +297,7 @@ static fl_status make_room(void) {
   enum { ROOM = 1 << 16 };
   void *const room = malloc(ROOM);
   free(room);
-  return room != NULL ? FL_OK : fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
+  return room != NULL ? FL_OK : fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
 }
 
 fl_status fl_xnn_build(delegate *d, size_t threads) {
@@ -309,7 +309,7 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
   fl_xnn_watch_memory();
   xnn_status made = d->library.create_subgraph(d->graph.externals, 0, &subgraph);
   if (made != 0) {
-    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
+    return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
   }
   fl_status status = define_values(d, subgraph);
   if (status == FL_OK) {
@@ -317,7 +317,7 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
   }
   for (uint32_t i = 0; status == FL_OK && i < d->graph.value_count; ++i) {
     if ((d->values[i].flags & (XNN_OUTPUT | VALUE_KNOWN)) == XNN_OUTPUT) {
-      status = fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "no node computes value %u, which is an output", i);
+      status = fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "no node computes value %u, which is an output", i);
     }
   }
   if (status == FL_OK) {
@@ -326,7 +326,7 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
   if (status == FL_OK && threads > 1) {
     d->pool = fl_xnn_take_pool(&d->library, threads);
     if (d->pool == NULL) {
-      status = fl_xnn_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
+      status = fl_library_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
     }
   }
   if (status == FL_OK) {
@@ -337,13 +337,13 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
     if (made != 0) {
       d->runtime = NULL;
       /* The subgraph stays: what XNNPACK computed for it, such as tables of integers, went with the runtime, and would be freed again. */
-      return fl_xnn_ran_out_of_memory(made) ? fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph")
-                                            : fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
+      return fl_xnn_ran_out_of_memory(made) ? fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph")
+                                            : fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "XNNPACK cannot run its graph: %s", fl_xnn_status_name(made));
     }
   }
   (void)d->library.delete_subgraph(subgraph);
   if (status == FL_OK && fl_xnn_ran_out_of_memory(0)) {
-    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
+    return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
   }
   return status;
 }

@@ -121,12 +121,12 @@ fl_status fl_xnn_define(const xnn_library *library, GRAPH subgraph, const xnn_no
   const char *kind = node->kind->form == FORM_UNARY_TYPED ? "unary" : node->kind->name;
   const xnn_symbol function = fl_xnn_definition(library, kind);
   if (function == NULL) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "node %u (%s): this version of XNNPACK has no xnn_define_%s; that in the Python package executorch has",
+    return fl_library_fail(FL_NOT_SUPPORTED, "node %u (%s): this version of XNNPACK has no xnn_define_%s; that in the Python package executorch has",
                        node->index, node->kind->name, kind);
   }
   const xnn_status status = define(function, subgraph, &own);
   if (status != 0) {
-    return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): XNNPACK refuses it: %s", node->index, node->kind->name, fl_xnn_status_name(status));
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): XNNPACK refuses it: %s", node->index, node->kind->name, fl_xnn_status_name(status));
   }
   return FL_OK;
 }

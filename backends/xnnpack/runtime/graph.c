@@ -2,25 +2,12 @@
 #include "graph.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "flambeau/runtime.h"
 
-static _Thread_local char last_message[320];
-
-fl_status fl_xnn_fail(fl_status status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(last_message, sizeof last_message, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-const char *fl_xnn_message(void) { return last_message; }
-
-#define DAMAGED(...) fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
+#define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
 /* ---- The flatbuffer. Reading outside of it returns 0 and sets is_damaged ---- */
 
@@ -139,7 +126,7 @@ fl_status fl_xnn_open(const fl_payload *payload, xnn_graph *graph) {
     return status;
   }
   if (memcmp(graph->file + 4, "XN01", 4) != 0) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "its payload is of another version than XN01");
+    return fl_library_fail(FL_NOT_SUPPORTED, "its payload is of another version than XN01");
   }
   const uint32_t root = follow(graph, 0);
   graph->nodes_at = vector(graph, root, GRAPH_NODES, &graph->node_count);
@@ -172,7 +159,7 @@ static fl_status find_named(xnn_graph *graph, uint32_t index, const char *key, u
   for (uint32_t i = 0, at = graph->next_named; i < count; ++i, ++at) {
     at = at < count ? at : 0;
     if (graph->budget < cost) {
-      return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u: finding '%.80s' among %u named data takes too long: put named data in the order of the values",
+      return fl_library_fail(FL_NOT_SUPPORTED, "value %u: finding '%.80s' among %u named data takes too long: put named data in the order of the values",
                          index, key, count);
     }
     graph->budget -= cost;
@@ -181,7 +168,7 @@ static fl_status find_named(xnn_graph *graph, uint32_t index, const char *key, u
       return FL_OK;
     }
   }
-  return fl_xnn_fail(FL_NOT_FOUND, "value %u: the program has no named data '%.80s', which holds its weights", index, key);
+  return fl_library_fail(FL_NOT_FOUND, "value %u: the program has no named data '%.80s', which holds its weights", index, key);
 }
 
 /* Stores the position of constant `buffer`, in the payload or in the program's named data, in `data`. Fails unless it has `bytes` bytes. */
@@ -242,7 +229,7 @@ static fl_status read_quantization(xnn_graph *graph, uint32_t index, uint32_t ho
   const int has_channels = value->type == XNN_QCINT8 || value->type == XNN_QCINT32;
   if (table == 0 || tag != (uint32_t)(has_channels ? PER_CHANNEL : PER_TENSOR)) {
     return graph->is_damaged ? DAMAGED("value %u lies outside of it", index)
-                             : fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s with quantization %u, which this backend does not have", index,
+                             : fl_library_fail(FL_NOT_SUPPORTED, "value %u is of type %s with quantization %u, which this backend does not have", index,
                                            type_name(value->type), tag);
   }
   if (!has_channels) {
@@ -283,7 +270,7 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
   }
   const int is_float = type == XNN_FP32 || type == XNN_FP16;
   if (!is_float && type != XNN_QINT8 && type != XNN_QINT32 && type != XNN_QCINT8 && type != XNN_QCINT32) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32, fp16 and qint8", index, type_name(type));
+    return fl_library_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32, fp16 and qint8", index, type_name(type));
   }
   if (is_float != (tag == VALUE_TENSOR) || (!is_float && type != XNN_QINT8 && buffer == 0)) {
     return DAMAGED("value %u is of type %s, and no such tensor or no constant", index, type_name(type));
@@ -406,7 +393,7 @@ fl_status fl_xnn_read_node(xnn_graph *graph, uint32_t index, xnn_node *node) {
   const uint32_t tag = tag_at == 0 ? 0 : graph->file[tag_at];
   if (tag >= sizeof kinds / sizeof *kinds || kinds[tag].name == NULL || table == 0) {
     return graph->is_damaged ? DAMAGED("node %u lies outside of it", index)
-                             : fl_xnn_fail(FL_NOT_SUPPORTED, "node %u is of kind %u, which this backend does not have", index, tag);
+                             : fl_library_fail(FL_NOT_SUPPORTED, "node %u is of kind %u, which this backend does not have", index, tag);
   }
   const xnn_kind *kind = &kinds[tag];
   const layout at = layout_of(kind);
@@ -438,7 +425,7 @@ fl_status fl_xnn_read_node(xnn_graph *graph, uint32_t index, xnn_node *node) {
     return DAMAGED("node %u (%s) lies outside of it", index, kind->name);
   }
   if ((node->flags & ~(uint32_t)kind->flags) != 0) {
-    return fl_xnn_fail(FL_NOT_SUPPORTED, "node %u (%s) has the flags %u, which this backend does not know", index, kind->name, node->flags);
+    return fl_library_fail(FL_NOT_SUPPORTED, "node %u (%s) has the flags %u, which this backend does not know", index, kind->name, node->flags);
   }
   if (!(node->low <= node->high)) {
     return DAMAGED("node %u (%s) limits its results to nothing", index, kind->name);

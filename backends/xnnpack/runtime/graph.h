@@ -3,12 +3,9 @@
 #define FLAMBEAU_XNNPACK_GRAPH_H
 
 #include "flambeau/backend.h"
+#include "flambeau/library.h"
 
 enum { XNN_RANK = 6, XNN_MOST_EXTERNALS = 4096 };
-
-/* Stores the reason of a failure, one line, which stays until the thread's next failure. Returns `status`. */
-fl_status fl_xnn_fail(fl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-const char *fl_xnn_message(void);
 
 typedef struct xnn_shape {
   uint32_t rank;

@@ -10,7 +10,7 @@
 #define MOST_WINDOWS ((uint64_t)1 << 26)
 
 static fl_status refuse(const xnn_node *node, const char *why) {
-  return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): %s", node->index, node->kind->name, why);
+  return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): %s", node->index, node->kind->name, why);
 }
 
 /* Reports that the shapes of two values of a node do not fit; returns the status. */
@@ -23,7 +23,7 @@ static fl_status mismatch(const xnn_node *node, const char *why, const xnn_shape
       used += (size_t)snprintf(texts[i] + used, sizeof texts[i] - used, j == 0 ? "%" PRIu32 : ", %" PRIu32, both[i]->dims[j]);
     }
   }
-  return fl_xnn_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): %s: [%s] and [%s]", node->index, node->kind->name, why, texts[0], texts[1]);
+  return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): %s: [%s] and [%s]", node->index, node->kind->name, why, texts[0], texts[1]);
 }
 
 static int same(const xnn_shape *a, const xnn_shape *b) {

@@ -26,11 +26,11 @@ static fl_status read_settings(const fl_backend *self, settings *found) {
       char *end = NULL;
       const long threads = strtol(option->value, &end, 10);
       if (end == option->value || *end != 0 || threads < 1 || threads > MOST_THREADS) {
-        return fl_xnn_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, option->value);
+        return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, option->value);
       }
       found->threads = (size_t)threads;
     } else {
-      return fl_xnn_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, threads", option->name);
+      return fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, threads", option->name);
     }
   }
   return FL_OK;
@@ -47,7 +47,7 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
   xnn_value value;
   xnn_library library;
   settings set;
-  *message = fl_xnn_message();
+  *message = fl_library_message();
   fl_status status = read_settings(self, &set);
   if (status == FL_OK) {
     status = fl_xnn_open(payload, &graph);
@@ -101,7 +101,7 @@ static fl_status reshape(delegate *d) {
   }
   if (d->library.reshape_value == NULL) {
     return are_largest(d) ? FL_OK
-                          : fl_xnn_fail(FL_NOT_SUPPORTED, "an input has other sizes than at compile time, which this version of XNNPACK cannot take");
+                          : fl_library_fail(FL_NOT_SUPPORTED, "an input has other sizes than at compile time, which this version of XNNPACK cannot take");
   }
   /* XNNPACK does not enlarge the workspace of some nodes when their inputs grow. So it plans its memory for the largest sizes, which no plan for
    * smaller ones replaces, because their workspaces are not larger than those that it has just seen. */
@@ -112,10 +112,10 @@ static fl_status reshape(delegate *d) {
   }
   if (fl_xnn_ran_out_of_memory(status)) {
     d->is_lost = 1;
-    return fl_xnn_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for inputs of these sizes");
+    return fl_library_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for inputs of these sizes");
   }
   if (status != 0) {
-    return fl_xnn_fail(FL_INVALID_ARGUMENT, "XNNPACK cannot run with inputs of these sizes: %s", fl_xnn_status_name(status));
+    return fl_library_fail(FL_INVALID_ARGUMENT, "XNNPACK cannot run with inputs of these sizes: %s", fl_xnn_status_name(status));
   }
   for (uint32_t i = 0; i < d->graph.value_count; ++i) {
     const xnn_value *value = &d->values[i];
@@ -128,7 +128,7 @@ static fl_status reshape(delegate *d) {
       is_same = dims[j] == value->shape.dims[j];
     }
     if (!is_same) {
-      return fl_xnn_fail(FL_INTERNAL, "XNNPACK gives argument %u another shape than its graph says", value->external);
+      return fl_library_fail(FL_INTERNAL, "XNNPACK gives argument %u another shape than its graph says", value->external);
     }
   }
   d->is_shaped = 1;
@@ -156,7 +156,7 @@ static void destroy(const fl_backend *self, void *handle) {
 static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
   delegate *d = (delegate *)persistent;
   settings set;
-  *message = fl_xnn_message();
+  *message = fl_library_message();
   memset(d, 0, sizeof *d);
   d->payload = *payload;
   fl_status status = read_settings(self, &set);
@@ -196,7 +196,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
 
 /* ---- Execute ---- */
 
-static fl_status stop(fl_context *context, fl_status status) { return FL_FAIL(context, status, fl_xnn_message()); }
+static fl_status stop(fl_context *context, fl_status status) { return FL_FAIL(context, status, fl_library_message()); }
 
 static int fits(int8_t dtype, const xnn_value *value) {
   switch (value->type) {
@@ -217,7 +217,7 @@ static fl_status readable(delegate *d, const xnn_value *value, const fl_tensor *
   }
   void *copy = realloc(d->copies[value->external], bytes + XNN_EXTRA_BYTES);
   if (copy == NULL) {
-    return fl_xnn_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for argument %u", (unsigned long long)bytes, value->external);
+    return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there are no %llu bytes for argument %u", (unsigned long long)bytes, value->external);
   }
   memcpy(copy, t->data, bytes);
   memset((char *)copy + bytes, 0, XNN_EXTRA_BYTES);
@@ -238,16 +238,16 @@ static fl_status take_arguments(delegate *d, fl_value *const *args) {
     }
     const fl_tensor *t = fl_get_tensor(args[value->external]);
     if (t == NULL || t->data == NULL || !fits(t->dtype, value) || !has_rank(t, &value->shape)) {
-      return fl_xnn_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor of %u dimensions that its payload says", value->external,
+      return fl_library_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor of %u dimensions that its payload says", value->external,
                          value->shape.rank);
     }
     for (uint8_t j = 0; (value->flags & XNN_INPUT) != 0 && j < t->rank; ++j) {
       const uint32_t size = (uint32_t)t->sizes[t->dim_order[j]];
       if (size == 0) {
-        return fl_xnn_fail(FL_NOT_SUPPORTED, "argument %u has no elements; XNNPACK computes with some", value->external);
+        return fl_library_fail(FL_NOT_SUPPORTED, "argument %u has no elements; XNNPACK computes with some", value->external);
       }
       if (size > d->bounds[value->external].dims[j]) {
-        return fl_xnn_fail(FL_INVALID_ARGUMENT, "argument %u has %u in dimension %u, and its payload is for %u at most", value->external, size, j,
+        return fl_library_fail(FL_INVALID_ARGUMENT, "argument %u has %u in dimension %u, and its payload is for %u at most", value->external, size, j,
                            d->bounds[value->external].dims[j]);
       }
       d->is_shaped = size == value->shape.dims[j] ? d->is_shaped : 0;
@@ -329,14 +329,14 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   d->is_set = done == 0;
   if (fl_xnn_ran_out_of_memory(done)) {
     d->is_lost = 1;
-    return stop(context, fl_xnn_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for this call"));
+    return stop(context, fl_library_fail(FL_OUT_OF_MEMORY, "XNNPACK has no memory for this call"));
   }
   if (done == 0) {
     done = d->library.invoke_runtime(d->runtime);
   }
   if (done != 0) {
     d->is_set = 0;
-    return stop(context, fl_xnn_fail(FL_INTERNAL, "XNNPACK fails: %s", fl_xnn_status_name(done)));
+    return stop(context, fl_library_fail(FL_INTERNAL, "XNNPACK fails: %s", fl_xnn_status_name(done)));
   }
   widen_indices(d, args);
   return FL_OK;

@@ -1,0 +1,34 @@
+/* For the part of a backend that adapts a library which is found when a program is loaded, so that compiling needs nothing of it. */
+#ifndef FLAMBEAU_LIBRARY_H
+#define FLAMBEAU_LIBRARY_H
+
+#include <stddef.h>
+
+#include "flambeau/status.h"
+
+/* A function of a library, and the offset of its pointer in the backend's table of functions. */
+typedef struct fl_library_symbol {
+  const char *name;
+  size_t place;
+  int is_optional;
+} fl_library_symbol;
+
+/* Loads a library that is never unloaded, because libraries keep threads and what they have detected of the machine. NULL: dlerror() says why. */
+void *fl_library_open(const char *path);
+void fl_library_close(void *handle);
+/* Stores the pointers of `count` functions in a table. Returns the name of the first function that the library lacks and that is not optional, else
+ * NULL. The place of an optional function that it lacks stays as it is. */
+const char *fl_library_bind(void *handle, const fl_library_symbol *symbols, size_t count, void *table);
+
+/* Returns what all users of a library with one number share, a pool of threads or a device: what is there, else what `make` gives for `table`, the
+ * library's functions. NULL when it cannot be made. Safe on several threads. */
+void *fl_library_share(const void *handle, size_t number, void *(*make)(const void *table, size_t number), const void *table);
+/* Ends a use; the last one lets `drop` free what is shared. */
+void fl_library_release(const void *shared, void (*drop)(const void *table, void *shared), const void *table);
+
+/* Stores the reason of a failure, in one line, for the thread. Returns `status`. */
+fl_status fl_library_fail(fl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Returns the reason of the thread's last failure. */
+const char *fl_library_message(void);
+
+#endif
