@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
+    from flambeau.support.lazy import Array
 
 
 class BackendError(ValueError):
@@ -101,6 +102,9 @@ class Backend:
         table: what it takes, perhaps depending on the options.
         encode: the payloads of partitions, one each, of every method at once; they have the same options. Raises BackendError.
         convert: rewrites a partition in terms of the backend's own dialect, before it is encoded; None for a backend without one.
+        simulate: runs a payload where its hardware is not, with a vendor's emulator or reference model: of the payload, the program's
+            named data and the arguments of a call, the results. The arguments are the inputs, behind which storage for outputs may come.
+            Raises BackendError. None where what `decode` gives is to be run, by the rows.
         decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
             payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
         options: a frozen dataclass.
@@ -116,6 +120,7 @@ class Backend:
     encode: Callable[[Sequence[PartitionOp], ModuleConstants, Any], Sequence[Encoded]]
     convert: Callable[[PartitionOp, ModuleConstants, Any], None] | None = None
     decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp] | None = None
+    simulate: Callable[[memoryview, Mapping[str, memoryview], Sequence[Array]], Sequence[Array]] | None = None
     options: type[BackendOptions] = BackendOptions
     requires: tuple[str, ...] = ()
     library: Path | None = None

@@ -1,4 +1,4 @@
-"""Runs the payloads of backends with numpy, by what they decode into."""
+"""Runs the payloads of backends: with their simulators, or with numpy, by what they decode into."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
-from flambeau.runtime.interpreter import FunctionProgram, InterpreterError
+from flambeau.runtime.interpreter import FunctionProgram, HardwareOnlyError, InterpreterError
 from flambeau.support.lazy import Array, np
 
 _Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
@@ -26,15 +26,18 @@ _Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
 def run_payload(
     identifier: str, data: memoryview, named_data: Mapping[str, memoryview], arguments: Sequence[Array], with_outputs: bool = False
 ) -> Sequence[Array]:
-    """Runs a delegate with numpy: what the interpreter takes as `delegates`.
+    """Runs a delegate: what the interpreter takes as `delegates`.
 
-    The arguments are the inputs; `with_outputs`, then the storage of the outputs, which is not read. Raises BackendError.
+    The arguments are the inputs; `with_outputs`, then the storage of the outputs, which is not read. Raises BackendError, and
+    HardwareOnlyError for a backend that can neither simulate nor decode.
     """
     backend = find_identifier(identifier)
     if backend is None:
         raise BackendError(unknown_identifier(identifier))
+    if backend.simulate is not None:
+        return backend.simulate(data, named_data, arguments)
     if backend.decode is None:
-        raise BackendError(f"the payloads of backend {backend.name!r} run on its hardware only")
+        raise HardwareOnlyError(f"the payloads of backend {backend.name!r} run on its hardware only")
     table = backend.table if isinstance(backend.table, OperatorTable) else backend.table(backend.options())
     return _run_partition(backend.name, backend.decode, data, named_data, arguments, with_outputs, table.tensors.static)
 

@@ -5,7 +5,14 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, Observer
-from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, RunRegion, UnsupportedError
+from flambeau.runtime.interpreter.function_interface import (
+    HardwareOnlyError,
+    InterpreterError,
+    InterpreterFunction,
+    Jump,
+    RunRegion,
+    UnsupportedError,
+)
 from flambeau.runtime.interpreter.function_runner import DelegateRunner, FunctionProgram, Leaf
 from flambeau.runtime.interpreter.functions import register_interpreter_function
 from flambeau.runtime.interpreter.inputs import InputKind, generate_inputs
@@ -14,6 +21,7 @@ from flambeau.runtime.interpreter.method_runner import MethodProgram
 __all__ = [
     "DelegateRunner",
     "FunctionProgram",
+    "HardwareOnlyError",
     "InputKind",
     "InterpreterError",
     "InterpreterFunction",

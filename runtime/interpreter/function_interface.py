@@ -29,6 +29,10 @@ class UnsupportedError(InterpreterError):
     """Reports an operation that the interpreter does not support; the module may be correct."""
 
 
+class HardwareOnlyError(UnsupportedError):
+    """Reports a payload that nothing but the hardware of its backend runs."""
+
+
 class Jump(NamedTuple):
     """The outcome of a branch: the next block, and the values of its arguments."""
 

@@ -29,7 +29,14 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
 from flambeau.runtime.interpreter.array_kinds import array_kind, array_kinds, check_arrays
 from flambeau.runtime.interpreter.execution import OPERATION_LIMIT, CompiledBlock, EndlessError, Kernel, Observer, Run, Scope, compile_block
-from flambeau.runtime.interpreter.function_interface import InterpreterError, InterpreterFunction, Jump, UnsupportedError, op_name
+from flambeau.runtime.interpreter.function_interface import (
+    HardwareOnlyError,
+    InterpreterError,
+    InterpreterFunction,
+    Jump,
+    UnsupportedError,
+    op_name,
+)
 from flambeau.runtime.interpreter.functions import interpreter_function
 from flambeau.runtime.interpreter.symbol_values import Definitions, SymbolValues, symbol_kernel
 from flambeau.support.lazy import Array, np
@@ -224,7 +231,8 @@ def run_delegate(
     try:
         return delegates(identifier, data, named_data, arguments, with_outputs)
     except ValueError as error:
-        raise InterpreterError(f"@{name}: {error}") from error
+        kind = HardwareOnlyError if isinstance(error, HardwareOnlyError) else InterpreterError
+        raise kind(f"@{name}: {error}") from error
 
 
 def schema_kernel(op: SchemaOp) -> Kernel:

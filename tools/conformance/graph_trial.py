@@ -95,10 +95,11 @@ class _Attempt:
             return
         with self.step("encode"):
             self.outcome.payloads = forms.lower()
+        if backend.simulate is not None or backend.decode is not None:
+            with self.step("simulator" if backend.simulate is not None else "numpy on the decoded form"):
+                self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
         if backend.decode is None:
             return
-        with self.step("numpy on the decoded form"):
-            self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
         with self.step("decode of bad payloads"):
             check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
 

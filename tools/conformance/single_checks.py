@@ -26,7 +26,8 @@ def _readme(trial: Trial) -> Sequence[str] | None:
 
 
 def _refused_operators(trial: Trial) -> Sequence[str] | None:
-    if trial.partitioner.backend.decode is None or trial.partitioner.backend.missing() is not None:
+    backend = trial.partitioner.backend
+    if (backend.simulate is None and backend.decode is None) or backend.missing() is not None:
         return None
     found = computed_and_refused(trial.partitioner)
     return [f"compiled, and right, where the table says that {why}: {', '.join(names)}" for why, names in found.items()]

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.diagnostics import Diagnostic, warn
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.errors import ResultChanged
 from flambeau.passes.manager.instrumentation import Instrumentation, PassStep
 from flambeau.passes.manager.pipeline import PassError, Pipeline
+from flambeau.runtime.interpreter import HardwareOnlyError
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.instruments.snapshot import Snapshot
@@ -33,8 +34,14 @@ class CheckSemantics(Instrumentation):
     def before_pipeline(self, pipeline: Pipeline, module: ModuleOp, context: Context) -> None:
         """Computes the reference, before the first pipeline on the module. Raises SemanticsError."""
         if self._module is not module:
-            self._reference = Reference(module, _ours(context), self.options)
-            self._module = module
+            self._module, self._good = module, None
+            try:
+                self._reference = Reference(module, _ours(context), self.options)
+            except SemanticsError as error:
+                if not isinstance(error.__cause__, HardwareOnlyError):
+                    raise
+                warn(module, f"results are not checked: {error.__cause__}")
+                return
             self._good, self._snapshot = module.clone(), Snapshot(module)
 
     def check_pass(self, step: PassStep) -> None:
@@ -49,6 +56,10 @@ class CheckSemantics(Instrumentation):
                 return
             divergence = None if difference.is_failure else first_divergence(reference, difference, (good, context), (step.module, context))
         except SemanticsError as error:
+            if isinstance(error.__cause__, HardwareOnlyError):
+                self._good = None
+                warn(step.op, f"results are not checked from here on: {error.__cause__}")
+                return
             raise PassError(step, f"left a module whose results cannot be checked: {error}", op=error.op) from error
         except MemoryError as error:
             raise PassError(step, f"left a module whose results cannot be checked: {in_one_line(error)}") from error

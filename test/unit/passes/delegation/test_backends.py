@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from xdsl.ir import Block, BlockArgument, Operation
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
+from flambeau.dialects.ir.diagnostics import listening
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
@@ -31,7 +32,9 @@ from flambeau.runtime import Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.runtime.pte import read_program
+from flambeau.support.lazy import Array
 from flambeau.support.tables import declared_by
+from flambeau.tools.semantics.check_semantics import CheckSemantics
 
 KIND = "tensor<5xf32>"
 LINES = {
@@ -171,6 +174,43 @@ def test_payloads_share_what_they_find_by_name(naming: list[str]):
     assert [bytes(item.data) for item in program.named_data if item.key == "weights"] == [b"same"]
     with pytest.raises(InterpreterError, match="the payloads of backend 'naming' run on its hardware only"):
         interpret(module, context, run_payload).run("forward", [np.ones(5, np.float32)])
+
+
+def test_what_only_hardware_runs_is_not_checked(naming: list[str]):
+    naming += ["same", "same"]
+    module, context = parsed(TWO_PARTITIONS)
+    warnings: list[str] = []
+    with listening(lambda found: warnings.append(found.message), ["warning"]):
+        Pipeline.parse("delegate{backends=naming},edge-to-exec").run(module, context, [CheckSemantics()])
+        again = CheckSemantics()
+        Pipeline.parse("plan").run(module, context, [again])
+    reason = "@forward_naming_0: the payloads of backend 'naming' run on its hardware only"
+    assert warnings == [f"results are not checked from here on: {reason}", f"results are not checked: {reason}"]
+
+
+def test_a_simulator_runs_payloads():
+    calls: list[bytes] = []
+
+    def simulate(data: memoryview, named_data: Mapping[str, memoryview], arguments: Sequence[Array]) -> Sequence[Array]:
+        calls.append(bytes(data))
+        return [np.tanh(arguments[0]) * (1 if len(calls) <= right else 2)]
+
+    encode = one_by_one(lambda partition, constants, options: Encoded(b"payload"))
+    with declared_by("a test") as registered:
+        register_backend(Backend("simulated", "SimulatedBackend", OperatorTable({"tanh": Rule()}), encode, simulate=simulate))
+    right = 1000
+    module, context = parsed(TWO_PARTITIONS)
+    Pipeline.parse("delegate{backends=simulated},edge-to-exec,plan").run(module, context, [CheckSemantics()])
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    (found,) = interpret(module, context, run_payload).run("forward", [x])
+    np.testing.assert_allclose(found, np.tanh(np.cos(np.tanh(x))), rtol=1e-6)
+    assert set(calls) == {b"payload"}
+    module, context = parsed(TWO_PARTITIONS)
+    right = len(calls)
+    with pytest.raises(PassError, match="lower-partitions: changes the result"):
+        Pipeline.parse("delegate{backends=simulated}").run(module, context, [CheckSemantics()])
+    for item in registered:
+        item.undo()
 
 
 def test_a_name_has_one_content(naming: list[str]):
