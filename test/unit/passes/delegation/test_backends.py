@@ -203,7 +203,7 @@ def test_a_simulator_runs_payloads():
     Pipeline.parse("delegate{backends=simulated},edge-to-exec,plan").run(module, context, [CheckSemantics()])
     x = np.linspace(-1, 1, 5, dtype=np.float32)
     (found,) = interpret(module, context, run_payload).run("forward", [x])
-    np.testing.assert_allclose(found, np.tanh(np.cos(np.tanh(x))), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(found), np.tanh(np.cos(np.tanh(x))), rtol=1e-6)
     assert set(calls) == {b"payload"}
     module, context = parsed(TWO_PARTITIONS)
     right = len(calls)
