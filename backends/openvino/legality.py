@@ -13,13 +13,13 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.checks import (
     dim_is_known,
+    divides_by_window,
     growth_is_known,
     image_is_known,
     indices_are_unused,
     limits_in_order,
     only_grows,
     output_padding_is_small,
-    pair,
     parts_have_elements,
     result_only,
     scales_as_sizes,
@@ -50,12 +50,6 @@ def _one_follows(op: SchemaOp) -> str | None:
 def _is_undilated(op: SchemaOp) -> str | None:
     """No dilation."""
     return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
-
-
-def _divides_by_window(op: SchemaOp) -> str | None:
-    """No `divisor_override`, or the number of elements of the window."""
-    divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
-    return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
 
 
 def _index_is_inside(op: SchemaOp) -> str | None:
@@ -121,7 +115,7 @@ OPERATORS: dict[str, Rule] = {
     ),
     # pools
     "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _is_undilated, indices_are_unused)),
-    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _divides_by_window)),
+    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, divides_by_window)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,)),
     # reductions
     **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),

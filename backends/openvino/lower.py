@@ -19,9 +19,9 @@ from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tens
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, dequantized, quantized_type
-from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
@@ -57,10 +57,6 @@ def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int])
     if array is None:
         raise BackendError("openvino: a weight has no value")
     return _constant(constants, f"{constants.name(value)}.openvino", array.reshape(tuple(shape)))
-
-
-def _dim(op: SchemaOp) -> int:
-    return normalize_dim(op.argument("dim"), len(shape_of(op.operands[0])))
 
 
 # Elementwise
@@ -120,7 +116,7 @@ def _gelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("_softmax")
 def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.SoftMaxLayerOp(op.operands[0], axis=_dim(op)).result
+    return e.SoftMaxLayerOp(op.operands[0], axis=dim_of(op)).result
 
 
 # Quantized numbers
@@ -184,22 +180,25 @@ def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Products
 
 
+def _numbers(windows: Windows) -> dict[str, Any]:
+    return {"strides": windows.stride, "pads_begin": windows.padding, "pads_end": windows.padding}
+
+
 @CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
-    shape = shape_of(weight)
-    rank = len(shape) - 2
-    lists = [tuple(numbers) * (rank if len(numbers) == 1 else 1) for numbers in (stride, padding, dilation, output_padding)]
-    numbers: dict[str, Any] = dict(zip(("strides", "pads_begin", "dilations"), lists, strict=False)) | {"pads_end": lists[1]}
+    x, weight, bias = op.operands[0], op.argument("weight"), op.argument("bias")
+    transposed, groups = op.argument("transposed"), op.argument("groups")
+    shape, windows = shape_of(weight), windows_of(op)
+    numbers: dict[str, Any] = _numbers(windows) | {"dilations": windows.dilation}
     if transposed:
-        numbers["output_padding"] = lists[3]
+        numbers["output_padding"] = windows.output_padding
     if groups > 1:
         weight = _grouped(weight, (groups, shape[0] // groups, *shape[1:]), constants)
         kind = products.GroupConvolutionBackpropDataLayerOp if transposed else products.GroupConvolutionLayerOp
     else:
         kind = products.ConvolutionBackpropDataLayerOp if transposed else products.ConvolutionLayerOp
     result = kind(x, weight, **numbers).result
-    return result if bias is None else e.ARITHMETIC["add"](result, _reshaped(bias, constants, (1, -1, *(1,) * rank))).result
+    return result if bias is None else e.ARITHMETIC["add"](result, _reshaped(bias, constants, (1, -1, *(1,) * len(windows.kernel)))).result
 
 
 def _grouped(weight: SSAValue, shape: Sequence[int], constants: ModuleConstants) -> SSAValue:
@@ -234,9 +233,8 @@ def _attention(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("max_pool2d_with_indices", "avg_pool2d")
 def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, kernel, stride, padding = op.arguments()[:4]
-    pads = pair(padding)
-    numbers: dict[str, Any] = {"strides": pair(stride or kernel), "pads_begin": pads, "pads_end": pads, "kernel": pair(kernel)}
+    x, windows = op.operands[0], windows_of(op)
+    numbers: dict[str, Any] = _numbers(windows) | {"kernel": windows.kernel}
     if len(op.results) > 1:
         return pooling.MaxPoolLayerOp(x, **numbers).result
     return pooling.AvgPoolLayerOp(x, **numbers, exclude_pad=not op.argument("count_include_pad")).result
@@ -283,8 +281,7 @@ def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("unsqueeze_copy")
 def _unsqueeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    dim = normalize_dim(op.argument("dim"), len(shape_of(op.result)))
-    return movement.UnsqueezeLayerOp(op.operands[0], (dim,)).result
+    return movement.UnsqueezeLayerOp(op.operands[0], (dim_of(op, op.result),)).result
 
 
 @CONVERTERS("squeeze_copy.dim", "squeeze_copy.dims")
@@ -298,8 +295,7 @@ def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("permute_copy")
 def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    rank = len(shape_of(op.operands[0]))
-    return movement.TransposeLayerOp(op.operands[0], tuple(normalize_dim(dim, rank) for dim in op.argument("dims"))).result
+    return movement.TransposeLayerOp(op.operands[0], permutation(op)).result
 
 
 def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
@@ -316,47 +312,42 @@ def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
 
 @CONVERTERS("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return _joined(op.operands, _dim(op))
+    return _joined(op.operands, dim_of(op))
 
 
 @CONVERTERS("stack")
 def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    dim = normalize_dim(op.argument("dim"), len(shape_of(op.result)))
+    dim = dim_of(op, op.result)
     return _joined([movement.UnsqueezeLayerOp(value, (dim,)).result for value in op.operands], dim)
 
 
 @CONVERTERS("split_with_sizes_copy")
 def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
-    return list(movement.VariadicSplitLayerOp(op.operands[0], _dim(op), op.argument("split_sizes")).results)
+    return list(movement.VariadicSplitLayerOp(op.operands[0], dim_of(op), op.argument("split_sizes")).results)
 
 
 @CONVERTERS("slice_copy.Tensor")
 def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, dim, step = op.operands[0], _dim(op), op.argument("step")
-    start, extent = op.argument("start") or 0, shape_of(x)[dim]
-    first = start if start >= 0 else max(start + extent, 0)
+    x, dim, first, step = op.operands[0], dim_of(op), start_of(op), op.argument("step")
     end = first + (shape_of(op.result)[dim] - 1) * step + 1
     return movement.SliceLayerOp(x, (first,), (end,), (step,), (dim,)).result
 
 
 @CONVERTERS("select_copy.int")
 def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.GatherLayerOp(op.operands[0], op.argument("index"), _dim(op)).result
+    return movement.GatherLayerOp(op.operands[0], op.argument("index"), dim_of(op)).result
 
 
 @CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    old, new = shape_of(op.operands[0]), shape_of(op.result)
-    pairs = zip((*(1,) * (len(new) - len(old)), *old), new, strict=True)
+    pairs = zip(sizes_before(op), shape_of(op.result), strict=True)
     target = tuple(1 if not is_known(size) or provably_equal(before, size) else size for before, size in pairs)
     return movement.BroadcastLayerOp(op.operands[0], target).result
 
 
 @CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
-    missing = (0,) * (rank - len(pads) // 2)
-    before, behind = (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
+    before, behind = pads_of(op)
     return movement.PadLayerOp(op.operands[0], before, behind, float(op.argument("value"))).result
 
 

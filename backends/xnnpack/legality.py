@@ -12,6 +12,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation.checks import (
     dim_is_known,
+    divides_by_window,
     growth_is_known,
     image_is_known,
     indices_are_unused,
@@ -19,32 +20,30 @@ from flambeau.passes.delegation.checks import (
     only_grows,
     open_extents,
     output_padding_is_small,
-    pair,
     parts_have_elements,
-    reduced_dims,
     result_only,
     scales_as_sizes,
     windows_are_whole,
 )
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.normalized import reduced_dims, windows_of
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
 from flambeau.support.lazy import np
 
 
 def _windows_overlap(op: SchemaOp) -> str | None:
     """Strides no larger than the window."""
-    kernel = pair(op.argument("kernel_size"))
-    step = pair(op.argument("stride") or kernel)
-    return f"its stride {list(step)} is larger than its window {list(kernel)}" if step[0] > kernel[0] or step[1] > kernel[1] else None
+    windows = windows_of(op)
+    overlap = all(step <= size for step, size in zip(windows.stride, windows.kernel, strict=True))
+    return None if overlap else f"its stride {list(windows.stride)} is larger than its window {list(windows.kernel)}"
 
 
 def _mean_of_inside(op: SchemaOp) -> str | None:
     """No padding that counts, and no divisor but the size of the window."""
     if any(op.argument("padding")) and op.argument("count_include_pad"):
         return "its mean counts the padding (count_include_pad)"
-    divisor, kernel = op.argument("divisor_override"), pair(op.argument("kernel_size"))
-    return "its divisor is not the size of its window" if divisor not in (None, kernel[0] * kernel[1]) else None
+    return divides_by_window(op)
 
 
 def _one_open(op: SchemaOp) -> str | None:

@@ -14,12 +14,12 @@ from flambeau.backends.xnnpack.quantized import by_outputs, dequantize, elements
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
-from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.checks import pair, reduced_dims
 from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
@@ -140,9 +140,14 @@ CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.d
 # Products
 
 
+def _numbers(windows: Windows) -> tuple[int, ...]:
+    return (*windows.padding, *windows.padding, *windows.kernel, *windows.stride, *windows.dilation)
+
+
 @CONVERTERS("convolution")
 def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = op.arguments()
+    x, weight, bias, windows = op.operands[0], op.argument("weight"), op.argument("bias"), windows_of(op)
+    transposed, groups = op.argument("transposed"), op.argument("groups")
     weight = by_outputs(weight, 0 if not transposed else 1 if groups == 1 else None, constants)
     array = elements(weight, constants)
     if array is None:
@@ -151,8 +156,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         # A line is an image of height 1.
         shape = shape_of(x)
         x, array = reshaped(x, (*shape[:2], 1, shape[2])), array[:, :, None]
-        stride, dilation, padding, output_padding = (1, *stride), (1, *dilation), (0, *padding), (0, *output_padding)
-    (down, right), (tall, wide) = pair(padding), pair(output_padding)
+        windows = windows.of_images()
     channel_dim = 0
     if transposed:
         # [groups, inputs, outputs, height, width] to [groups * outputs, height, width, inputs]
@@ -165,7 +169,7 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         is_depthwise = inputs == 1 and groups > 1
         kind = products.DepthwiseConv2dNodeOp if is_depthwise else products.Conv2dNodeOp
         weights, channel_dim = array.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)), 3 if is_depthwise else 0
-    numbers = (down, right, down, right, *array.shape[2:], *pair(stride), *pair(dilation), inputs, outputs, groups, tall, wide)
+    numbers = (*_numbers(windows), inputs, outputs, groups, *windows.output_padding)
     loaded = with_elements(weight, weights, channel_dim, constants)
     image = _on_images(x, lambda image: kind(*numbers, image, loaded, bias))
     return reshaped(image, shape_of(op.result))
@@ -196,13 +200,9 @@ def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("max_pool2d_with_indices", "avg_pool2d")
 def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, kernel, stride, padding = op.arguments()[:4]
-    is_max = len(op.results) > 1
-    dilation = pair(op.argument("dilation")) if is_max else (1, 1)
-    kind = pooling.MaxPooling2dNodeOp if is_max else pooling.AvgPooling2dNodeOp
-    down, right = pair(padding)
-    numbers = (down, right, down, right, *pair(kernel), *pair(stride or kernel), *dilation)
-    return _on_images(x, lambda image: kind(*numbers, image))
+    kind = pooling.MaxPooling2dNodeOp if len(op.results) > 1 else pooling.AvgPooling2dNodeOp
+    numbers = _numbers(windows_of(op))
+    return _on_images(op.operands[0], lambda image: kind(*numbers, image))
 
 
 @CONVERTERS("_adaptive_avg_pool2d")
@@ -275,27 +275,24 @@ def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("permute_copy")
 def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    rank = len(shape_of(op.operands[0]))
-    return _transposed(op.operands[0], [normalize_dim(dim, rank) for dim in op.argument("dims")])
+    return _transposed(op.operands[0], permutation(op))
 
 
 @CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
-    missing = (0,) * (rank - len(pads) // 2)
-    before, behind = (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
+    before, behind = pads_of(op)
     return movement.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
 
 
 @CONVERTERS("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return _joined(list(op.operands), normalize_dim(op.argument("dim"), len(shape_of(op.result))))
+    return _joined(list(op.operands), dim_of(op))
 
 
 @CONVERTERS("stack")
 def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     shape = list(shape_of(op.result))
-    axis = normalize_dim(op.argument("dim"), len(shape))
+    axis = dim_of(op, op.result)
     shape[axis] = 1
     return _joined([reshaped(value, tuple(shape)) for value in op.operands], axis)
 
@@ -316,29 +313,23 @@ def _part(x: SSAValue, offsets: list[int], sizes: Sequence[int]) -> SSAValue:
 
 @CONVERTERS("slice_copy.Tensor")
 def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    shape, result = shape_of(op.operands[0]), shape_of(op.result)
-    dim = normalize_dim(op.argument("dim"), len(shape))
-    start = op.argument("start") or 0
-    offsets = [0] * len(shape)
-    offsets[dim] = start if start >= 0 else max(start + shape[dim], 0)
-    return _part(op.operands[0], offsets, result)
+    offsets = [0] * len(shape_of(op.operands[0]))
+    offsets[dim_of(op)] = start_of(op)
+    return _part(op.operands[0], offsets, shape_of(op.result))
 
 
 @CONVERTERS("select_copy.int")
 def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, dim, index = op.arguments()
-    shape = shape_of(x)
-    dim = normalize_dim(dim, len(shape))
-    offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = index % shape[dim], 1
+    x, dim = op.operands[0], dim_of(op)
+    offsets, sizes = [0] * len(shape_of(x)), list(shape_of(x))
+    offsets[dim], sizes[dim] = start_of(op), 1
     return reshaped(_part(x, offsets, sizes), shape_of(op.result))
 
 
 @CONVERTERS("split_with_sizes_copy")
 def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
-    x, sizes, dim = op.arguments()
+    x, sizes, dim = op.operands[0], op.argument("split_sizes"), dim_of(op)
     offsets = [0] * len(shape_of(x))
-    dim = normalize_dim(dim, len(offsets))
     parts: list[SSAValue] = []
     for part, size in zip(op.results, sizes, strict=True):
         parts.append(_part(x, offsets, shape_of(part)))
@@ -349,8 +340,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 @CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts an expansion to a product with ones of the new extents."""
-    old, new = shape_of(op.operands[0]), shape_of(op.result)
-    grown = tuple(1 if provably_equal(a, b) else b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True))
+    grown = tuple(1 if provably_equal(a, b) else b for a, b in zip(sizes_before(op), shape_of(op.result), strict=True))
     return e.ARITHMETIC["mul"](op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
 
 

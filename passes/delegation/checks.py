@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.normalized import dim_of, sizes_before, windows_of
 
 
 def open_extents(shape: Sequence[int]) -> int:
@@ -14,20 +16,15 @@ def open_extents(shape: Sequence[int]) -> int:
     return sum(not is_known(extent) for extent in shape)
 
 
-def reduced_dims(op: SchemaOp) -> list[int]:
-    """Returns the dimensions that a reduction is over, in order: all when it names none."""
-    rank = len(shape_of(op.operands[0]))
-    return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
-
-
-def pair(values: tuple[int, ...]) -> tuple[int, int]:
-    """Returns the numbers for height and width; a single number applies to both."""
-    return values[0], values[-1]
-
-
 def windows_are_whole(op: SchemaOp) -> str | None:
     """No `ceil_mode`."""
     return "its windows reach beyond the padded image (ceil_mode)" if op.argument("ceil_mode") else None
+
+
+def divides_by_window(op: SchemaOp) -> str | None:
+    """No `divisor_override`, or the number of elements of the window."""
+    is_size = op.argument("divisor_override") in (None, prod(windows_of(op).kernel))
+    return None if is_size else "its divisor is not the size of its window"
 
 
 def indices_are_unused(op: SchemaOp) -> str | None:
@@ -42,26 +39,24 @@ def result_only(op: SchemaOp) -> str | None:
 
 def output_padding_is_small(op: SchemaOp) -> str | None:
     """An output padding that is less than the stride, of transposed convolutions only."""
-    more, step = op.argument("output_padding"), op.argument("stride")
+    windows = windows_of(op)
+    more, stride = windows.output_padding, windows.stride
     if not op.argument("transposed"):
         return "an output padding has a meaning for transposed convolutions only" if any(more) else None
-    rank = max(len(more), len(step))
-    numbers = zip(more * (rank if len(more) == 1 else 1), step * (rank if len(step) == 1 else 1), strict=True)
-    small = all(extra < each for extra, each in numbers)
-    return None if small else f"its output padding {list(more)} is not less than its stride {list(step)}"
+    small = all(extra < each for extra, each in zip(more, stride, strict=True))
+    return None if small else f"its output padding {list(more)} is not less than its stride {list(stride)}"
 
 
 def dim_is_known(op: SchemaOp) -> str | None:
     """Along a dimension whose size is known before the run."""
     shape = shape_of(op.operands[0])
-    is_whole = is_known(shape[normalize_dim(op.argument("dim"), len(shape))])
+    is_whole = is_known(shape[dim_of(op)])
     return None if is_whole else "the size that it divides is known when it runs only"
 
 
 def growth_is_known(op: SchemaOp) -> str | None:
     """To sizes that are known before the run."""
-    old, new = shape_of(op.operands[0]), shape_of(op.result)
-    grown = [b for a, b in zip((*(1,) * (len(new) - len(old)), *old), new, strict=True) if not provably_equal(a, b)]
+    grown = [b for a, b in zip(sizes_before(op), shape_of(op.result), strict=True) if not provably_equal(a, b)]
     return "it grows to a size that is known when it runs only" if open_extents(grown) else None
 
 
