@@ -11,20 +11,7 @@ from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, normalize_dim, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
-from flambeau.passes.delegation.checks import (
-    dim_is_known,
-    divides_by_window,
-    growth_is_known,
-    image_is_known,
-    indices_are_unused,
-    limits_in_order,
-    only_grows,
-    output_padding_is_small,
-    parts_have_elements,
-    result_only,
-    scales_as_sizes,
-    windows_are_whole,
-)
+from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
@@ -92,7 +79,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys((*UNARY, *BINARY, "reciprocal", "rsqrt", "gelu", "pow.Tensor_Scalar"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
-    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     "leaky_relu": Rule((Limit("self", rank=(1, 6)),)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
@@ -105,7 +92,9 @@ OPERATORS: dict[str, Rule] = {
         ("scales", "zero_points"),
     ),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(output_padding_is_small,), dequantized=("weight",)),
+    "convolution": Rule(
+        (Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(checks.output_padding_is_small,), dequantized=("weight",)
+    ),
     "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2)))),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
@@ -114,23 +103,23 @@ OPERATORS: dict[str, Rule] = {
         checks=(_has_one_rank, _is_unmasked, _scale_is_known),
     ),
     # pools
-    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _is_undilated, indices_are_unused)),
-    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, divides_by_window)),
+    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(checks.windows_are_whole, _is_undilated, checks.indices_are_unused)),
+    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,)),
     # reductions
     **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
-    "native_layer_norm": Rule(checks=(result_only,)),
+    "native_layer_norm": Rule(checks=(checks.result_only,)),
     # movement
     **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack"), _PLAIN),
     "select_copy.int": Rule(checks=(_index_is_inside,)),
     "view_copy": Rule(checks=(_one_follows,)),
-    "split_with_sizes_copy": Rule(checks=(dim_is_known, parts_have_elements)),
-    "slice_copy.Tensor": Rule(checks=(dim_is_known,)),
-    "expand_copy": Rule(checks=(growth_is_known,)),
-    "constant_pad_nd": Rule(checks=(only_grows,)),
+    "split_with_sizes_copy": Rule(checks=(checks.dim_is_known, checks.parts_have_elements)),
+    "slice_copy.Tensor": Rule(checks=(checks.dim_is_known,)),
+    "expand_copy": Rule(checks=(checks.growth_is_known,)),
+    "constant_pad_nd": Rule(checks=(checks.only_grows,)),
     "pixel_shuffle": Rule((_SELF_IMAGE,)),
-    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
-    "upsample_nearest2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
+    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(checks.image_is_known, checks.scales_as_sizes)),
+    "upsample_nearest2d.vec": Rule((_IMAGE,), checks=(checks.image_is_known, checks.scales_as_sizes)),
 }
 """What OpenVINO takes, by the names of the operators of the edge level."""
 

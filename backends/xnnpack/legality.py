@@ -10,21 +10,7 @@ from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, nu
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
-from flambeau.passes.delegation.checks import (
-    dim_is_known,
-    divides_by_window,
-    growth_is_known,
-    image_is_known,
-    indices_are_unused,
-    limits_in_order,
-    only_grows,
-    open_extents,
-    output_padding_is_small,
-    parts_have_elements,
-    result_only,
-    scales_as_sizes,
-    windows_are_whole,
-)
+from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.normalized import reduced_dims, windows_of
@@ -43,13 +29,13 @@ def _mean_of_inside(op: SchemaOp) -> str | None:
     """No padding that counts, and no divisor but the size of the window."""
     if any(op.argument("padding")) and op.argument("count_include_pad"):
         return "its mean counts the padding (count_include_pad)"
-    return divides_by_window(op)
+    return checks.divides_by_window(op)
 
 
 def _one_open(op: SchemaOp) -> str | None:
     """At most one size that only the run knows."""
     shapes = [shape_of(value) for value in (*op.operands, *op.results[:1])]
-    return "the run decides more than one of its sizes" if max(map(open_extents, shapes)) > 1 else None
+    return "the run decides more than one of its sizes" if max(map(checks.open_extents, shapes)) > 1 else None
 
 
 def _line_is_reshaped(op: SchemaOp) -> str | None:
@@ -61,7 +47,7 @@ def _rows_are_known(op: SchemaOp) -> str | None:
     """Over dimensions of known sizes but for means of images; if it reshapes, at most one other size that only the run knows."""
     shape, dims = shape_of(op.operands[0]), reduced_dims(op)
     is_image, stays = dims == [2, 3] and len(shape) == 4, len(shape_of(op.result)) == len(shape)
-    if open_extents([shape[dim] for dim in dims]) and not (is_image and op.schema.base == "mean"):
+    if checks.open_extents([shape[dim] for dim in dims]) and not (is_image and op.schema.base == "mean"):
         return "the number of elements that it reduces is known when it runs only"
     return None if stays and (is_image or dims == [len(shape) - 1]) else _one_open(op)
 
@@ -113,7 +99,7 @@ def _equal_windows(op: SchemaOp) -> str | None:
     old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if new == (1, 1):
         return None
-    if (reason := image_is_known(op)) is not None:
+    if (reason := checks.image_is_known(op)) is not None:
         return reason
     return f"{list(old)} does not divide into {list(new)} equal windows" if any(a % b for a, b in zip(old, new, strict=True)) else None
 
@@ -164,7 +150,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_number_fits,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule(_UNSCALED)),
     **dict.fromkeys(("add.Scalar", "sub.Scalar"), Rule(_UNSCALED, checks=(_number_fits,))),
-    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(limits_in_order,))),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     "_to_copy": _PLAIN,
     "prelu": Rule(constants=("weight",), checks=(_channels_are_second,)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
@@ -194,7 +180,7 @@ OPERATORS: dict[str, Rule] = {
     "convolution": Rule(
         (Limit("input", rank=(3, 4)),),
         ("weight", "bias"),
-        checks=(output_padding_is_small, _line_is_reshaped, _transposed_is_single),
+        checks=(checks.output_padding_is_small, _line_is_reshaped, _transposed_is_single),
         dequantized=("weight",),
     ),
     "linear": Rule((Limit("weight", rank=(2, 2)),), ("weight", "bias"), dequantized=("weight",)),
@@ -202,24 +188,24 @@ OPERATORS: dict[str, Rule] = {
     "mm": Rule(constants=("mat2",)),
     "bmm": _PLAIN,
     # pools
-    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _windows_overlap, indices_are_unused)),
-    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(windows_are_whole, _windows_overlap, _mean_of_inside)),
+    "max_pool2d_with_indices": Rule((_SELF_IMAGE,), checks=(checks.windows_are_whole, _windows_overlap, checks.indices_are_unused)),
+    "avg_pool2d": Rule((_SELF_IMAGE,), checks=(checks.windows_are_whole, _windows_overlap, _mean_of_inside)),
     "_adaptive_avg_pool2d": Rule((_SELF_IMAGE,), checks=(_equal_windows,)),
     # reductions
     **dict.fromkeys(("mean.dim", "sum.dim_IntList"), Rule((Limit("result", dtype_of="self"),), checks=(_neighbours, _rows_are_known))),
-    "native_layer_norm": Rule((_FLOAT32,), checks=(result_only, _norm_is_of_rows)),
+    "native_layer_norm": Rule((_FLOAT32,), checks=(checks.result_only, _norm_is_of_rows)),
     # movement
     "permute_copy": _PLAIN,
     **dict.fromkeys(
         ("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "stack", "pixel_shuffle"), Rule(checks=(_one_open,))
     ),
-    "select_copy.int": Rule(checks=(dim_is_known, _one_open)),
-    "split_with_sizes_copy": Rule(checks=(dim_is_known, parts_have_elements)),
-    "expand_copy": Rule(checks=(growth_is_known,)),
-    "constant_pad_nd": Rule(checks=(only_grows,)),
+    "select_copy.int": Rule(checks=(checks.dim_is_known, _one_open)),
+    "split_with_sizes_copy": Rule(checks=(checks.dim_is_known, checks.parts_have_elements)),
+    "expand_copy": Rule(checks=(checks.growth_is_known,)),
+    "constant_pad_nd": Rule(checks=(checks.only_grows,)),
     "cat": _PLAIN,
-    "slice_copy.Tensor": Rule((Limit("step", only=1),), checks=(dim_is_known,)),
-    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(image_is_known, scales_as_sizes)),
+    "slice_copy.Tensor": Rule((Limit("step", only=1),), checks=(checks.dim_is_known,)),
+    "upsample_bilinear2d.vec": Rule((_IMAGE,), checks=(checks.image_is_known, checks.scales_as_sizes)),
 }
 """What XNNPACK takes, by the names of the operators of the edge level."""
 
