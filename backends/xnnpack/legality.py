@@ -139,7 +139,6 @@ def _channels_are_second(op: SchemaOp) -> str | None:
 _IMAGE = Limit("input", rank=(4, 4))
 _SELF_IMAGE = Limit("self", rank=(4, 4))
 _PLAIN = Rule()
-_RESHAPE = Rule(checks=(_one_open,))
 _UNSCALED = (Limit("alpha", only=1),)
 _FLOAT32 = Limit(dtypes=(f32,))
 

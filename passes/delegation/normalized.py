@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from flambeau.dialects.aten.library.windows import spread
+from flambeau.dialects.aten.movement.pad import margins
+from flambeau.dialects.aten.movement.shape import normalize_dims
 from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
+from flambeau.dialects.schema import families
 from flambeau.dialects.schema.row import SchemaOp
 
 Numbers = tuple[int, ...]
@@ -20,20 +24,18 @@ def dim_of(op: SchemaOp, value: SSAValue | None = None) -> int:
 
 def reduced_dims(op: SchemaOp) -> list[int]:
     """Returns the dimensions that a reduction is over, in order: all when it names none."""
-    rank = len(shape_of(op.operands[0]))
-    return sorted(normalize_dim(dim, rank) for dim in op.argument("dim") or range(rank))
+    return list(families.reduced_dims(op.argument("dim"), len(shape_of(op.operands[0]))))
 
 
 def permutation(op: SchemaOp) -> Numbers:
     """Returns the dimension of the operand that each dimension of a `permute` is."""
-    return tuple(normalize_dim(dim, len(op.argument("dims"))) for dim in op.argument("dims"))
+    return normalize_dims(op.argument("dims"), len(shape_of(op.operands[0])))
 
 
 def pads_of(op: SchemaOp) -> tuple[Numbers, Numbers]:
     """Returns how many elements a `constant_pad_nd` adds before and behind each dimension."""
-    pads, rank = op.argument("pad"), len(shape_of(op.operands[0]))
-    missing = (0,) * (rank - len(pads) // 2)
-    return (*missing, *pads[-2::-2]), (*missing, *pads[::-2])
+    pairs = margins(op.argument("pad"), len(shape_of(op.operands[0])))
+    return tuple(before for before, _ in pairs), tuple(behind for _, behind in pairs)
 
 
 def start_of(op: SchemaOp) -> int:
@@ -69,13 +71,9 @@ def windows_of(op: SchemaOp) -> Windows:
     if op.schema.base == "convolution":
         kernel = shape_of(op.argument("weight"))[2:]
     else:
-        kernel = _each(op.argument("kernel_size"), len(shape_of(op.operands[0])) - 2)
+        kernel = spread(op.argument("kernel_size"), len(shape_of(op.operands[0])) - 2, "kernel_size")
     names = {argument.name for argument in op.schema.arguments}
     dilation = op.argument("dilation") if "dilation" in names else (1,)
     more = op.argument("output_padding") if "output_padding" in names else (0,)
-    lists = (op.argument("stride") or kernel, op.argument("padding"), dilation, more)
-    return Windows(kernel, *(_each(numbers, len(kernel)) for numbers in lists))
-
-
-def _each(numbers: Numbers, count: int) -> Numbers:
-    return numbers * count if len(numbers) == 1 else numbers
+    lists = {"stride": op.argument("stride") or kernel, "padding": op.argument("padding"), "dilation": dilation, "output_padding": more}
+    return Windows(kernel, **{name: spread(numbers, len(kernel), name) for name, numbers in lists.items()})

@@ -188,8 +188,9 @@ def test_what_only_hardware_runs_is_not_checked(naming: list[str]):
     assert warnings == [f"results are not checked from here on: {reason}", f"results are not checked: {reason}"]
 
 
-def test_a_simulator_runs_payloads():
+def test_a_simulator_runs_payloads(request: pytest.FixtureRequest):
     calls: list[bytes] = []
+    right = 1000
 
     def simulate(data: memoryview, named_data: Mapping[str, memoryview], arguments: Sequence[Array]) -> Sequence[Array]:
         calls.append(bytes(data))
@@ -198,7 +199,7 @@ def test_a_simulator_runs_payloads():
     encode = one_by_one(lambda partition, constants, options: Encoded(b"payload"))
     with declared_by("a test") as registered:
         register_backend(Backend("simulated", "SimulatedBackend", OperatorTable({"tanh": Rule()}), encode, simulate=simulate))
-    right = 1000
+    request.addfinalizer(lambda: [item.undo() for item in registered])
     module, context = parsed(TWO_PARTITIONS)
     Pipeline.parse("delegate{backends=simulated},edge-to-exec,plan").run(module, context, [CheckSemantics()])
     x = np.linspace(-1, 1, 5, dtype=np.float32)
@@ -209,8 +210,6 @@ def test_a_simulator_runs_payloads():
     right = len(calls)
     with pytest.raises(PassError, match="lower-partitions: changes the result"):
         Pipeline.parse("delegate{backends=simulated}").run(module, context, [CheckSemantics()])
-    for item in registered:
-        item.undo()
 
 
 def test_a_name_has_one_content(naming: list[str]):
