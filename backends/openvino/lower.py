@@ -19,8 +19,8 @@ from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tens
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, dequantized, quantized_type
-from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np

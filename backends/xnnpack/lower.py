@@ -17,8 +17,8 @@ from flambeau.dialects.ir.extents import largest, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, f32, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.converters import Converters
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np

@@ -7,18 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import TensorType, i8
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.attribute_values import is_extents, to_value
 from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import exceeds, free_symbols, is_unknown, largest, may_exceed
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, same_shape, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, normalize_dim, same_shape, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import by_row
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE, QuantizedOperator, quantized_operator
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
 """Why an operation is not taken; None when it is. Its docstring says what is taken, for the table of operators."""
@@ -203,6 +204,14 @@ class OperatorTable:
     """The element types that no tensor of an operation may have, read or not, unless its rule has its own."""
     named: Callable[[type[SchemaOp]], str] = operator_name
     """The name of an operator in this table. That of a target has the kernels' names."""
+    integers: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    """The operators between integers, by the same names: their rules are of the operator as it is in floats. What is taken is taken with
+    the dequantizations before it and the quantization behind it, so that integers cross the borders. A clamp that limits what another
+    operator gives is one of them."""
+    activations: tuple[ElementType, ...] = (i8,)
+    """The element types of operands and results between integers."""
+    weights: tuple[ElementType, ...] = (i8,)
+    """The element types of dequantized constants between integers, whose zero points are 0, and whose scales are of outputs, if not one."""
     knows_sizes: bool = False
     """Whether an operation may need a symbolic size that none of its operands has. A delegate sees its operands only."""
 
@@ -212,7 +221,61 @@ class OperatorTable:
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why an operation is not taken; None when it is."""
-        return self._why_not(op, self.rules)
+        reason = self._why_not_between(op) if self.integers else ""
+        return self._why_not(op, self.rules) if reason == "" or (reason is not None and self._has(op)) else reason
+
+    def _has(self, op: Operation) -> bool:
+        return isinstance(op, SchemaOp) and self.rule(type(op)) is not None
+
+    def _why_not_between(self, op: Operation) -> str | None:
+        """Returns why what an operation is part of is not taken between integers; the empty text if it is part of nothing such."""
+        if isinstance(op, DEQUANTIZE):
+            readers = dict.fromkeys(use.operation for use in op.results[0].uses)
+            reasons = [self._why_not_between(reader) for reader in readers]
+            return next((reason and f"what reads it stays: {reason}" for reason in reasons if reason is not None), None if reasons else "")
+        found = quantized_operator(op)
+        return "" if found is None else self._why_not_integers(found)
+
+    def _why_not_integers(self, found: QuantizedOperator) -> str | None:
+        first, result = found.members[0], found.quantize.result
+        for member in found.members:
+            rule = self.integers.get(self.named(type(member)))
+            if rule is None:
+                return f"the backend has no {member.schema.name} between integers"
+            tensors = self.tensors.why_not(member, (result,))
+            reason = (self._why_no_integers(first, rule) if member is first else None) or tensors or rule.why_not(member)
+            if reason is not None:
+                return reason
+        kinds = ", ".join(map(str, self.activations))
+        return None if element_of(result) in self.activations else f"its result becomes {element_of(result)}, and the backend gives {kinds}"
+
+    def _why_no_integers(self, op: SchemaOp, rule: Rule) -> str | None:
+        """Returns the reason when an operand of the first operator is not of integers that the backend has."""
+        for argument in op.schema.arguments:
+            is_weight, may_be_float = argument.name in rule.dequantized, argument.name in rule.constants
+            for value in _values(op, argument.name):
+                if isinstance(value, SSAValue) and not (may_be_float and is_constant(cast("SSAValue", value))):
+                    reason = self._why_not_integer(cast("SSAValue", value).owner, op if is_weight else None)
+                    if reason is not None:
+                        return f"argument {argument.name!r} {reason}"
+        return None
+
+    def _why_not_integer(self, source: Operation | Block, layer: SchemaOp | None) -> str | None:
+        """Returns the reason when an operand, the weight of `layer` unless that is None, is not dequantized from what the backend has."""
+        if not isinstance(source, DEQUANTIZE) or (isinstance(source, DequantizePerChannelOp) and layer is None):
+            return "is not dequantized with one scale"
+        kinds, stored = self.activations if layer is None else self.weights, element_of(source.operands[0])
+        if stored not in kinds:
+            return f"is of {stored}, and the backend takes {', '.join(map(str, kinds))}"
+        match source:
+            case DequantizePerTensorOp() if layer is not None and (zero_point := source.argument("zero_point")):
+                return f"has the zero point {zero_point}, and that of a weight is 0"
+            case DequantizePerChannelOp() if layer is not None:
+                outputs = int(layer.schema.base == "convolution" and layer.argument("transposed"))
+                axis = normalize_dim(source.argument("axis"), len(shape_of(source.operands[0])))
+                return None if axis == outputs else f"has scales along dimension {axis}, and its outputs are along {outputs}"
+            case _:
+                return None
 
     def parts(self, op: SchemaOp) -> Callable[[SchemaOp], Any] | None:
         """Returns what gives the operators that are taken in place of an operation which is not; None where the table says none."""
@@ -234,6 +297,8 @@ class OperatorTable:
         rule = rules.get(self.named(type(op))) if isinstance(op, SchemaOp) else None
         if not isinstance(op, SchemaOp) or rule is None:
             is_operator = isinstance(op, SchemaOp) and op.level() not in ("aten", "core")
+            if isinstance(op, SchemaOp) and self.named(type(op)) in self.integers:
+                return "it is taken between integers only: not all of its operands are dequantized, or its result is not just quantized"
             return "the backend has no such operator" if is_operator else "it is not an operator of the edge level"
         reason = (None if self.knows_sizes else _needs_a_size(op)) or self._why_not_tensors(op, rule)
         reason = reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)

@@ -9,14 +9,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
 from flambeau.dialects.ir.tensor_types import element_of, is_float, normalize_dim, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.linear_layers import PRODUCTS
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE, QuantizedOperator
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.support.lazy import np
-
-DEQUANTIZE: tuple[type[Operation], ...] = (DequantizePerTensorOp, DequantizePerChannelOp)
+from flambeau.support.lazy import Array, np
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,61 @@ def dequantized(value: SSAValue, constants: ModuleConstants) -> Quantized | None
             return Quantized(integers, QuantizedType(element_of(integers), low, high, numbers, zero_points, dim))
         case _:
             return None
+
+
+@dataclass(frozen=True)
+class IntegerOperator:
+    """An operator between integers, with the numbers that say what its integers are.
+
+    Attributes:
+        operator: computes the same in floats; None where integers of one quantized type become those of another.
+        inputs: the integers of its operands, or of the one whose type changes; None for operands that are not dequantized.
+        to: the quantized type of the result.
+        low: the least integer of the result, with the limits of the clamps behind the operator.
+        high: the greatest.
+    """
+
+    operator: SchemaOp | None
+    inputs: tuple[Quantized | None, ...]
+    to: QuantizedType
+    low: int
+    high: int
+
+    @property
+    def x(self) -> Quantized:
+        """The integers of the first operand."""
+        found = self.inputs[0]
+        assert found is not None
+        return found
+
+    def table(self) -> tuple[int, ...]:
+        """Returns the result for each integer that the storage of the first operand has, the least first, of a function of each element."""
+        kind = self.x.type
+        least, most = RANGES[kind.storage]
+        numbers = (np.arange(least, most + 1) - kind.zero_point).astype(np.float32) * np.float32(kind.scale)
+        if self.operator is not None:
+            with np.errstate(all="ignore"):
+                numbers = self.operator.call("numpy", self.operator.bind([numbers], self.operator.properties))
+        integers = np.nan_to_num(np.rint(numbers * np.float32(1.0 / self.to.scale)) + self.to.zero_point)
+        return tuple(int(item) for item in np.clip(integers, self.low, self.high))
+
+
+def integer_operator(found: QuantizedOperator, constants: ModuleConstants) -> IntegerOperator:
+    """Returns the integers and types of an operator between integers."""
+    to = quantized_type(found.quantize)
+    low, high = to.low, to.high
+    for clamp in found.clamps:
+        bounds = bounds_of_clamp(clamp)
+        assert bounds is not None
+        least, most = narrowed(to, bounds)
+        low, high = (min(max(number, least), most) for number in (low, high))
+    return IntegerOperator(found.operator, tuple(dequantized(value, constants) for value in found.floats), to, low, high)
+
+
+def integer_bias(x: QuantizedType, weight: QuantizedType, bias: Array | None, outputs: int) -> tuple[Array, Array]:
+    """Returns the bias of a layer in steps of its sums of products, whole numbers in float64, and the scale of a step for each output."""
+    scales = x.scale * np.broadcast_to(np.array(weight.scales, np.float64), outputs)
+    return (np.zeros(outputs) if bias is None else np.rint(bias.astype(np.float64) / scales)), scales
 
 
 def widens_weight(op: Operation) -> bool:

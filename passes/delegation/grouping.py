@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:

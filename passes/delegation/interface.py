@@ -155,7 +155,7 @@ def partition_module(
 ) -> ModuleOp:
     """Returns what a payload decodes into: its constants, and a partition with inputs of these types, whose results `build` makes of them.
 
-    Raises BackendError where operators do not fit together.
+    `build` may make constants too, and add them to the list. Raises BackendError where operators do not fit together.
     """
     block = Block(arg_types=inputs)
     try:
@@ -163,6 +163,9 @@ def partition_module(
             results = build(*block.args)
             ReturnOp(results)
         kind = FunctionType.from_lists(inputs, [value.type for value in results])
+        for item in constants:
+            if item.parent is not None:
+                item.detach()
         module = ModuleOp([*constants, PartitionOp("partition", identifier, kind, Region(block))])
         module.verify()
     except VerifyException as error:

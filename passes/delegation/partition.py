@@ -17,7 +17,7 @@ from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
 from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names

@@ -16,7 +16,8 @@ from flambeau.dialects.fused.quantized_elementwise import QuantizedTableOp
 from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, numel, shape_of, tensor, tensor_type
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE, Quantized, QuantizedType, dequantized, narrowed, quantized_type
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized, narrowed, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline

@@ -17,7 +17,8 @@ from flambeau.dialects.fused.packing import pack_linear_weight
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, LinearParts, linear_parts
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE, dequantized
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_types import dequantized
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values

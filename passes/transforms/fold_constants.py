@@ -17,7 +17,8 @@ from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import is_static, nbytes, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE, widens_weight
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_types import widens_weight
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
 from flambeau.passes.rewriting.constants import ModuleConstants

@@ -29,7 +29,7 @@ from flambeau.dialects.fused.quantized_pool import QuantizedAvgPool2dOp
 from flambeau.dialects.ir.tensor_types import element_of, is_static, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, before_clamp, dequantized, quantized_type
+from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, before_clamp, dequantized, integer_bias, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.quantization.average_pools import PoolPattern
 from flambeau.passes.quantization.dynamic_layers import DynamicPattern, IntegerProductPattern
@@ -162,8 +162,7 @@ def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, inte
     rows = integers.reshape(channels, -1).astype(np.int64)
     if rows.shape[1] > MOST_PRODUCTS:
         return decline(f"stays in floats: a sum of {rows.shape[1]} products may not fit int32")
-    scales = x.scale * np.broadcast_to(np.array(weight.scales, np.float64), channels)
-    whole = np.zeros(channels) if bias is None else np.rint(bias.astype(np.float64) / scales)
+    whole, scales = integer_bias(x, weight, bias, channels)
     whole = whole - x.zero_point * rows.sum(1)
     if (np.abs(whole) + 256 * np.abs(rows).sum(1) > _INT32).any():
         return decline("stays in floats: the sum of products and bias may not fit int32")

@@ -13,6 +13,7 @@ from flambeau.runtime.flatbuffer.kinds import (
     Scalars,
     Table,
     Text,
+    Texts,
     Union,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "Scalars",
     "Table",
     "Text",
+    "Texts",
     "Union",
 ]

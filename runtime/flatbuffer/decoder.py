@@ -1,7 +1,7 @@
 """Decodes a flatbuffer to records by tables. The decoder never reads outside of the given bytes, and copies no data."""
 
 import struct
-from functools import partial
+from collections.abc import Callable
 from typing import cast
 
 from flambeau.runtime.flatbuffer.kinds import (
@@ -15,6 +15,7 @@ from flambeau.runtime.flatbuffer.kinds import (
     Scalars,
     Table,
     Text,
+    Texts,
     Union,
 )
 
@@ -71,7 +72,7 @@ class Decoder:
                 values[field] = self._field(place, kind, what)
             elif isinstance(kind, Scalar):
                 values[field] = kind.reads(kind.default)
-            elif isinstance(kind, Scalars) or (isinstance(kind, Refs) and not kind.optional):
+            elif isinstance(kind, Scalars | Texts) or (isinstance(kind, Refs) and not kind.optional):
                 values[field] = ()
             elif isinstance(kind, Text) and kind.required:
                 raise self._damaged(f"a {name} lacks its {field}")
@@ -115,6 +116,8 @@ class Decoder:
                     raise self._damaged(f"{value} is not a {kind.reads.__name__} ({what}, byte {place})") from None
             case Text():
                 return self._text(self._follow(place, what), what)
+            case Texts():
+                return self._references(self._follow(place, what), kind, self._text, what)
             case Ref():
                 return self._table(self._follow(place, what), kind.table)
             case Scalars():
@@ -160,11 +163,17 @@ class Decoder:
         return known
 
     def _refs(self, position: int, table: Table | Union, what: str) -> object:
-        key = (position, (Refs, table))
+        def decode(position: int, what: str) -> object:
+            return self._union(position, table) if isinstance(table, Union) else self._table(position, table)
+
+        return self._references(position, table, decode, what)
+
+    def _references(self, position: int, kind: object, decode: Callable[[int, str], object], what: str) -> object:
+        """Returns what `decode` makes of each reference of a vector; `kind` tells vectors at one position apart."""
+        key = (position, (Refs, kind))
         if (known := self.memo.get(key)) is None:
             start, length = self._vector(position, 4, what)
             self._spend(length)
-            decode = partial(self._union, union=table) if isinstance(table, Union) else partial(self._table, table=table)
             offsets = struct.unpack_from(f"<{length}I", self.data, start)
-            known = self.memo[key] = tuple(decode(start + 4 * index + offset) for index, offset in enumerate(offsets))
+            known = self.memo[key] = tuple(decode(start + 4 * index + offset, what) for index, offset in enumerate(offsets))
         return known

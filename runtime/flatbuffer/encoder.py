@@ -18,6 +18,7 @@ from flambeau.runtime.flatbuffer.kinds import (
     Scalars,
     Table,
     Text,
+    Texts,
     Union,
 )
 
@@ -115,6 +116,8 @@ class Encoder:
                 return self._table(value, kind.table)
             case Text():
                 return self._text(cast(str, value))
+            case Texts():
+                return self._references([self._text(item) for item in cast(Iterable[str], value)])
             case Scalars():
                 items = cast(Sequence[int], value)
                 return self._vector(self._pack(kind.code, items, name), len(items), struct.calcsize(kind.code))

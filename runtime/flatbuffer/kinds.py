@@ -28,6 +28,11 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """A field that refers to a vector of strings. An absent field is read as the empty tuple."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ref:
     """A field that refers to another table."""
 
@@ -64,7 +69,7 @@ class OneOf:
     members: "tuple[Table, ...]"
 
 
-Kind: TypeAlias = Scalar | Text | Ref | Scalars | Data | Refs | OneOf
+Kind: TypeAlias = Scalar | Text | Texts | Ref | Scalars | Data | Refs | OneOf
 
 
 @dataclass(frozen=True, eq=False)

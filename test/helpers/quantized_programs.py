@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any, cast
 
 import torch
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from torch import Tensor, nn
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import ModuleOp, i8
 
 from flambeau.compiler.compilation import Compilation
@@ -21,6 +23,15 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 ops: Any = torch.ops.quantized_decomposed
 tensor_of: Callable[[Any], Tensor] = cast(Any, torch).from_numpy
 unwrap_tensor_subclass: Callable[[nn.Module], None] = import_module("torchao.utils").unwrap_tensor_subclass
+
+
+def quantized_by_pt2e(module: nn.Module, *inputs: Tensor, per_channel: bool = False, calibrations: int = 3) -> torch.export.ExportedProgram:
+    """The program of a module as PyTorch's quantizer of XNNPACK annotates it, with ranges of random numbers like its inputs."""
+    config = get_symmetric_quantization_config(is_per_channel=per_channel)
+    prepared: Any = prepare_pt2e(torch.export.export(module.eval(), inputs).module(), XNNPACKQuantizer().set_global(config))
+    for _ in range(calibrations):
+        prepared(*(torch.randn_like(item) for item in inputs))
+    return torch.export.export(convert_pt2e(prepared), inputs)
 
 
 def compiled_for(target: str, program: torch.export.ExportedProgram, passes: str) -> tuple[ModuleOp, FlambeauContext, bytes]:

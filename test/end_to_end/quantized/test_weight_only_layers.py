@@ -15,7 +15,7 @@ from torchao.core.config import AOBaseConfig
 from torchao.quantization import Int8DynamicActivationInt8WeightConfig, Int8WeightOnlyConfig, quantize_
 
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
 from flambeau.runtime import Runtime
 from flambeau.runtime.interpreter import interpret
 

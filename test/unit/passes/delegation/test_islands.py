@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from quantized_programs import quantized_by_pt2e
 from torch import nn
 from torch_programs import seed
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from xdsl.dialects.builtin import f32, i8
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
 
 from flambeau import to_edge
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.ir.verify import verify_module
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.context import FlambeauContext
-from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
-from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 from flambeau.passes.delegation.interface import Backend, BackendOptions, Encoded, one_by_one, register_backend
 from flambeau.passes.delegation.partition import PartitionPass
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -48,51 +44,8 @@ CASES: dict[str, tuple[Sequence[str], str, int]] = {
     "one that two read": ([*TANH_OF_X, "e = tanh d", "f = q e", "g = tanh d", "h = q g", "i = dq h", "j = cos i"], "f j", 1),
 }
 
-
-COMPUTED = ("tanh", "add", "relu", "convolution")
-
-
-def _base(op: object) -> str | None:
-    return op.schema.base if isinstance(op, SchemaOp) and op.level() == "edge" else None
-
-
-def _is_quantized(value: SSAValue) -> bool:
-    """Whether a quantization alone reads a value, perhaps behind a relu."""
-    readers = [use.operation for use in value.uses]
-    if len(readers) != 1:
-        return False
-    return isinstance(readers[0], QuantizePerTensorOp) or (_base(readers[0]) == "relu" and _is_quantized(readers[0].results[0]))
-
-
-def _between_integers(op: SchemaOp) -> str | None:
-    """Between integers; a relu may limit what another operator gives."""
-    values = op.operands[:1] if _base(op) == "convolution" else op.operands
-    if _base(op) != "relu" or _base(values[0].owner) not in ("add", "convolution"):
-        if not all(isinstance(value.owner, DEQUANTIZE) for value in values):
-            return "it reads floats"
-    return None if _is_quantized(op.results[0]) else "it gives floats"
-
-
-def _read_by_the_backend(op: SchemaOp) -> str | None:
-    """Read by what is taken."""
-    reasons = [TABLE.why_not(use.operation) for use in op.result.uses]
-    return next((f"a reader stays: {reason}" for reason in reasons if reason is not None), None)
-
-
-def _of_the_backend(op: SchemaOp) -> str | None:
-    """Of what is taken."""
-    owner = op.operands[0].owner
-    return TABLE.why_not(owner) if _base(owner) in COMPUTED and isinstance(owner, Operation) else "it quantizes what others compute"
-
-
-TABLE = OperatorTable(
-    {
-        **dict.fromkeys(("tanh", "add.Tensor", "relu", "convolution"), Rule(checks=(_between_integers,))),
-        "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8,)),), checks=(_of_the_backend,)),
-        "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8,)),), checks=(_read_by_the_backend,)),
-    },
-    Limit(dtypes=(f32,)),
-)
+LAYER = Rule(constants=("weight", "bias"), dequantized=("weight",))
+TABLE = OperatorTable({}, Limit(dtypes=(f32,)), integers={**dict.fromkeys(("tanh", "add.Tensor", "relu"), Rule()), "convolution": LAYER})
 
 
 @pytest.fixture
@@ -164,15 +117,11 @@ class Residual(nn.Module):
 def test_a_residual_network_is_as_many_partitions_as_it_must_be(middle: bool, integers: Partitioner) -> None:
     seed()
     x = torch.randn(1, 2, 3, 3)
-    prepared: Any = prepare_pt2e(
-        torch.export.export(Residual(middle).eval(), (x,)).module(), XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
-    )
-    prepared(x)
-    quantized: Any = convert_pt2e(prepared)
-    cut = to_edge(torch.export.export(quantized, (x,))).transform([PartitionPass(backends=(integers,))])
+    program = quantized_by_pt2e(Residual(middle), x)
+    cut = to_edge(program).transform([PartitionPass(backends=(integers,))])
     partitions = [op for op in cut.module.body.block.ops if isinstance(op, PartitionOp)]
     assert len(partitions) == 1 + middle
     for partition in partitions:
         assert {element_of(item) for item in (*partition.function_type.inputs, *partition.function_type.outputs)} == {i8}
     (found,) = interpret(cut.module, cut.context).run("forward", [x.numpy()])
-    np.testing.assert_allclose(np.asarray(found), quantized(x).detach(), atol=1e-5)
+    np.testing.assert_allclose(np.asarray(found), cast(Any, program.module())(x).detach(), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Conversion of operators to a backend's dialect: one function per operator."""
+"""Conversion of operators to a backend's dialect: one function per operator, and one per operator between integers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import operator_name
+from flambeau.passes.analysis.quantized_operators import quantized_operator
+from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_operator
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
+from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
 
 Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue]]"
 """Gives the result, or the list of results, of an operator. Where it gives the first result only, nothing reads the others."""
+
+
+IntegerConverter: TypeAlias = "Callable[[IntegerOperator, ModuleConstants], SSAValue]"
+"""Gives the integers of the result of an operator between integers, within its limits."""
 
 
 class Converters(Mapping[str, Converter]):
@@ -26,6 +36,7 @@ class Converters(Mapping[str, Converter]):
     def __init__(self, dialect: str):
         self._dialect = dialect
         self._converters: dict[str, Converter] = {}
+        self._integers: dict[str, IntegerConverter] = {}
 
     def __getitem__(self, name: str) -> Converter:
         return self._converters[name]
@@ -45,11 +56,31 @@ class Converters(Mapping[str, Converter]):
 
         return declare
 
+    def integers(self, *names: str) -> Callable[[IntegerConverter], IntegerConverter]:
+        """Registers the conversion of operators between integers; of `quantize_per_tensor` where only the quantized type changes."""
+
+        def declare(converter: IntegerConverter) -> IntegerConverter:
+            self._integers.update(dict.fromkeys(names, converter))
+            return converter
+
+        return declare
+
     def apply(self, partition: PartitionOp, constants: ModuleConstants) -> None:
         """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there."""
+        if self._integers:
+            apply_patterns(partition, [self._between_integers(constants)])
         target = ConversionTarget(f"the {self._dialect} dialect").legal(self._dialect, "ml_program", ReturnOp)
         target.illegal("edge", "quantized_decomposed", because="the backend computes operators of its own")
         apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in self.items()])
+
+    def _between_integers(self, constants: ModuleConstants) -> Pattern:
+        @rewrites(QuantizePerTensorOp, counter="operators between integers converted")
+        def convert(op: QuantizePerTensorOp) -> SSAValue | None:
+            found = quantized_operator(op)
+            converter = None if found is None else self._integers.get(operator_name(type(found.operator or op)))
+            return None if found is None or converter is None else converter(integer_operator(found, constants), constants)
+
+        return convert
 
 
 def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pattern:

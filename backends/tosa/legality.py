@@ -1,0 +1,102 @@
+"""The operators that the backend takes, as data. Source of the limits: the TOSA specification 1.0, at level 8K."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from flambeau.backends.tosa.dialect.elements import UNARY
+from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.delegation import checks
+from flambeau.passes.delegation.normalized import Windows, reduced_dims, windows_of
+
+if TYPE_CHECKING:
+    from flambeau.backends.tosa import TosaOptions
+
+MOST_IN_WINDOW = 8192
+"""The largest sides and steps of windows, at level 8K."""
+FUNCTIONS = (*UNARY, "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "silu", "sqrt")
+"""The functions of each element that become a table between integers."""
+
+
+def whole_windows(shape: Sequence[int], windows: Windows) -> tuple[int, ...] | None:
+    """Returns the padding (top, bottom, left, right) with which the last windows end with the image; None if none does."""
+    found: list[int] = []
+    for size, kernel, step, pad, gap in zip(shape[2:], windows.kernel, windows.stride, windows.padding, windows.dilation, strict=True):
+        rest = (size - 1 + 2 * pad - (kernel - 1) * gap) % step
+        if rest > pad:
+            return None
+        found += (pad, pad - rest)
+    return tuple(found)
+
+
+def _windows_end(op: SchemaOp) -> str | None:
+    """Windows that end with the padded image, or would with less padding, of up to 8192 elements a side."""
+    windows = windows_of(op)
+    if whole_windows(shape_of(op.operands[0]), windows) is None:
+        return "its last window ends before the image does"
+    sides = (*windows.kernel, *windows.stride, *windows.dilation)
+    return f"its windows {list(sides)} have more than {MOST_IN_WINDOW} elements a side" if max(sides) > MOST_IN_WINDOW else None
+
+
+def _plain_groups(op: SchemaOp) -> str | None:
+    """One group, or a group for each channel."""
+    groups, channels = op.argument("groups"), shape_of(op.argument("weight"))[1]
+    return None if groups == 1 or channels == 1 else f"it has {groups} groups of {channels} channels"
+
+
+def _counts_no_padding(op: SchemaOp) -> str | None:
+    """No padding that counts."""
+    return "its means count the padding" if any(op.argument("padding")) and op.argument("count_include_pad") else None
+
+
+def _is_undilated(op: SchemaOp) -> str | None:
+    """No dilation."""
+    return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
+
+
+def _of_pixels(op: SchemaOp) -> str | None:
+    """Over height and width, of as many elements as a window has."""
+    if reduced_dims(op) != [2, 3]:
+        return f"it is over the dimensions {reduced_dims(op)}, not over height and width"
+    sides = shape_of(op.operands[0])[2:]
+    return f"its image {list(sides)} is larger than a window" if max(sides) > MOST_IN_WINDOW or prod(sides) >= 2**24 else None
+
+
+_IMAGE = Limit("self", rank=(4, 4))
+_POOL = (checks.windows_are_whole, _windows_end)
+_LAYER = ("weight", "bias")
+_BOTH = {
+    "relu": Rule(),
+    "clamp": Rule(checks=(checks.limits_in_order,)),
+    "hardtanh": Rule(checks=(checks.limits_in_order,)),
+    "add.Tensor": Rule((Limit("alpha", only=1),)),
+    "sub.Tensor": Rule((Limit("alpha", only=1),)),
+    "mul.Tensor": Rule(),
+    "view_copy": Rule(),
+    "permute_copy": Rule(),
+    "cat": Rule(),
+    "convolution": Rule(
+        (Limit("input", rank=(4, 4)), Limit("transposed", only=False)),
+        _LAYER,
+        dequantized=("weight",),
+        checks=(_plain_groups, _windows_end),
+    ),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
+    "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.indices_are_unused, _is_undilated, *_POOL)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL)),
+    "mean.dim": Rule((_IMAGE, Limit("dtype", only=None)), checks=(_of_pixels,)),
+}
+_TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
+_INTEGERS = {**_BOTH, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
+_FLOATS = {**_BOTH, **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
+
+
+def table(options: TosaOptions) -> OperatorTable:
+    """Returns what the backend takes in a profile."""
+    if options.profile == "int":
+        return OperatorTable({}, _TENSORS, integers=_INTEGERS)
+    return OperatorTable(_FLOATS, _TENSORS)

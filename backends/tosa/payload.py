@@ -1,0 +1,83 @@
+"""The tables of a TOSA flatbuffer, version 1.0. Source: `tosa.fbs` of the TOSA serialization library.
+
+An operator's attributes have the names of the arguments of its row in the dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, make_dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import i1, i8, i32
+
+from flambeau.dialects.ir.tensor_types import ElementType, f32
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Texts
+
+IDENTIFIER = b"TOSA"
+DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i32: 5, f32: 7}
+"""The numbers of element types."""
+OPERATORS: Sequence[str] = (
+    "argmax avg_pool2d conv2d conv3d depthwise_conv2d fft2d matmul max_pool2d rfft2d transpose_conv2d clamp erf sigmoid tanh add "
+    "arithmetic_right_shift bitwise_and bitwise_or bitwise_xor intdiv logical_and logical_left_shift logical_right_shift logical_or "
+    "logical_xor maximum minimum mul pow sub table abs bitwise_not ceil clz cos exp floor log logical_not negate reciprocal rsqrt sin "
+    "select equal greater greater_equal reduce_all reduce_any reduce_max reduce_min reduce_product reduce_sum concat pad reshape reverse "
+    "slice tile transpose gather scatter resize cast rescale const identity custom cond_if while_loop variable variable_write "
+    "variable_read const_shape"
+).split()
+"""The operators: the first has the number 1."""
+
+_NUMBERS, _FLAG, _CODE = Scalars("i"), Scalar("B", bool), Scalar("I")
+_CONVOLUTION: dict[str, Kind] = {"pad": _NUMBERS, "stride": _NUMBERS, "dilation": _NUMBERS, "local_bound": _FLAG, "acc_type": _CODE}
+_POOL: dict[str, Kind] = {"kernel": _NUMBERS, "stride": _NUMBERS, "pad": _NUMBERS}
+_FLAGS = ("per_channel", "input_unsigned", "output_unsigned")
+_ATTRIBUTES: dict[str, dict[str, Kind]] = {
+    "avg_pool2d": {**_POOL, "acc_type": _CODE},
+    "max_pool2d": {**_POOL, "nan_mode": _CODE},
+    "conv2d": _CONVOLUTION,
+    "depthwise_conv2d": _CONVOLUTION,
+    "clamp": {"min_val": Data(8), "max_val": Data(8), "nan_mode": _CODE},
+    "maximum": {"nan_mode": _CODE},
+    "minimum": {"nan_mode": _CODE},
+    "concat": {"axis": Scalar("i")},
+    "transpose": {"perms": _NUMBERS},
+    "rescale": {"scale32": _FLAG, "rounding_mode": _CODE, **dict.fromkeys(_FLAGS, _FLAG)},
+}
+
+
+def _table(name: str, fields: dict[str, Kind]) -> Table:
+    return Table(make_dataclass(name, [(item, object, field(default=None)) for item in fields], frozen=True), fields)
+
+
+ATTRIBUTES = {name: _table(name, _ATTRIBUTES.get(name, {})) for name in OPERATORS}
+"""The table of the attributes of each operator."""
+_VERSION_NUMBERS: dict[str, Kind] = dict.fromkeys(("major", "minor", "patch"), Scalar("i", default=-1))
+_VERSION = _table("version", {**_VERSION_NUMBERS, "draft": Scalar("B", bool, 1)})
+TENSOR = _table("tensor", {"name": Text(required=True), "shape": _NUMBERS, "type": _CODE, "data": Data(8)})
+SHAPE = _table("shape", {"name": Text(required=True), "rank": _CODE, "data": Data(8)})
+OPERATOR = _table("operator", {"op": _CODE, "attribute": OneOf(tuple(ATTRIBUTES.values())), "inputs": Texts(), "outputs": Texts()})
+_LISTS: dict[str, Kind] = {"operators": Refs(OPERATOR), "tensors": Refs(TENSOR)}
+BLOCK = _table("block", {"name": Text(), **_LISTS, "inputs": Texts(), "outputs": Texts(), "shapes": Refs(SHAPE)})
+_REGION = _table("region", {"name": Text(), "blocks": Refs(BLOCK)})
+_GRAPH = _table("graph", {"version": Ref(_VERSION), "regions": Refs(_REGION)})
+
+
+def write(block: Any) -> bytes:
+    """Returns the graph of one block. Raises BackendError for what the format cannot hold."""
+    region = _REGION.record(name="main", blocks=(block,))
+    version = _VERSION.record(major=1, minor=0, patch=0, draft=False)
+    return Encoder(_GRAPH, IDENTIFIER, BackendError).encode(_GRAPH.record(version=version, regions=(region,)))
+
+
+def read(data: memoryview) -> Any:
+    """Returns the block of a graph of one block. Raises BackendError for damaged graphs, and for those of another version."""
+    if bytes(data[4:8]) != IDENTIFIER:
+        raise BackendError("a payload of 'TosaBackend' is damaged: it does not begin as a TOSA graph")
+    graph: Any = Decoder(data, "a payload of 'TosaBackend'", BackendError).root(_GRAPH)
+    version, blocks = graph.version, [block for region in graph.regions for block in region.blocks]
+    if version is None or (version.major, version.minor) != (1, 0):
+        raise BackendError(f"a payload of 'TosaBackend' is of version {version and version.major}, and those of 1.0 are read")
+    if len(blocks) != 1:
+        raise BackendError(f"a payload of 'TosaBackend' has {len(blocks)} blocks, and graphs of one are read")
+    return blocks[0]

@@ -1,0 +1,43 @@
+// RUN: flambeau-opt %s -p 'partition{backends=tosa},convert-partitions,cse' | filecheck %s
+
+// Integers cross the border; what stands between them is integers, and a clamp is one of integers.
+// CHECK-LABEL: delegate.partition @sum_tosa_0 backend "TosaBackend" (%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> (tensor<2x3xi8>)
+// CHECK-NEXT:    %0 = tosa.rescale(%x) {multiplier = [1073741824], shift = [11], input_zp = 3, output_zp = 0, dtype = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+// CHECK-NEXT:    %1 = tosa.rescale(%y) {multiplier = [1073741824], shift = [12], input_zp = 0, output_zp = 0, dtype = i32} : (tensor<2x3xi8>) -> tensor<2x3xi32>
+// CHECK-NEXT:    %2 = tosa.add(%0, %1) : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi32>
+// CHECK-NEXT:    %3 = tosa.rescale(%2) {multiplier = [1073741824], shift = [49], input_zp = 0, output_zp = -128, dtype = i8} : (tensor<2x3xi32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %4 = tosa.clamp(%3) {min_val = -128, max_val = -116} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+// CHECK-NEXT:    delegate.return %4
+func.func @sum(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<2x3xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%y) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %2 = edge.add.Tensor(%0, %1) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = edge.hardtanh(%2) {min_val = 0, max_val = 6} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.5, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %4 : tensor<2x3xi8>
+}
+
+// A function of each element is a table; transposes around operators of images are left at the border.
+// CHECK-LABEL: delegate.partition @images_tosa_0 backend "TosaBackend" (%x: tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xi8>)
+// CHECK-NEXT:    tosa.transpose(%x) {perms = [0, 2, 3, 1]}
+// CHECK-NEXT:    tosa.max_pool2d(%{{.*}}) {kernel = [2, 2], stride = [2, 2], pad = [0, 0, 0, 0]}
+// CHECK-NEXT:    tosa.table(%{{.*}}) {table = [{{.*}}]}
+// CHECK-NEXT:    tosa.transpose(%{{.*}}) {perms = [0, 3, 1, 2]}
+// CHECK-NEXT:    delegate.return
+func.func @images(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x2x2xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1, %2 = edge.max_pool2d_with_indices(%0) {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+  %3 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  %4 = quantized_decomposed.dequantize_per_tensor(%3) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xf32>
+  %5 = edge.tanh(%4) : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+  %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.0078125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  func.return %6 : tensor<1x2x2x2xi8>
+}
+
+// Floats stay.
+// CHECK-LABEL: func.func @floats
+// CHECK-NEXT:    edge.tanh
+func.func @floats(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.tanh(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}

@@ -1,0 +1,30 @@
+// RUN: flambeau-opt %s | flambeau-opt | filecheck %s
+// RUN: flambeau-opt %s --print-op-generic | flambeau-opt | filecheck %s
+
+// CHECK-LABEL: func.func @layer
+// CHECK-NEXT:    %0 = tosa.conv2d(%x, %w, %b) {input_zp = -3, pad = [1, 0, 1, 0], stride = [2, 2], dilation = [1, 1]} : (tensor<1x8x8x3xi8>, tensor<4x3x3x3xi8>, tensor<4xi32>) -> tensor<1x4x4x4xi32>
+// CHECK-NEXT:    %1 = tosa.rescale(%0) {multiplier = [1073741824], shift = [38], input_zp = 0, output_zp = 5, dtype = i8} : (tensor<1x4x4x4xi32>) -> tensor<1x4x4x4xi8>
+// CHECK-NEXT:    %2 = tosa.clamp(%1) {min_val = 5, max_val = 100} : (tensor<1x4x4x4xi8>) -> tensor<1x4x4x4xi8>
+// CHECK-NEXT:    %3 = tosa.avg_pool2d(%2) {input_zp = 5, output_zp = 5, kernel = [4, 4], stride = [1, 1], pad = [0, 0, 0, 0]} : (tensor<1x4x4x4xi8>) -> tensor<1x1x1x4xi8>
+// CHECK-NEXT:    %4 = tosa.reshape(%3) {shape = [1, 4]} : (tensor<1x1x1x4xi8>) -> tensor<1x4xi8>
+func.func @layer(%x: tensor<1x8x8x3xi8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi32>) -> tensor<1x4xi8> {
+  %0 = tosa.conv2d(%x, %w, %b) {input_zp = -3, weight_zp = 0, pad = [1, 0, 1, 0], stride = [2, 2], dilation = [1, 1]} : (tensor<1x8x8x3xi8>, tensor<4x3x3x3xi8>, tensor<4xi32>) -> tensor<1x4x4x4xi32>
+  %1 = tosa.rescale(%0) {multiplier = [1073741824], shift = [38], input_zp = 0, output_zp = 5, dtype = i8} : (tensor<1x4x4x4xi32>) -> tensor<1x4x4x4xi8>
+  %2 = tosa.clamp(%1) {min_val = 5, max_val = 100} : (tensor<1x4x4x4xi8>) -> tensor<1x4x4x4xi8>
+  %3 = tosa.avg_pool2d(%2) {input_zp = 5, output_zp = 5, kernel = [4, 4], stride = [1, 1], pad = [0, 0, 0, 0]} : (tensor<1x4x4x4xi8>) -> tensor<1x1x1x4xi8>
+  %4 = tosa.reshape(%3) {shape = [1, 4]} : (tensor<1x1x1x4xi8>) -> tensor<1x4xi8>
+  func.return %4 : tensor<1x4xi8>
+}
+
+// CHECK-LABEL: func.func @moves
+// CHECK-NEXT:    %0 = tosa.concat([%x, %x]) {axis = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+// CHECK-NEXT:    %1 = tosa.transpose(%0) {perms = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+// CHECK-NEXT:    %2 = tosa.negate(%1) : (tensor<6x2xf32>) -> tensor<6x2xf32>
+// CHECK-NEXT:    %3 = tosa.mul(%1, %2) : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x2xf32>
+func.func @moves(%x: tensor<2x3xf32>) -> tensor<6x2xf32> {
+  %0 = tosa.concat([%x, %x]) {axis = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  %1 = tosa.transpose(%0) {perms = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  %2 = tosa.negate(%1) : (tensor<6x2xf32>) -> tensor<6x2xf32>
+  %3 = tosa.mul(%1, %2) : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x2xf32>
+  func.return %3 : tensor<6x2xf32>
+}

@@ -1,0 +1,62 @@
+"""Arguments with which to try the operators of TOSA: bound arguments in schema order."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i8, i32
+
+from flambeau.backends.tosa.dialect.elements import BINARY, UNARY
+from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_tensors import Sample, f32
+
+
+def int8(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
+def int32(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-1000, 1000, shape).astype(np.int32)
+
+
+def unary(rng: np.random.Generator) -> list[Sample]:
+    return [(np.abs(f32(rng, 2, 3, 5)) + np.float32(0.1),)]
+
+
+def binary(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3), f32(rng, 2, 1)), (int32(rng, 2, 3), int32(rng, 2, 3))]
+
+
+def convolution(*weight: int) -> Samples:
+    def samples(rng: np.random.Generator) -> list[Sample]:
+        numbers = (1, 0, 1, 1), (2, 1), (1, 2)
+        outputs = weight[0] if weight[-1] == 4 else weight[2] * weight[3]
+        return [
+            (f32(rng, 1, 6, 7, 4), f32(rng, *weight), f32(rng, outputs), 0, 0, *numbers),
+            (int8(rng, 1, 6, 7, 4), int8(rng, *weight), int32(rng, 1), -3, 2, *numbers),
+        ]
+
+    return samples
+
+
+SAMPLES: dict[str, Samples] = {
+    **{row.name: unary for row in UNARY.values()},
+    **{row.name: binary for row in BINARY.values()},
+    "tosa.mul": lambda rng: [(f32(rng, 2, 3), f32(rng, 2, 1), 0), (int32(rng, 2, 3), int32(rng, 1, 3), 0)],
+    "tosa.conv2d": convolution(5, 3, 2, 4),
+    "tosa.depthwise_conv2d": convolution(3, 2, 4, 2),
+    "tosa.max_pool2d": lambda rng: [(x, (2, 3), (2, 1), (1, 1, 0, 1)) for x in (f32(rng, 1, 6, 7, 4), int8(rng, 2, 6, 7, 1))],
+    "tosa.avg_pool2d": lambda rng: [
+        (f32(rng, 1, 6, 7, 4), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)),
+        (int8(rng, 2, 6, 7, 3), 4, -7, (2, 3), (2, 1), (1, 1, 0, 1)),
+    ],
+    "tosa.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (int8(rng, 4), -7, 100)],
+    "tosa.table": lambda rng: [(int8(rng, 2, 3), tuple(int(item) for item in int8(rng, 256)))],
+    "tosa.rescale": lambda rng: [
+        (int8(rng, 2, 3), (1 << 30,), (30,), -3, 0, i32),
+        (int32(rng, 2, 3), (1 << 30, 1518500250, 2147483647), (36, 40, 33), 0, 5, i8),
+    ],
+    "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
+    "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
+    "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0)],
+}

@@ -1,0 +1,107 @@
+"""Quantized networks as TOSA graphs: integers cross each border, and the graph that is written computes what the operators do."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from quantized_layers import QuantizedFunction, QuantizedLayer, QuantizedPool, QuantizedProduct, QuantizedSum
+from quantized_programs import quantized_by_pt2e
+from torch import nn
+from torch_programs import seed
+from xdsl.dialects.builtin import i8
+
+from flambeau import EdgeProgramManager, to_edge_transform_and_lower
+from flambeau.backends.tosa.decode import decode
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.dialects.ir.tensor_types import element_of
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime.interpreter import interpret
+
+
+def payloads_of(edge: EdgeProgramManager) -> list[PayloadOp]:
+    return [op for op in edge.module.body.block.ops if isinstance(op, PayloadOp)]
+
+
+class Residual(nn.Module):
+    """A residual block, in whose middle may be an operator that the backend lacks."""
+
+    def __init__(self, middle: bool):
+        super().__init__()
+        self.middle = middle
+        self.first, self.second = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 1, 1, groups=8)
+        self.last, self.classes = nn.Conv2d(8, 8, 1), nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The classes of an image."""
+        x = torch.relu(self.first(x))
+        y = self.last(nn.functional.relu6(self.second(x)))
+        x = torch.relu(x + (torch.cumsum(y, 1) if self.middle else y))
+        x = nn.functional.max_pool2d(x, 2).mean((2, 3))
+        return self.classes(x)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("middle", [False, True])
+def test_a_residual_network_is_as_many_partitions_as_it_must_be(middle: bool, per_channel: bool) -> None:
+    seed()
+    x = torch.randn(1, 3, 16, 16)
+    program = quantized_by_pt2e(Residual(middle), x, per_channel=per_channel)
+    edge = to_edge_transform_and_lower(program, partitioner=["tosa"])
+    payloads = payloads_of(edge)
+    assert len(payloads) == 1 + middle
+    for payload in payloads:
+        kind = payload.function_type
+        assert kind is not None and {element_of(item) for item in (*kind.inputs, *kind.outputs)} == {i8}
+    (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [x.numpy()])
+    wanted = cast(Any, program.module())(x).detach().numpy()
+    step = np.diff(np.unique(wanted)).min()
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2.01 * step)
+
+
+LAYERS = (QuantizedLayer, QuantizedSum, QuantizedProduct, QuantizedFunction, QuantizedPool)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_a_layer_is_within_a_step_of_its_floats(kind: type[Any]) -> None:
+    taken = 0
+    for number in range(12):
+        layer = kind(number)
+        exported = torch.export.export(layer, layer.inputs)
+        edge = to_edge_transform_and_lower(exported, partitioner=["tosa"])
+        taken += len(payloads_of(edge))
+        inputs = [item.numpy() for item in layer.inputs]
+        (found,) = interpret(edge.module, edge.context, run_payload).run("forward", inputs)
+        (wanted,) = (item.detach().numpy() for item in (layer(*layer.inputs),))
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=1.01 * layer.output_scale)
+    assert taken
+
+
+def test_floats_in_the_other_profile() -> None:
+    seed()
+    network, x = Residual(False).eval(), torch.randn(1, 3, 16, 16)
+    edge = to_edge_transform_and_lower(torch.export.export(network, (x,)), partitioner=["tosa{profile=fp}"])
+    assert len(payloads_of(edge)) == 1
+    (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [x.numpy()])
+    np.testing.assert_allclose(np.asarray(found), network(x).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_damage_is_refused() -> None:
+    seed()
+    network, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval(), torch.randn(2, 4)
+    edge = to_edge_transform_and_lower(torch.export.export(network, (x,)), partitioner=["tosa{profile=fp}"])
+    (payload,) = payloads_of(edge)
+    data = bytes(edge.context.blobs.get(payload.data))
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        bad = bytearray(data)
+        for place in rng.integers(0, len(bad), 3):
+            bad[place] ^= int(rng.integers(1, 256))
+        try:
+            decode(memoryview(bytes(bad[: rng.integers(1, len(bad) + 1)])), {}, BlobStore())
+        except BackendError as error:
+            assert "\n" not in str(error)

@@ -1,0 +1,1 @@
+"""Services for the conversion to a backend's dialect: patterns from converters, motion of transposes."""
