@@ -39,6 +39,7 @@ def backend_page(name: str) -> str:
     """Returns the page of the operators that a backend takes."""
     taken = Partitioner(name).table
     rows = [(f"`{operator}`", cell("; ".join(_conditions(rule)))) for operator, rule in taken.rules.items()]
+    rows += [(f"`{operator}`", cell("; ".join(["between integers", *_conditions(rule)]))) for operator, rule in taken.integers.items()]
     rows += [(f"`{operator}`", cell("; ".join(["in parts", *_conditions(rule)]))) for operator, rule in taken.in_parts.items()]
     title = f"# Operators that the backend `{name}` takes"
     return "\n".join([WRITTEN_BY, "", title, "", *_general(taken), "", *table(("Operator", "What is taken"), sorted(rows))])
@@ -49,8 +50,17 @@ def _general(taken: OperatorTable) -> list[str]:
     checks = [summary(check).removesuffix(".") for check in taken.checks]
     return [
         f"Tensors are {_words(taken.tensors)}.",
+        *([_between_integers(taken)] if taken.integers else []),
         *([f"Of every operator: {'; '.join(check[0].lower() + check[1:] for check in checks)}."] if checks else []),
     ]
+
+
+def _between_integers(taken: OperatorTable) -> str:
+    activations, weights = (", ".join(map(str, kinds)) for kinds in (taken.activations, taken.weights))
+    return (
+        f"Between integers, the operands of an operator are dequantized from {activations}, and its result, perhaps limited by a clamp, is "
+        f"quantized to one of these; weights are dequantized from {weights}, with the zero point 0. What is said of tensors is of the floats."
+    )
 
 
 def _conditions(rule: Rule) -> list[str]:
