@@ -11,10 +11,10 @@ from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
 from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.drawing.operator_choices import Operator, operators_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 from flambeau.tools.conformance.engine_process import EngineProcess
-from flambeau.tools.conformance.graph_drawing import draw_graph
 from flambeau.tools.conformance.graph_trial import Failure, Outcome, Trial
-from flambeau.tools.conformance.operator_choices import Operator, operators_of
 from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
 
 GRAPHS = 200
