@@ -27,6 +27,8 @@ from flambeau.tools.conformance.graph_forms import Forms, Payload, whole_program
 from flambeau.tools.conformance.payload_corruption import check_decode, check_engine
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
 
+DECODED = "numpy on the decoded form"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -96,8 +98,10 @@ class _Attempt:
         with self.step("encode"):
             self.outcome.payloads = forms.lower()
         if backend.simulate is not None or backend.decode is not None:
-            with self.step("simulator" if backend.simulate is not None else "numpy on the decoded form"):
+            with self.step("simulator" if backend.simulate is not None else DECODED):
                 self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+        else:
+            self.trial.absent[DECODED] = "the backend has neither decode nor simulate"
         if backend.decode is None:
             return
         with self.step("decode of bad payloads"):

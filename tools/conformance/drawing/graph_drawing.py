@@ -36,6 +36,10 @@ MOST_ELEMENTS = 4096
 """Of one tensor of a graph."""
 LARGEST = 1e4
 """The magnitude of the largest float of a graph: beyond it, vendors' libraries differ."""
+_SAMPLES = 3
+"""The most samples of a drawn operator that are tried, until the backend takes one."""
+_IMAGES = 4
+"""How often an operator that reads images is drawn, where another is drawn once: few of its samples fit."""
 _APPROXIMATION = 0.005
 """How much of the tolerance the approximation of a function may take."""
 _AROUND = 0.5
@@ -137,7 +141,9 @@ class Drawing:
         alike = [value for value in self.values if value.array.dtype == array.dtype] if not is_constant else []
         if alike and self.chosen.random() < existing:
             same = [value for value in alike if value.array.shape == array.shape]
-            return self.chosen.choice((same if same and self.chosen.random() < 0.7 else alike)[-5:]).ssa
+            ranked = [value for value in alike if value.array.ndim == array.ndim]
+            fitting = same if same and self.chosen.random() < 0.7 else ranked if ranked and self.chosen.random() < 0.7 else alike
+            return self.chosen.choice(fitting[-5:]).ssa
         if is_constant or self.chosen.random() < 0.1:
             new.values.append(self.constant(array, new))
             return new.values[-1].ssa
@@ -321,12 +327,14 @@ class Drawing:
         for sample in self.chosen.sample(root.samples, len(root.samples)):
             if self.add_and_read(root, sample, ((0, False), (0, True))):
                 break
+        shares = [_IMAGES if operator.reads_images else 1 for operator in self.operators]
         for _ in range(6 * size):
             if self.drawn >= size:
                 break
-            operator = self.chosen.choice(self.operators)
-            if operator.samples:
-                self.add_and_read(operator, self.chosen.choice(operator.samples), ((1, False), (0.7, False), (0.5, True)))
+            (operator,) = self.chosen.choices(self.operators, shares)
+            for sample in self.chosen.sample(operator.samples, min(len(operator.samples), _SAMPLES)):
+                if self.add_and_read(operator, sample, ((1, False), (0.7, False), (0.5, True))):
+                    break
 
     def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
         """Adds an operator and reads its result, trying several ways in order. Returns whether the backend takes the operator."""
