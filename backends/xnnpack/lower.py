@@ -106,8 +106,9 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("_to_copy")
 def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a change of type. Without a change there is no node: XNNPACK crashes on some graphs with copies of inputs."""
     x, element = op.operands[0], element_of(op.result)
-    return (e.CopyNodeOp(x) if element == element_of(x) else e.ConvertNodeOp(element, x)).result
+    return x if element == element_of(x) else e.ConvertNodeOp(element, x).result
 
 
 @CONVERTERS("elu")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove
 
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import is_dequantized_constant
 from flambeau.passes.delegation.grouping import group
 from flambeau.passes.delegation.partitioner import Partitioner
 
@@ -22,10 +25,25 @@ def no_veto(op: Operation) -> str | None:
     return None
 
 
+def _why_not(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
+    """Returns why an operation stays, whatever stands around it; None if it may go."""
+    return veto(op) or partitioner.why_not(op) or _why_apart(op, partitioner, veto)
+
+
+def _why_apart(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
+    """Returns why a constant that an operation needs cannot go with it, because its dequantization stays; None if all can."""
+    rule = partitioner.table.rule(type(op)) if isinstance(op, SchemaOp) else None
+    values = [(name, cast(SchemaOp, op).argument(name)) for name in rule.dequantized] if rule is not None else []
+    for name, value in values:
+        if is_dequantized_constant(value) and (reason := veto(value.owner) or partitioner.why_not(value.owner)) is not None:
+            return f"its constant {name!r} is dequantized elsewhere: {reason}"
+    return None
+
+
 def why_left(op: Operation, partitioner: Partitioner, veto: Veto = no_veto) -> str:
     """Returns why an operation is in no group."""
     few = f"its group has fewer than {partitioner.options.least} operators, too few for a delegate"
-    return veto(op) or partitioner.why_not(op) or ("what reads it stays" if partitioner.options.least == 1 else few)
+    return _why_not(op, partitioner, veto) or ("what reads it stays" if partitioner.options.least == 1 else few)
 
 
 def functions_with_bodies(module: ModuleOp) -> list[FuncOp]:
@@ -48,6 +66,6 @@ def groups_for(block: Block, partitioner: Partitioner, veto: Veto, equal: Sequen
 
     @cache
     def takes(op: Operation) -> bool:
-        return partitioner.why_not(op) is None and veto(op) is None
+        return _why_not(op, partitioner, veto) is None
 
     return group(block, takes, partitioner.table.most, equal)

@@ -142,7 +142,7 @@ def delegation_info(module: ModuleOp, context: Context, partitioners: Sequence[P
                     rows.add(op, name, "")
     for op in _outside(module):
         names = [f"{partitioner.backend.name}: " if len(partitioners) > 1 else "" for partitioner in partitioners]
-        reasons = [f"{name}{why_left(op, partitioner)}" for name, partitioner in zip(names, partitioners, strict=True)]
+        reasons = [f"{name}{why_left(op, partitioner, veto)}" for name, partitioner in zip(names, partitioners, strict=True)]
         rows.add(op, None, veto(op) or "; ".join(reasons))
     return DelegationInfo(rows.sorted(), subgraphs)
 

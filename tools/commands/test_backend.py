@@ -77,7 +77,7 @@ def _print(report: Report, options: Sequence[str]) -> None:
     for note in report.notes:
         print(f"note: {note}")
     for engine, why in report.absent.items():
-        print(f"{engine}: not available: {why}")
+        print(f"{engine}: not checked: {why}")
 
 
 def _print_table(report: Report) -> None:

@@ -15,9 +15,9 @@ from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import PassError
 from flambeau.plugins.loader import load_plugin, loaded_plugins
 from flambeau.tools.conformance.disagreement import Disagreement
-from flambeau.tools.conformance.graph_drawing import draw_graph
+from flambeau.tools.conformance.drawing.operator_choices import operators_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 from flambeau.tools.conformance.graph_forms import Forms, Payload
-from flambeau.tools.conformance.operator_choices import operators_of
 
 
 @dataclass(frozen=True)

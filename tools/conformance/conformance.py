@@ -11,10 +11,11 @@ from flambeau.dialects.text.module_text import write_module
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.tools.conformance.conformance_report import OperatorResult, Report
 from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.drawing.operator_choices import Operator, operators_of
+from flambeau.tools.conformance.drawing.quantized_drawing import storages_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 from flambeau.tools.conformance.engine_process import EngineProcess
-from flambeau.tools.conformance.graph_drawing import draw_graph
 from flambeau.tools.conformance.graph_trial import Failure, Outcome, Trial
-from flambeau.tools.conformance.operator_choices import Operator, operators_of
 from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
 
 GRAPHS = 200
@@ -50,7 +51,13 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
         others = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
         trial = Trial(partitioner, runtime, others)
         report.absent = trial.absent
+        kinds = 2 if storages_of(partitioner.table) else 1
+        if kinds == 1:
+            report.notes.append("quantized graphs: skipped, because the table does not quantize and dequantize int8 or uint8 per tensor")
         _try_graphs(trial, operators, options, report, tell)
+        if options.graphs >= kinds * len(operators) and (untried := report.never_tried()):
+            details = "; ".join(f"{name}: {why}" for name, why in untried.items())
+            report.failures.append(Failure("every operator is tried", f"never tried: {details}", operators=tuple(untried)))
         for name, why in trial.refusals.items():
             if not any(check.startswith(name) for check in report.passed):
                 report.failures.append(Failure(name, f"it runs nothing: {why}"))

@@ -21,6 +21,8 @@ class OperatorResult:
     ok: int = 0
     """The number of graphs with this operator in which all checks passed."""
     failed: int = 0
+    tried: int = 0
+    """The number of graphs in which the backend took it."""
     refused: Counter[str] = field(default_factory=Counter[str])
     """The number of times that the table refused the drawn operator, by reason."""
     untried: str | None = None
@@ -55,11 +57,17 @@ class Report:
             self.operators[name].refused[reason] += count
         failure = outcome.failure
         for name in outcome.graph.operators:
+            self.operators[name].tried += 1
             self.operators[name].ok += failure is None
             self.operators[name].failed += failure is not None and name in failure.operators
         self.passed.update(outcome.passed)
         if failure is not None:
             self.failures.append(failure)
+
+    def never_tried(self) -> dict[str, str]:
+        """Returns the operators with samples that were in no graph as ones of the backend, with a reason of the table for refusing them."""
+        found = {name: result.refused for name, result in self.operators.items() if not result.tried and result.untried is None}
+        return {name: max(refused, key=refused.__getitem__, default="no sample of it can be drawn") for name, refused in found.items()}
 
     def data(self) -> dict[str, Any]:
         """Returns the report, for JSON."""

@@ -19,7 +19,7 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate
 from flambeau.runtime.emit import emit_pte
-from flambeau.tools.conformance.graph_drawing import STAYS
+from flambeau.tools.conformance.drawing.graph import STAYS
 
 _TO_PROGRAM = Pipeline.parse("legalize,edge-to-exec,plan")
 

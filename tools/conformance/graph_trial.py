@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,14 @@ from flambeau.runtime.interpreter import InterpreterError, interpret
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.conformance.disagreement import Disagreement
+from flambeau.tools.conformance.drawing.graph import RAISES, STAYS, Graph, why_not
 from flambeau.tools.conformance.engine_process import EngineProcess
 from flambeau.tools.conformance.engine_requests import Reply, Request
-from flambeau.tools.conformance.graph_drawing import RAISES, STAYS, Graph, why_not
 from flambeau.tools.conformance.graph_forms import Forms, Payload, whole_program
 from flambeau.tools.conformance.payload_corruption import check_decode, check_engine
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of
+
+DECODED = "numpy on the decoded form"
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,10 @@ class _Attempt:
         with self.step("encode"):
             self.outcome.payloads = forms.lower()
         if backend.simulate is not None or backend.decode is not None:
-            with self.step("simulator" if backend.simulate is not None else "numpy on the decoded form"):
+            with self.step("simulator" if backend.simulate is not None else DECODED):
                 self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+        else:
+            self.trial.absent[DECODED] = "the backend has neither decode nor simulate"
         if backend.decode is None:
             return
         with self.step("decode of bad payloads"):
@@ -157,12 +161,13 @@ class _Attempt:
 
     def compare(self, run: Callable[[Sequence[Array]], Sequence[Any]]) -> None:
         """Compares the results of every call. Raises Disagreement."""
-        for call, (inputs, expected) in enumerate(zip(self.graph.calls, self.graph.expected, strict=True)):
+        graph = self.graph
+        for call, (inputs, expected, steps) in enumerate(zip(graph.calls, graph.expected, graph.steps, strict=True)):
             found = [np.asarray(value) for value in run(inputs)]
             if len(found) != len(expected):
                 raise Disagreement(f"{len(found)} outputs instead of {len(expected)}")
-            for place, (a, b) in enumerate(zip(expected, found, strict=True)):
-                if (details := difference_of(a, b, SemanticsOptions())) is not None:
+            for place, (a, b, step) in enumerate(zip(expected, found, steps, strict=True)):
+                if (details := difference_of(a, b, SemanticsOptions(), steps=step)) is not None:
                     raise Disagreement(f"output {place}{' of the second call' if call else ''}: {details}")
 
 
@@ -227,9 +232,7 @@ class Trial:
             op = ops[index]
             assert isinstance(op, SchemaOp)
             name = op.schema.name if op.level() == "edge" else op.name
-            found.append(
-                (name, Graph(graph.seed, graph.kind, module, graph.context, graph.calls, graph.expected, graph.operators, graph.refused))
-            )
+            found.append((name, replace(graph, module=module)))
         return found
 
     def _takes(self, op: SchemaOp) -> bool:

@@ -17,8 +17,8 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import place
 from flambeau.support.lazy import Array
-from flambeau.tools.conformance.graph_drawing import REFUSED_SAMPLES
-from flambeau.tools.conformance.operator_choices import element_names
+from flambeau.tools.conformance.drawing.graph import REFUSED_SAMPLES
+from flambeau.tools.conformance.drawing.operator_choices import element_names
 from flambeau.tools.samples.sample_generators import FLOATS
 from flambeau.tools.samples.sample_operations import converted, operation, with_tensors
 from flambeau.tools.samples.sample_table import all_samples, bound_samples

@@ -16,8 +16,9 @@ from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array
-from flambeau.tools.conformance.graph_drawing import REFUSED_SAMPLES, is_steady, why_not
-from flambeau.tools.conformance.operator_choices import element_names
+from flambeau.tools.conformance.drawing.graph import REFUSED_SAMPLES, why_not
+from flambeau.tools.conformance.drawing.graph_drawing import is_steady
+from flambeau.tools.conformance.drawing.operator_choices import element_names
 from flambeau.tools.samples.sample_generators import FLOATS
 from flambeau.tools.samples.sample_operations import arrays_of, converted, meaning, operation, with_tensors
 from flambeau.tools.samples.sample_table import all_samples, bound_samples

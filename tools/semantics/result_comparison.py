@@ -52,8 +52,32 @@ class SemanticsOptions:
         return default if self.tolerance is None else default / TOLERANCES["float32"] * self.tolerance
 
 
+@dataclass(frozen=True)
+class Steps:
+    """How far a result that depends on quantized numbers may be from the reference, in steps of a scale."""
+
+    most: float
+    scale: float
+    """What one step is, in floats."""
+
+    def why_not(self, expected: Array, found: Array, tolerance: float) -> str | None:
+        """Returns the difference of integers, or of finite floats, as text; None if they are near. The tolerance is added for floats."""
+        a, b = expected.astype(np.float64), found.astype(np.float64)
+        unit = self.scale if expected.dtype.name in TOLERANCES else 1
+        steps = float(np.abs(a - b).max(initial=0.0)) / unit
+        if steps <= self.most + tolerance * float(np.abs(a).max(initial=0.0)) / unit:
+            return None
+        return f"max |Δ| is {steps:.3g} {'step' if steps == 1 else 'steps'} of scale {self.scale:.3g}, {self.most:.3g} within rounding"
+
+
 def difference_of(
-    expected: Leaf, found: Leaf, options: SemanticsOptions, *, noise: Array | None = None, finite_only: bool = False
+    expected: Leaf,
+    found: Leaf,
+    options: SemanticsOptions,
+    *,
+    noise: Array | None = None,
+    finite_only: bool = False,
+    steps: Steps | None = None,
 ) -> str | None:
     """Returns the difference of two results as text; None if they are equal up to the tolerance, with NaN and infinity in the same places.
 
@@ -63,6 +87,7 @@ def difference_of(
         options: the tolerance.
         noise: the distance by which rounding moves each expected element. A smaller difference is accepted, unless all must be equal.
         finite_only: whether to skip elements whose expected value is infinite or NaN.
+        steps: how far a result that depends on quantized numbers may be from the expected one.
     """
     if isinstance(expected, float) and isinstance(found, float):
         expected, found = np.asarray(expected), np.asarray(found)
@@ -72,6 +97,8 @@ def difference_of(
         return f"{_brief(found)} instead of {_brief(expected)}"
     expected, found = _parts(expected), _parts(found)
     tolerance = options.tolerance_for(expected.dtype)
+    if steps is not None and np.isfinite(found.astype(np.float64)).all():
+        return steps.why_not(expected, found, tolerance)
     if expected.dtype.name not in TOLERANCES:
         return _unequal(expected != found)
     a, b = expected.astype(np.float64), found.astype(np.float64)

@@ -56,6 +56,16 @@ func.func @copies(%x: tensor<1x1x4x1xf32>) -> (tensor<1x1x4x1xf32>, tensor<1x1x4
   func.return %0, %1 : tensor<1x1x4x1xf32>, tensor<1x1x4x1xf32>
 }
 
+// A change of type that changes nothing is no node.
+// CHECK-LABEL: delegate.partition @nothing_changes_xnnpack_0
+// CHECK-NEXT:    %0 = xnnpack.add(%x, %y) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT:    delegate.return %0
+func.func @nothing_changes(%x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = edge._to_copy(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = edge.add.Tensor(%0, %y) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+
 // What XNNPACK does not take stays.
 // CHECK-LABEL: func.func @stays
 // CHECK-NEXT:    edge.acos

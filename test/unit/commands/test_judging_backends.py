@@ -30,8 +30,8 @@ from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.tables import declared_by
-from flambeau.tools.conformance.graph_drawing import draw_graph
-from flambeau.tools.conformance.operator_choices import operators_of
+from flambeau.tools.conformance.drawing.operator_choices import operators_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 from flambeau.tools.conformance.readme_check import SECTIONS, readme_complaints
 from flambeau.tools.main import main
 from flambeau.tools.semantics.result_comparison import SemanticsOptions, difference_of

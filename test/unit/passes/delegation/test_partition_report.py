@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from flambeau import to_edge
+from flambeau import quantize, to_edge
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -73,6 +73,15 @@ def test_each_operator_has_a_place_and_a_reason():
     assert rows["edge.permute_copy", None].reason == "no-delegate 'permute_copy' keeps it"
     assert rows["edge.linear", "xnnpack"].count == 1 and rows["edge.linear", "xnnpack"].reason == ""
     assert sum(row.count for row in rows.values()) == sum(isinstance(op, SchemaOp) for op in edge.module.walk())
+
+
+def test_a_layer_whose_weight_is_dequantized_elsewhere_stays():
+    program = quantize((nn.Conv2d(2, 8, 1).eval(), (torch.rand(1, 2, 4, 4),)), None, "w8").program
+    edge, partition = to_edge(program), PartitionPass(partitioners("xnnpack"), no_delegate=("dequantize_per_channel",))
+    partition.apply(edge.context, edge.module)
+    (row,) = (row for row in partition.report(edge.module, edge.context).rows if row.operator == "edge.convolution")
+    why = "its constant 'weight' is dequantized elsewhere: no-delegate 'dequantize_per_channel' keeps it"
+    assert row.backend is None and row.reason == why
 
 
 def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from flambeau.dialects.ir.tensor_types import dtype_of, is_float
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -23,6 +25,12 @@ class Operator:
     kind: type[SchemaOp]
     rule: Rule
     samples: Sequence[tuple[Any, ...]]
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether its first argument has four dimensions in some sample, and at least three in all of them."""
+        ranks = {sample[0].ndim for sample in self.samples if sample and isinstance(sample[0], np.ndarray)}
+        return 4 in ranks and min(ranks) > 2
 
 
 def operators_of(table: OperatorTable) -> tuple[list[Operator], dict[str, str]]:

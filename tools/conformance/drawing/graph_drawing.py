@@ -6,13 +6,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
@@ -24,60 +23,33 @@ from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.analysis.operator_table import OperatorTable, is_constant
-from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.targets.interface import find_target
-from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.passes.analysis.operator_table import OperatorTable, is_constant, is_dequantized_constant
+from flambeau.runtime.interpreter import FunctionProgram, InterpreterError, MethodProgram, interpret
 from flambeau.support.lazy import Array
-from flambeau.support.tracebacks import in_one_line
-from flambeau.tools.conformance.operator_choices import Operator, element_names
+from flambeau.tools.conformance.drawing.graph import REFUSED_SAMPLES, STAYS, Graph, may_stay, why_not
+from flambeau.tools.conformance.drawing.operator_choices import Operator, element_names
 from flambeau.tools.samples.sample_generators import FLOATS
 from flambeau.tools.samples.sample_operations import converted, type_of
-from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, noise_of
+from flambeau.tools.semantics.result_comparison import TOLERANCES, Rounding, Steps, noise_of
 
-STAYS = "conformance.stays"
-"""The attribute of operators that are withheld from the backend, so that it gets several partitions."""
-RAISES = "the table raises "
-"""How the reason begins where the table raises an error."""
 MOST_ELEMENTS = 4096
 """Of one tensor of a graph."""
 LARGEST = 1e4
 """The magnitude of the largest float of a graph: beyond it, vendors' libraries differ."""
-_NOISY = 2
-"""The number of computations in which each number is moved as far as rounding may move it."""
+_SAMPLES = 3
+"""The most samples of a drawn operator that are tried, until the backend takes one."""
+_IMAGES = 4
+"""How often an operator that reads images is drawn, where another is drawn once: few of its samples fit."""
 _APPROXIMATION = 0.005
 """How much of the tolerance the approximation of a function may take."""
 _AROUND = 0.5
 """The scale of the error of an approximated function of one number whose result is smaller."""
 _STEADY = 0.25
 """How much of the tolerance may be lost to rounding."""
-_ATTEMPTS = 10
-"""The number of times that a graph with incomparable results is redrawn."""
-_OTHER = 1_000_003
-"""The increment of the seed for each new drawing."""
-REFUSED_SAMPLES = (VerifyException, ValueError, TypeError, IndexError, ArithmeticError, AssertionError)
-"""The exceptions of rows for unsuitable samples: the edge level, for example, takes fewer."""
 
 
 @dataclass
-class Graph:
-    """A function, and its results on some inputs."""
-
-    seed: int
-    kind: str
-    """The element type, layout and sizes of the graph, in words."""
-    module: ModuleOp
-    context: FlambeauContext
-    calls: list[list[Array]]
-    expected: list[list[Array]]
-    operators: Counter[str]
-    """The number of operations of each operator that the backend takes."""
-    refused: Counter[tuple[str, str]]
-    """How often an operator was drawn and refused by the table, by (operator, reason)."""
-
-
-@dataclass
-class _Value:
+class Value:
     """A value of a graph, with its content in the first call."""
 
     ssa: SSAValue
@@ -85,29 +57,40 @@ class _Value:
     noisy: list[Array]
 
 
+@dataclass(frozen=True)
+class Role:
+    """The place of a value among the arguments of an operator."""
+
+    operator: Operator
+    argument: str
+    is_constant: bool
+
+
 @dataclass
-class _New:
+class New:
     """The values and operations that an operation under construction adds to the graph."""
 
-    values: list[_Value] = field(default_factory=list[_Value])
-    before: list[GlobalLoadConstantOp | ToDimOrderCopyOp] = field(default_factory=list[GlobalLoadConstantOp | ToDimOrderCopyOp])
+    values: list[Value] = field(default_factory=list[Value])
+    before: list[Operation] = field(default_factory=list[Operation])
     """The operations that define some of the values."""
+    after: list[Operation] = field(default_factory=list[Operation])
+    """The operations that follow."""
+    constants: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
 
 
-def may_stay(table: OperatorTable, op: SchemaOp) -> bool:
-    """Returns whether the default target runs an operation that the backend does not take: with a kernel, or decomposed."""
-    return op.has("decompose") or find_target(PipelineOptions.target).table.why_not(op) is None
+class Drawing:
+    """A graph under construction.
 
+    Attributes:
+        runs: the number of computations in which each number is moved as far as rounding may move it.
+        stay: how often some of the operators stay on the CPU, if several can.
+        keep_refused: how often an operator that the table refuses is in the graph.
+    """
 
-def why_not(table: OperatorTable, op: Operation) -> str | None:
-    """Returns the reason that a table does not take an operation, or the exception that it raises."""
-    try:
-        return table.why_not(op)
-    except Exception as error:
-        return f"{RAISES}{in_one_line(error)}"
+    runs: ClassVar[int] = 2
+    stay: ClassVar[float] = 0.3
+    keep_refused: ClassVar[float] = 0.1
 
-
-class _Drawing:
     def __init__(self, table: OperatorTable, operators: Sequence[Operator], seed: int):
         self.table = table
         self.operators = operators
@@ -115,10 +98,14 @@ class _Drawing:
         self.rounding, self.noise = Rounding(seed), np.random.default_rng(seed)
         self.context, self.block = FlambeauContext(), Block()
         self.module = ModuleOp([])
-        self.values: list[_Value] = []
-        self.inputs: list[_Value] = []
+        self.values: list[Value] = []
+        self.inputs: list[Value] = []
+        self.results: list[SSAValue] = []
         self.taken: list[tuple[Operator, SchemaOp]] = []
         self.taken_ops: set[Operation] = set()
+        self.drawn = 0
+        """The number of drawn operators that the backend may take."""
+        self.known: dict[type[Operation], Operator] = {operator.kind: operator for operator in operators}
         self.refused: Counter[tuple[str, str]] = Counter()
         elements = element_names(table)
         self.element = elements[0] if self.chosen.random() < 0.5 else self.chosen.choice(elements)
@@ -139,33 +126,47 @@ class _Drawing:
         return with_dim_order(kind, CHANNELS_LAST) if is_image else kind
 
     def open_sizes(self, shape: Sequence[int]) -> None:
+        """Makes sizes of a shape dynamic, if those of the graph are."""
         candidates = [size for size in shape if size > 1 and size not in self.open]
         if self.sizes == "all" or (self.sizes == "one" and not self.open):
             for size in candidates if self.sizes == "all" else candidates[:1]:
                 self.open[size] = Symbol(f"s{size}", self.chosen.choice((0, 1, 1, 1, 2)), 2 * size)
 
-    def value_for(self, array: Array, new: _New, is_constant: bool, existing: float, is_static: bool) -> SSAValue:
+    def value_for(self, array: Array, new: New, role: Role, existing: float, is_static: bool) -> SSAValue:
         """Returns a value like an array of a sample: an existing one, a constant, or a new input."""
+        is_constant = role.is_constant
         if array.dtype.name in FLOATS:
             array = converted(array, self.element)
         array = np.array(array, order="C")
         alike = [value for value in self.values if value.array.dtype == array.dtype] if not is_constant else []
         if alike and self.chosen.random() < existing:
             same = [value for value in alike if value.array.shape == array.shape]
-            return self.chosen.choice((same if same and self.chosen.random() < 0.7 else alike)[-5:]).ssa
+            ranked = [value for value in alike if value.array.ndim == array.ndim]
+            fitting = same if same and self.chosen.random() < 0.7 else ranked if ranked and self.chosen.random() < 0.7 else alike
+            return self.chosen.choice(fitting[-5:]).ssa
         if is_constant or self.chosen.random() < 0.1:
-            load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), type_of(array))
-            new.before.append(load)
-            new.values.append(self.noisy(load.result, array))
-        else:
-            argument = self.block.insert_arg(self.input_type(array, is_static), len(self.block.args))
-            new.values.append(self.noisy(argument, array))
-        return new.values[-1].ssa
+            new.values.append(self.constant(array, new))
+            return new.values[-1].ssa
+        return self.input(array, new, is_static)
 
-    def noisy(self, ssa: SSAValue, array: Array) -> _Value:
-        return _Value(ssa, array, [self.moved(array) for _ in range(_NOISY)])
+    def constant(self, array: Array, new: New) -> Value:
+        """Returns a new constant."""
+        load = GlobalLoadConstantOp(SymbolRefAttr(f"constant_{len(self.block.ops)}_{len(new.before)}"), type_of(array))
+        new.before.append(load)
+        new.constants[load.result] = array
+        return self.noisy(load.result, array)
 
-    def moved(self, array: Array, op: Operation | None = None) -> Array:
+    def input(self, array: Array, new: New, is_static: bool) -> SSAValue:
+        """Returns a new input of the graph."""
+        argument = self.block.insert_arg(self.input_type(array, is_static), len(self.block.args))
+        new.values.append(self.noisy(argument, array))
+        return argument
+
+    def noisy(self, ssa: SSAValue, array: Array) -> Value:
+        """Returns a constant or an input, with its content in the noisy computations."""
+        return Value(ssa, array, [self.moved(array, run) for run in range(self.runs)])
+
+    def moved(self, array: Array, run: int, op: Operation | None = None) -> Array:
         """Returns an array perturbed as by rounding: relative to each number and, for approximated functions, slightly to the largest.
 
         If `op` may be a function of one number, it may compute a difference of numbers around 1.
@@ -183,11 +184,12 @@ class _Drawing:
 
     def add(self, operator: Operator, sample: Sequence[Any], existing: float, is_static: bool, first: SSAValue | None = None) -> bool:
         """Adds an operator on a sample, whose first tensor may be given. Returns whether the backend takes it."""
-        new, op = _New(), None
+        new, op = New(), None
         try:
             op = self.operation(operator, sample, new, existing, is_static, first)
             op.verify_()
             results = self.computed(op, new)
+            results = None if results is None else self.followed(results, new)
         except REFUSED_SAMPLES:
             self.forget(op, new)
             return False
@@ -197,38 +199,44 @@ class _Drawing:
         read = (value.owner for value in op.operands)
         spoils = any(isinstance(item, Operation) and item in self.taken_ops and why_not(self.table, item) is not None for item in read)
         # `fold-constants` evaluates operators on constants before backends choose operators.
-        folds = bool(op.operands) and all(map(is_constant, op.operands))
-        if results is None or spoils or folds or (stays and (self.chosen.random() < 0.9 or not may_stay(self.table, op))):
+        folds = bool(op.operands) and all(is_constant(value) or is_dequantized_constant(value) for value in op.operands)
+        if results is None or spoils or folds or (stays and (self.chosen.random() >= self.keep_refused or not may_stay(self.table, op))):
             self.forget(op, new)
             return False
         for item in new.before:
             if isinstance(item, GlobalLoadConstantOp):
-                self.keep(item, next(value.array for value in new.values if value.ssa is item.result))
-            self.block.add_op(item)
-        self.block.add_op(op)
+                self.keep(item, new.constants[item.result])
+        self.block.add_ops([*new.before, op, *new.after])
         self.inputs += [value for value in new.values if value.ssa.owner is self.block]
         self.values += [*new.values, *results]
+        around = (item for item in (*new.before, *new.after) if isinstance(item, SchemaOp))
+        self.taken += [(self.known[type(item)], item) for item in around if type(item) in self.known]
         if stays:
             return False
         self.taken.append((operator, op))
         self.taken_ops.add(op)
+        self.drawn += 1
         return True
 
+    def followed(self, results: list[Value], new: New) -> list[Value]:
+        """Returns the values that later operators may read in place of the results of a new operation."""
+        return results
+
     def operation(
-        self, operator: Operator, sample: Sequence[Any], new: _New, existing: float, is_static: bool, first: SSAValue | None
+        self, operator: Operator, sample: Sequence[Any], new: New, existing: float, is_static: bool, first: SSAValue | None
     ) -> SchemaOp:
+        """Returns an operator on values like those of a sample."""
         arguments: list[Any] = []
         for argument, item in zip(operator.kind.schema.arguments, sample, strict=True):
             is_folded = argument.name in operator.rule.folded and self.chosen.random() < 0.5
-            is_constant = is_folded or argument.name in operator.rule.constants
+            role = Role(operator, argument.name, is_folded or argument.name in operator.rule.constants)
             if isinstance(item, np.ndarray):
                 given, first = first, None
-                value = given or self.value_for(cast(Array, item), new, is_constant, existing, is_static)
+                value = given or self.value_for(cast(Array, item), new, role, existing, is_static)
                 arguments.append(self.in_layout_for(operator, value, new))
             elif argument.type.is_tensor and isinstance(item, list):
                 values = (
-                    None if part is None else self.value_for(part, new, is_constant, existing, is_static)
-                    for part in cast("list[Any]", item)
+                    None if part is None else self.value_for(part, new, role, existing, is_static) for part in cast("list[Any]", item)
                 )
                 arguments.append([None if value is None else self.in_layout_for(operator, value, new) for value in values])
             elif isinstance(item, tuple) and "size" in argument.name and argument.type.base == "int":
@@ -237,14 +245,14 @@ class _Drawing:
                 arguments.append(item)
         return operator.kind(*arguments)
 
-    def in_layout_for(self, operator: Operator, value: SSAValue, new: _New) -> SSAValue:
+    def in_layout_for(self, operator: Operator, value: SSAValue, new: New) -> SSAValue:
         """Returns a value in a layout that an operator can read: only elementwise ones take layouts other than row-major."""
         if is_row_major(value) or (operator.kind.elementwise and self.chosen.random() < 0.5):
             return value
         copy = ToDimOrderCopyOp(value, dim_order=tuple(range(len(shape_of(value)))))
         new.before.append(copy)
         known = next(item for item in (*new.values, *self.values) if item.ssa is value)
-        new.values.append(_Value(copy.result, known.array, known.noisy))
+        new.values.append(Value(copy.result, known.array, known.noisy))
         return copy.result
 
     def opened(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -252,24 +260,32 @@ class _Drawing:
         is_open = self.chosen.random() < 0.6
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
-    def computed(self, op: SchemaOp, new: _New) -> list[_Value] | None:
-        """Returns the results in the first call; None if they are too large, extreme, or dominated by rounding."""
-        known = {value.ssa: value for value in (*self.values, *new.values)}
+    def computed(self, op: SchemaOp, new: New, others: Sequence[Value] = ()) -> list[Value] | None:
+        """Returns the results in the first call; None if they are too large, extreme, or dominated by rounding.
+
+        The operation reads values of the graph, new ones and `others`.
+        """
+        known = {value.ssa: value for value in (*self.values, *new.values, *others)}
         operands = [known[operand] for operand in op.operands]
         runs = [self.meaning(op, [value.array for value in operands])]
-        runs += [self.meaning(op, [value.noisy[index] for value in operands]) for index in range(_NOISY)]
-        found: list[_Value] = []
+        runs += [self.meaning(op, [value.noisy[index] for value in operands]) for index in range(self.runs)]
+        found: list[Value] = []
         for place, result in enumerate(op.results):
             array = runs[0][place]
-            noisy = [self.moved(run[place], op) for run in runs[1:]]
+            noisy = [self.moved(run[place], index, op) for index, run in enumerate(runs[1:])]
             # Results that are not empty, of empty operands: some kernels do not write sums and products without terms.
             is_made_of_nothing = array.size and any(not value.array.size for value in operands)
-            if array.size > MOST_ELEMENTS or is_made_of_nothing or not is_steady(array, noisy):
+            if array.size > MOST_ELEMENTS or is_made_of_nothing or not self.is_steady(array, noisy):
                 return None
-            found.append(_Value(result, array, noisy))
+            found.append(Value(result, array, noisy))
         return found
 
+    def is_steady(self, array: Array, noisy: Sequence[Array]) -> bool:
+        """Returns whether the noisy computations of an array leave something to compare."""
+        return is_steady(array, noisy)
+
     def meaning(self, op: SchemaOp, arrays: Sequence[Array]) -> list[Array]:
+        """Returns the results of an operation in the first call."""
         arguments = [_known(argument) for argument in op.bind(arrays, op.properties)]
         with np.errstate(all="ignore"):
             return [np.asarray(result) for result in flat_results(op.call("numpy", arguments))]
@@ -280,8 +296,9 @@ class _Drawing:
         data = stored_array(array, kind).reshape(-1).view(np.uint8).data
         self.module.body.block.add_op(GlobalOp(name, kind, self.context.blobs.add(name, data)))
 
-    def forget(self, op: SchemaOp | None, new: _New) -> None:
-        for item in (*new.before, *([op] if op is not None else [])):
+    def forget(self, op: SchemaOp | None, new: New) -> None:
+        """Removes what an operation under construction has added."""
+        for item in (*new.before, *([op] if op is not None else []), *new.after):
             item.drop_all_references()
         for value in reversed(new.values):
             if value.ssa.owner is self.block:
@@ -303,17 +320,21 @@ class _Drawing:
             if self.add(reader, self.chosen.choice(reader.samples), 0.5, False, op.results[0]):
                 return
 
-    def draw(self, size: int, root: Operator) -> None:
-        """Adds operators, the first of which is `root` if the backend takes any of its samples."""
+    def draw(self, size: int | None, number: int) -> None:
+        """Adds operators, the first of which is that of the number if the backend takes any of its samples."""
+        size = size or self.chosen.choice((1, 2, 3, 5, 8, 12))
+        root = self.operators[number % len(self.operators)]
         for sample in self.chosen.sample(root.samples, len(root.samples)):
             if self.add_and_read(root, sample, ((0, False), (0, True))):
                 break
+        shares = [_IMAGES if operator.reads_images else 1 for operator in self.operators]
         for _ in range(6 * size):
-            if len(self.taken) >= size:
+            if self.drawn >= size:
                 break
-            operator = self.chosen.choice(self.operators)
-            if operator.samples:
-                self.add_and_read(operator, self.chosen.choice(operator.samples), ((1, False), (0.7, False), (0.5, True)))
+            (operator,) = self.chosen.choices(self.operators, shares)
+            for sample in self.chosen.sample(operator.samples, min(len(operator.samples), _SAMPLES)):
+                if self.add_and_read(operator, sample, ((1, False), (0.7, False), (0.5, True))):
+                    break
 
     def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
         """Adds an operator and reads its result, trying several ways in order. Returns whether the backend takes the operator."""
@@ -343,20 +364,24 @@ class _Drawing:
         values = list(self.returned())
         if not values:
             return None
+        self.results = values
         self.block.add_op(ReturnOp(*values))
         taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
         others = [op for _, op in taken if may_stay(self.table, op)]
-        if len(others) > 1 and self.chosen.random() < 0.3:
+        if len(others) > 1 and self.chosen.random() < self.stay:
             for op in self.chosen.sample(others, self.chosen.choice((1, 1, 2))):
                 op.attributes[STAYS] = UnitAttr()
         function = FunctionType.from_lists(self.block.arg_types, [value.type for value in values])
         self.module.body.block.add_op(FuncOp("forward", function, Region(self.block)))
-        layout = "channels last" if self.is_channels_last else "contiguous"
-        graph = Graph(seed, f"{self.element}, {layout}, sizes {self.sizes}", self.module, self.context, [], [], Counter(), self.refused)
+        graph = Graph(seed, self.kind(), self.module, self.context, [], [], [], Counter(), self.refused)
         graph.operators.update(operator.name for operator, op in taken if STAYS not in op.attributes)
         for inputs in self.calls():
             self.call(graph, inputs)
         return graph if graph.calls else None
+
+    def kind(self) -> str:
+        """Returns the kind of the graph, in words."""
+        return f"{self.element}, {'channels last' if self.is_channels_last else 'contiguous'}, sizes {self.sizes}"
 
     def calls(self) -> Iterator[list[Array]]:
         """Yields the inputs of calls: those of the samples, and others if sizes are dynamic."""
@@ -371,16 +396,22 @@ class _Drawing:
         try:
             program = interpret(graph.module, graph.context)
             found = cast("list[Array]", program.run("forward", inputs))
-            moved = [[self.moved(array) for array in inputs] for _ in range(_NOISY)]
-            noisy = [
-                cast("list[Array]", program.run("forward", given, lambda op, found: [self.moved(array, op) for array in found]))
-                for given in moved
-            ]
+            noisy = [self.noisy_results(program, inputs, run) for run in range(self.runs)]
         except InterpreterError:
             return  # for example, an index is out of range with fewer rows
-        if all(is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):
+        if all(self.is_steady(array, [run[place] for run in noisy]) for place, array in enumerate(found)):
             graph.calls.append(inputs)
             graph.expected.append(found)
+            graph.steps.append(self.steps(found, noisy))
+
+    def noisy_results(self, program: FunctionProgram | MethodProgram, inputs: Sequence[Array], run: int) -> list[Array]:
+        """Returns the results of the graph in a noisy computation."""
+        moved = [self.moved(array, run) for array in inputs]
+        return cast("list[Array]", program.run("forward", moved, lambda op, found: [self.moved(array, run, op) for array in found]))
+
+    def steps(self, found: Sequence[Array], noisy: Sequence[Sequence[Array]]) -> list[Steps | None]:
+        """Returns how far each result may be from what was found, if it depends on quantized numbers."""
+        return [None for _ in found]
 
 
 def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
@@ -417,13 +448,3 @@ def _in_layout(array: Array, value: SSAValue) -> Array:
     if is_row_major(value):
         return np.ascontiguousarray(array) if array.ndim else array
     return np.ascontiguousarray(array.transpose(CHANNELS_LAST)).transpose(np.argsort(CHANNELS_LAST))
-
-
-def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
-    """Returns a graph of up to `size` operators that a table takes, determined by the seed; None if nothing fits."""
-    for attempt in range(_ATTEMPTS):
-        drawing = _Drawing(table, operators, seed + attempt * _OTHER)
-        drawing.draw(size or drawing.chosen.choice((1, 2, 3, 5, 8, 12)), operators[seed % len(operators)])
-        if (found := drawing.finish(seed)) is not None:
-            return found
-    return None

@@ -1,0 +1,1 @@
+"""Random graphs for a backend, drawn from the samples of its operators."""

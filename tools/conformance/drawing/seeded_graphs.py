@@ -1,0 +1,32 @@
+"""Graphs by their seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.tools.conformance.drawing.graph import Graph
+from flambeau.tools.conformance.drawing.graph_drawing import Drawing
+from flambeau.tools.conformance.drawing.operator_choices import Operator
+from flambeau.tools.conformance.drawing.quantized_drawing import QuantizedDrawing, storages_of
+
+_ATTEMPTS = 10
+"""The number of times that a graph with incomparable results is redrawn."""
+_OTHER = 1_000_003
+"""The increment of the seed for each new drawing."""
+
+
+def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
+    """Returns a graph of up to `size` operators that a table takes, determined by the seed; None if nothing fits.
+
+    If the table takes quantized numbers, every second graph is quantized.
+    """
+    is_quantized = bool(seed % 2 and storages_of(table))
+    number = seed // 2 if storages_of(table) else seed
+    kind = QuantizedDrawing if is_quantized else Drawing
+    for attempt in range(_ATTEMPTS):
+        drawing = kind(table, operators, seed + attempt * _OTHER)
+        drawing.draw(size, number)
+        if (found := drawing.finish(seed)) is not None:
+            return found
+    return None
