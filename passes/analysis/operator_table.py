@@ -252,7 +252,8 @@ class OperatorTable:
     def _why_no_integers(self, op: SchemaOp, rule: Rule) -> str | None:
         """Returns the reason when an operand of the first operator is not of integers that the backend has."""
         for argument in op.schema.arguments:
-            is_weight, may_be_float = argument.name in rule.dequantized, argument.name in rule.constants
+            is_weight = argument.name in rule.dequantized
+            may_be_float = argument.name in rule.constants and not is_weight
             for value in _values(op, argument.name):
                 if isinstance(value, SSAValue) and not (may_be_float and is_constant(cast("SSAValue", value))):
                     reason = self._why_not_integer(cast("SSAValue", value).owner, op if is_weight else None)

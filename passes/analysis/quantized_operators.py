@@ -7,6 +7,7 @@ them: tables ask it what is between integers, converters and fusions what they c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,11 @@ class QuantizedOperator:
         """The operators of floats, in order; the quantization itself where there are none."""
         return (*(() if self.operator is None else (self.operator,)), *self.clamps) or (self.quantize,)
 
+    @property
+    def parts(self) -> tuple[Operation, ...]:
+        """The operations that are computed in integers together: the dequantizations of the operands, the members, the quantization."""
+        return *(value.owner for value in self.floats if isinstance(value.owner, DEQUANTIZE)), *self.members, self.quantize
+
     @cached_property
     def floats(self) -> tuple[SSAValue, ...]:
         """The operands of the first member."""
@@ -53,6 +59,13 @@ def quantized_operator(op: Operation) -> QuantizedOperator | None:
             return None
         op = reader
     return _ending_at(op)
+
+
+def together_with(op: Operation) -> Iterator[Operation]:
+    """Yields the operations without which an operation is not computed in integers: the parts of the operator that it belongs to."""
+    for item in (use.operation for use in op.results[0].uses) if isinstance(op, DEQUANTIZE) else (op,):
+        if (found := quantized_operator(item)) is not None:
+            yield from found.parts
 
 
 def _ending_at(quantize: QuantizePerTensorOp) -> QuantizedOperator | None:

@@ -13,6 +13,7 @@ from xdsl.traits import IsolatedFromAbove
 
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import is_dequantized_constant
+from flambeau.passes.analysis.quantized_operators import together_with
 from flambeau.passes.delegation.grouping import group
 from flambeau.passes.delegation.partitioner import Partitioner
 
@@ -31,9 +32,12 @@ def _why_not(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
 
 
 def _why_apart(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
-    """Returns why a constant that an operation needs cannot go with it, because its dequantization stays; None if all can."""
+    """Returns why something without which an operation is not taken stays: a dequantized constant, or a part of an integer operator."""
     rule = partitioner.table.rule(type(op)) if isinstance(op, SchemaOp) else None
     values = [(name, cast(SchemaOp, op).argument(name)) for name in rule.dequantized] if rule is not None else []
+    for part in together_with(op) if partitioner.table.integers else ():
+        if (reason := veto(part) or partitioner.why_kept(part)) is not None:
+            return f"{part.name}, with which it is computed in integers, stays: {reason}"
     for name, value in values:
         if is_dequantized_constant(value) and (reason := veto(value.owner) or partitioner.why_not(value.owner)) is not None:
             return f"its constant {name!r} is dequantized elsewhere: {reason}"

@@ -26,7 +26,12 @@ from flambeau.tools.semantics.result_comparison import SemanticsOptions, differe
 
 
 def computed_and_refused(partitioner: Partitioner) -> dict[str, list[str]]:
-    """Returns the refused operators whose sample compiles and computes correctly, by the table's reason; tries one sample per operator."""
+    """Returns the refused operators whose sample compiles and computes correctly, by the table's reason; tries one sample per operator.
+
+    Samples are of floats: a backend that takes integers only has none.
+    """
+    if not partitioner.table.rules:
+        return {}
     element, samples = element_names(partitioner.table)[0], all_samples()
     found: dict[str, list[str]] = {}
     for kind in level_ops("edge"):

@@ -58,8 +58,8 @@ def _general(taken: OperatorTable) -> list[str]:
 def _between_integers(taken: OperatorTable) -> str:
     activations, weights = (", ".join(map(str, kinds)) for kinds in (taken.activations, taken.weights))
     return (
-        f"Between integers, the operands of an operator are dequantized from {activations}, and its result, perhaps limited by a clamp, is "
-        f"quantized to one of these; weights are dequantized from {weights}, with the zero point 0. What is said of tensors is of the floats."
+        f"Between integers, the operands of an operator are dequantized from {activations}, and its result, perhaps behind a clamp, is "
+        f"quantized to them; weights are dequantized from {weights}, with the zero point 0. What is said of tensors is of the floats."
     )
 
 

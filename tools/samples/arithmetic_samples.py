@@ -232,7 +232,10 @@ SAMPLES: dict[str, Samples] = {
         reduction((1,), (-1, True), (0, False, i32), dtypes=ALL, special=False), (1, False, i32), (1, False, i16)
     ),
     "aten.mean": reduction((), (f32,), dtypes=FLOATS),
-    "aten.mean.dim": reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS),
+    "aten.mean.dim": lambda rng: [
+        *reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS)(rng),
+        (make(rng, (1, 2, 3, 4), "float32"), (-1, -2), True),
+    ],
     "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),
     "aten.std": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),
     **{f"aten.{name}.dim": reduction(((1,),), ((0, 2), False, True), dtypes=FLOATS, large=LARGE) for name in ("var", "std")},

@@ -105,6 +105,8 @@ class Drawing:
         self.taken_ops: set[Operation] = set()
         self.drawn = 0
         """The number of drawn operators that the backend may take."""
+        self.unsteady: set[SSAValue] = set()
+        """The results that cannot be compared."""
         self.known: dict[type[Operation], Operator] = {operator.kind: operator for operator in operators}
         self.refused: Counter[tuple[str, str]] = Counter()
         elements = element_names(table)
@@ -261,9 +263,10 @@ class Drawing:
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
     def computed(self, op: SchemaOp, new: New, others: Sequence[Value] = ()) -> list[Value] | None:
-        """Returns the results in the first call; None if they are too large, extreme, or dominated by rounding.
+        """Returns the results in the first call; None if the first is too large, extreme, or dominated by rounding.
 
-        The operation reads values of the graph, new ones and `others`.
+        Others that are, such as the indices of a pool, are left out: nothing reads or returns them. The operation reads values of the graph,
+        new ones and `others`.
         """
         known = {value.ssa: value for value in (*self.values, *new.values, *others)}
         operands = [known[operand] for operand in op.operands]
@@ -276,7 +279,10 @@ class Drawing:
             # Results that are not empty, of empty operands: some kernels do not write sums and products without terms.
             is_made_of_nothing = array.size and any(not value.array.size for value in operands)
             if array.size > MOST_ELEMENTS or is_made_of_nothing or not self.is_steady(array, noisy):
-                return None
+                if not place:
+                    return None
+                self.unsteady.add(result)
+                continue
             found.append(Value(result, array, noisy))
         return found
 
@@ -341,7 +347,7 @@ class Drawing:
         if not any(self.add(operator, sample, existing, is_static) for existing, is_static in ways):
             return False
         _, op = self.taken[-1]
-        if not self.accepts_return_of(op, op.results[0]):
+        if not op.results[0].uses and not self.accepts_return_of(op, op.results[0]):
             self.read(op)
         return True
 
@@ -350,6 +356,8 @@ class Drawing:
         for op in list(self.block.ops):
             is_taken = isinstance(op, SchemaOp) and why_not(self.table, op) is None
             for place, result in enumerate(op.results if isinstance(op, SchemaOp) else ()):
+                if result in self.unsteady:
+                    continue
                 if is_taken and not self.accepts_return_of(cast(SchemaOp, op), result) and (place or result.uses):
                     continue
                 if (not result.uses and (not place or self.chosen.random() < 0.5)) or self.chosen.random() < 0.1:

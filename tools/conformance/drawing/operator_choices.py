@@ -38,7 +38,7 @@ def operators_of(table: OperatorTable) -> tuple[list[Operator], dict[str, str]]:
     found: list[Operator] = []
     others: dict[str, str] = {}
     samples = all_samples()
-    for name, rule in sorted(table.rules.items()):
+    for name, rule in sorted({**table.integers, **table.rules}.items()):
         kind = find_op(f"edge.{name}") or find_op(name)
         generate = None if kind is None else samples.get(kind.siblings["row"].name)
         if kind is None:

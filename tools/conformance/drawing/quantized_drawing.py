@@ -65,6 +65,8 @@ class Meaning:
 
 def storages_of(table: OperatorTable) -> list[Attribute]:
     """Returns the element types that a table takes for quantized numbers, of int8 and uint8; none if it lacks one of the conversions."""
+    if table.integers:
+        return [element for element in (i8, ui8) if element in table.activations]
     rules = [table.rule(kind) for kind in (QuantizePerTensorOp, DequantizePerTensorOp)]
     found: list[Attribute] = []
     for element in (i8, ui8):
@@ -172,7 +174,7 @@ class QuantizedDrawing(Drawing):
         new.after.append(op)
         op.verify_()
         (found,) = self.results_of(op, new, value)
-        if why_not(self.table, op) is None:
+        if self.table.integers or why_not(self.table, op) is None:
             return found
         new.after.remove(op)
         op.drop_all_references()

@@ -19,10 +19,11 @@ _OTHER = 1_000_003
 def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
     """Returns a graph of up to `size` operators that a table takes, determined by the seed; None if nothing fits.
 
-    If the table takes quantized numbers, every second graph is quantized.
+    If the table takes quantized numbers, every second graph is quantized; if it takes nothing else, each is.
     """
-    is_quantized = bool(seed % 2 and storages_of(table))
-    number = seed // 2 if storages_of(table) else seed
+    are_both = bool(storages_of(table) and table.rules)
+    is_quantized = bool(seed % 2 if are_both else storages_of(table))
+    number = seed // 2 if are_both else seed
     kind = QuantizedDrawing if is_quantized else Drawing
     for attempt in range(_ATTEMPTS):
         drawing = kind(table, operators, seed + attempt * _OTHER)
