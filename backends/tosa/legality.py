@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.normalized import Windows, reduced_dims, windows_of
 
@@ -53,6 +55,18 @@ def _counts_no_padding(op: SchemaOp) -> str | None:
     return "its means count the padding" if any(op.argument("padding")) and op.argument("count_include_pad") else None
 
 
+def _rounds_once(op: SchemaOp) -> str | None:
+    """Between integers, padding only where the scale and the zero point stay."""
+    found = quantized_operator(op)
+    if found is None or not any(windows_of(op).padding):
+        return None
+    source = found.floats[0].owner
+    assert isinstance(source, SchemaOp)
+    names = ("scale", "zero_point")
+    same = isinstance(source, DequantizePerTensorOp) and all(source.argument(name) == found.quantize.argument(name) for name in names)
+    return None if same else "its padded windows have different divisors, and a mean would be rounded before it gets another scale"
+
+
 def _is_undilated(op: SchemaOp) -> str | None:
     """No dilation."""
     return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
@@ -87,7 +101,7 @@ _BOTH = {
     ),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.indices_are_unused, _is_undilated, *_POOL)),
-    "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL, _rounds_once)),
     "mean.dim": Rule((_IMAGE, Limit("dtype", only=None)), checks=(_of_pixels,)),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)

@@ -170,7 +170,26 @@ def _function(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     return e.TableOp(found.x.value, found.table()).result
 
 
-@CONVERTERS.integers("max_pool2d_with_indices", "avg_pool2d", "mean.dim", "view_copy", "permute_copy")
+@CONVERTERS.integers("avg_pool2d", "mean.dim")
+def _average(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    """Converts means. To another scale they are sums of products with 1, which are rounded once."""
+    op, x, to = found.operator, found.x, found.to
+    assert op is not None
+    if x.type.stands_for_same(to):
+        return _limited(_moved(op, x.value, to.zero_point), found)
+    windows, channels = _averaged(op), shape_of(x.value)[1]
+    ones = _constant(constants, "ones", np.ones((*windows.kernel, channels, 1), np.int8), i8)
+    bias = _constant(constants, "no_bias", np.zeros(1, np.int32), i32)
+    numbers: dict[str, Any] = {"pad": whole_windows(shape_of(x.value), windows), "stride": windows.stride, "dilation": (1, 1)}
+
+    def means(image: SSAValue) -> SSAValue:
+        sums = DepthwiseConv2dOp(image, ones, bias, x.type.zero_point, **numbers).result
+        return _rescale(sums, x.type.scale / to.scale / prod(windows.kernel), 0, to.zero_point)
+
+    return _limited(_reshaped(_on_images(x.value, means), shape_of(op.result)), found)
+
+
+@CONVERTERS.integers("max_pool2d_with_indices", "view_copy", "permute_copy")
 def _pool_or_move(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     assert found.operator is not None
     moved = _moved(found.operator, found.x.value, found.x.type.zero_point)
@@ -226,14 +245,15 @@ def _moved(op: SchemaOp, x: SSAValue, zero_point: int) -> SSAValue:
             return _reshaped(x, shape_of(op.result))
         case "permute_copy":
             return TransposeOp(x, permutation(op)).result
-        case "mean":
-            sides = shape_of(x)[2:]
-            pooled = _pooled(x, Windows(sides, (1, 1), (0, 0), (1, 1), (0, 0)), zero_point)
-            return _reshaped(pooled, shape_of(op.result))
-        case "avg_pool2d":
-            return _pooled(x, windows_of(op), zero_point)
+        case "mean" | "avg_pool2d":
+            return _reshaped(_pooled(x, _averaged(op), zero_point), shape_of(op.result))
         case _:
             return _pooled(x, windows_of(op), None)
+
+
+def _averaged(op: SchemaOp) -> Windows:
+    """Returns the windows of an average pool, or the one of a mean of images."""
+    return Windows(shape_of(op.operands[0])[2:], (1, 1), (0, 0), (1, 1), (0, 0)) if op.schema.base == "mean" else windows_of(op)
 
 
 def _pooled(x: SSAValue, windows: Windows, zero_point: int | None) -> SSAValue:

@@ -265,8 +265,8 @@ class Drawing:
     def computed(self, op: SchemaOp, new: New, others: Sequence[Value] = ()) -> list[Value] | None:
         """Returns the results in the first call; None if the first is too large, extreme, or dominated by rounding.
 
-        Others that are, such as the indices of a pool, are left out: nothing reads or returns them. The operation reads values of the graph,
-        new ones and `others`.
+        Others that are, such as the indices of a pool, are left out: nothing reads or returns them. The operation reads values of the
+        graph, new ones and `others`.
         """
         known = {value.ssa: value for value in (*self.values, *new.values, *others)}
         operands = [known[operand] for operand in op.operands]
