@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
+    from flambeau.passes.vendor_tools.tool import Tool
     from flambeau.support.lazy import Array
 
 
@@ -109,6 +110,7 @@ class Backend:
             payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
         options: a frozen dataclass.
         requires: the Python modules that `encode` imports and that are not installed with Flambeau.
+        tools: the programs of the vendor that `encode` runs.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
         description: what users choose it by; every built-in backend has one.
@@ -123,13 +125,17 @@ class Backend:
     simulate: Callable[[memoryview, Mapping[str, memoryview], Sequence[Array]], Sequence[Array]] | None = None
     options: type[BackendOptions] = BackendOptions
     requires: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
     library: Path | None = None
     description: Description | None = None
 
     def missing(self) -> str | None:
         """Returns what must be installed before it can encode; None when all is."""
         absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
-        return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here" if absent else None
+        if absent:
+            return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here"
+        why = next((why for tool in self.tools if (why := tool.missing()) is not None), None)
+        return None if why is None else f"backend {self.name!r} needs a tool: {why}"
 
 
 def one_by_one(encode: Callable[[PartitionOp, ModuleConstants, Any], Encoded]) -> Callable[..., Sequence[Encoded]]:

@@ -210,6 +210,23 @@ def test_what_a_backend_requires_may_be_absent(
         assert failure["check"] == "absent modules" and re.search(details or "^$", failure["details"]), failure["details"]
 
 
+def test_without_its_tool_a_backend_decodes_and_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    text = NEEDY.format(module="math", top="from flambeau.passes.vendor_tools.tool import Tool").replace(
+        'requires=("math",)', "tools=(CC,)"
+    )
+    text = text.replace("NEEDY =", 'CC = Tool("shaderc", "FLAMBEAU_TEST_SHADERC", "the SDK", version=())\nNEEDY =')
+    (tmp_path / "needy.py").write_text(text)
+    monkeypatch.setenv("FLAMBEAU_TEST_SHADERC", "true")
+    status, report = judged(capsys, "needy", "--load-plugin", f"{tmp_path}/needy.py", "--graphs", "2")
+    assert status == 0 and "absent tools" in report["checks"] and "absent modules" not in report["checks"]
+    (tmp_path / "needy.py").write_text(text.replace("import math", "CC.find()"))
+    monkeypatch.delenv("FLAMBEAU_TEST_SHADERC")
+    status, report = judged(capsys, "needy", "--load-plugin", f"{tmp_path}/needy.py", "--graphs", "2")
+    assert status == 0 and report["absent"]["encode"].startswith("backend 'needy' needs a tool: shaderc is not on PATH, and FLAMBEAU_TEST_")
+
+
 def test_a_readme_has_sections(tmp_path: Path):
     assert readme_complaints(tmp_path) == [f"there is no README.md in {tmp_path.name}"]
     (tmp_path / "README.md").write_text("".join(f"## {title}\n\nNone.\n\n" for title in SECTIONS if title != "Debug") + "## Debug\n")
