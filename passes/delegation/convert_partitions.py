@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.delegation.contents import record_contents
-from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError, located
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
@@ -43,5 +43,5 @@ class ConvertPartitionsPass(ModulePass):
             try:
                 convert(partition, constants, partitioner.options)
             except BackendError as error:
-                raise OperationError(partition, str(error)) from error
+                raise located(error, partition) from error
             count("partitions converted")

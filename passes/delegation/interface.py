@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
@@ -29,11 +29,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from flambeau.passes.rewriting.constants import ModuleConstants
+    from flambeau.passes.vendor_tools.tool import Tool
     from flambeau.support.lazy import Array
 
 
 class BackendError(ValueError):
     """A backend that does not exist, or that cannot do what it promised. One line, for people."""
+
+
+class RefusedError(BackendError):
+    """Operations of partitions that the backend's compiler refuses, each with the reason; a partition stands for all of its operators."""
+
+    def __init__(self, reasons: Mapping[Operation, str]):
+        names = (f"@{op.sym_name.data}" if isinstance(op, PartitionOp) else op.name for op in reasons)
+        super().__init__("; ".join(f"its compiler refuses {name}: {reason}" for name, reason in zip(names, reasons.values(), strict=True)))
+        self.reasons = reasons
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,8 @@ class BackendOptions:
     """The fewest operators that are worth a delegate."""
     methods: tuple[str, ...] = ()
     """The methods that it gets operators of; without names, all."""
+    strict: bool = False
+    """Whether an operator that its table takes, and its compiler refuses, is an error; otherwise it stays."""
 
     @property
     def only_here(self) -> str | None:
@@ -108,7 +120,9 @@ class Backend:
         decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
             payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
         options: a frozen dataclass.
+        refuses: whether `convert` or `encode` may raise RefusedError. `partition` then tries them first, and leaves what they refuse.
         requires: the Python modules that `encode` imports and that are not installed with Flambeau.
+        tools: the programs of the vendor that `encode` runs.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
         description: what users choose it by; every built-in backend has one.
@@ -122,14 +136,24 @@ class Backend:
     decode: Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp] | None = None
     simulate: Callable[[memoryview, Mapping[str, memoryview], Sequence[Array]], Sequence[Array]] | None = None
     options: type[BackendOptions] = BackendOptions
+    refuses: bool = False
     requires: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
     library: Path | None = None
     description: Description | None = None
 
     def missing(self) -> str | None:
         """Returns what must be installed before it can encode; None when all is."""
         absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
-        return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here" if absent else None
+        if absent:
+            return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here"
+        why = next((why for tool in self.tools if (why := tool.missing()) is not None), None)
+        return None if why is None else f"backend {self.name!r} needs a tool: {why}"
+
+
+def located(error: BackendError, partition: PartitionOp) -> OperationError:
+    """Returns an error of `convert` or `encode` as one at the first operation that is refused, or at the partition."""
+    return OperationError(next(iter(error.reasons), partition) if isinstance(error, RefusedError) else partition, str(error))
 
 
 def one_by_one(encode: Callable[[PartitionOp, ModuleConstants, Any], Encoded]) -> Callable[..., Sequence[Encoded]]:
@@ -137,11 +161,16 @@ def one_by_one(encode: Callable[[PartitionOp, ModuleConstants, Any], Encoded]) -
 
     def encode_all(partitions: Sequence[PartitionOp], constants: ModuleConstants, options: BackendOptions) -> Sequence[Encoded]:
         found: list[Encoded] = []
+        refused: dict[Operation, str] = {}
         for partition in partitions:
             try:
                 found.append(encode(partition, constants, options))
+            except RefusedError as error:
+                refused.update(error.reasons)
             except BackendError as error:
                 raise OperationError(partition, str(error)) from error
+        if refused:
+            raise RefusedError(refused)
         return found
 
     return encode_all

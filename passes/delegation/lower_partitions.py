@@ -15,7 +15,7 @@ from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.delegation.contents import record_contents
-from flambeau.passes.delegation.interface import BackendError, Encoded
+from flambeau.passes.delegation.interface import BackendError, Encoded, located
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
@@ -77,7 +77,7 @@ def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, chos
     try:
         return chosen.backend.encode(partitions, constants, chosen.options)
     except BackendError as error:
-        raise OperationError(partitions[0], str(error)) from error
+        raise located(error, partitions[0]) from error
 
 
 class _NamedData:

@@ -22,6 +22,7 @@ from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_wit
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.partitioner import Partitioner, check_distinct
+from flambeau.passes.delegation.refusals import note_refusals
 from flambeau.passes.delegation.report import DelegationInfo, delegation_info
 from flambeau.passes.delegation.vetoes import Vetoes
 from flambeau.passes.manager import count
@@ -161,8 +162,9 @@ class PartitionPass(ModulePass):
     """Cuts what each backend takes out of the functions, into `delegate.partition`s that `delegate.call`s run.
 
     Needs: operators of the edge level. Leaves: connected operators of a block that a backend takes in one partition, unless something
-    outside lies between them; each operation at or after its place. Earlier backends choose first. Raises BackendError for a backend that
-    does not exist, and for a veto that keeps nothing.
+    outside lies between them; each operation at or after its place. Earlier backends choose first. An operation that a backend's compiler
+    refuses stays, with the reason as its attribute `refused`. Raises BackendError for a backend that does not exist, and for a veto that
+    keeps nothing.
     """
 
     name = "partition"
@@ -185,10 +187,16 @@ class PartitionPass(ModulePass):
         check_distinct(self.backends)
         _check_methods(self.backends, [function.sym_name.data for function in functions])
         for partitioner in self.backends:
-            for function in filter(partitioner.is_for, functions):
-                outliner = _Outliner(op, function, partitioner, vetoes)
-                for block in list(blocks_of(function)):
-                    outliner.outline(block)
+            note_refusals(op, ctx, partitioner, lambda module, partitioner=partitioner: _cut(module, partitioner, vetoes))
+            _cut(op, partitioner, vetoes)
+
+
+def _cut(module: ModuleOp, partitioner: Partitioner, veto: Veto) -> None:
+    """Cuts what a backend takes out of the functions of a module."""
+    for function in filter(partitioner.is_for, functions_with_bodies(module)):
+        outliner = _Outliner(module, function, partitioner, veto)
+        for block in list(blocks_of(function)):
+            outliner.outline(block)
 
 
 def _check_methods(partitioners: Sequence[Partitioner], names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast, get_origin
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -46,6 +46,7 @@ class CompileSpec:
 
 
 _FORM = "a backend is a name, perhaps with options in braces, as in xnnpack{least=3}"
+_REFUSED = "refused"
 _GENERAL = frozenset(field.name for field in option_fields(BackendOptions))
 """The options of every backend, which say what it gets; the others go with it."""
 
@@ -136,8 +137,21 @@ class Partitioner(ExplainsMembers):
         """Returns why it is not to have an operation, whatever its table says; None if it may."""
         if not self.is_for(op):
             return f"backend {self.backend.name!r} is for {', '.join(self.options.methods)} only"
-        is_kept = self.unless is not None and isinstance(op, SchemaOp) and self.unless(op)
-        return "the program that compiles keeps it" if is_kept else None
+        if self.unless is not None and isinstance(op, SchemaOp) and self.unless(op):
+            return "the program that compiles keeps it"
+        return self.why_refused(op)
+
+    def why_refused(self, op: Operation) -> str | None:
+        """Returns why the backend's compiler refuses an operation with these options, as noted; None if nothing is."""
+        refused = op.attributes.get(_REFUSED)
+        found = refused.data.get(str(self)) if isinstance(refused, DictionaryAttr) else None
+        return f"its compiler refuses it: {found.data}" if isinstance(found, StringAttr) else None
+
+    def note_refusal(self, op: Operation, reason: str) -> None:
+        """Notes on an operation why the backend's compiler refuses it with these options."""
+        refused = op.attributes.get(_REFUSED)
+        known: Mapping[str, Attribute] = refused.data if isinstance(refused, DictionaryAttr) else {}
+        op.attributes[_REFUSED] = DictionaryAttr({**known, str(self): StringAttr(reason)})
 
     def __str__(self) -> str:
         return f"{self.backend.name}{options_text(self.options)}"

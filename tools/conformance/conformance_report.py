@@ -24,7 +24,7 @@ class OperatorResult:
     tried: int = 0
     """The number of graphs in which the backend took it."""
     refused: Counter[str] = field(default_factory=Counter[str])
-    """The number of times that the table refused the drawn operator, by reason."""
+    """The number of times that the table, or the backend's compiler, refused the drawn operator, by reason."""
     untried: str | None = None
     """Why no sample of the operator was tried; None if some was."""
 
@@ -53,12 +53,13 @@ class Report:
         """Adds the result of a graph."""
         self.graphs += 1
         self.partitions += outcome.partitions
-        for (name, reason), count in outcome.graph.refused.items():
+        for (name, reason), count in (outcome.graph.refused + outcome.given_back).items():
             self.operators[name].refused[reason] += count
         failure = outcome.failure
+        back = {name for name, _ in outcome.given_back}
         for name in outcome.graph.operators:
             self.operators[name].tried += 1
-            self.operators[name].ok += failure is None
+            self.operators[name].ok += failure is None and name not in back
             self.operators[name].failed += failure is not None and name in failure.operators
         self.passed.update(outcome.passed)
         if failure is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,8 @@ class Outcome:
     graph: Graph
     partitions: int = 0
     payloads: Sequence[Payload] = ()
+    given_back: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """The number of operations that the backend's compiler refused, by operator and reason."""
     failure: Failure | None = None
     passed: list[str] = field(default_factory=list[str])
     """The checks that the graph passed."""
@@ -90,6 +93,9 @@ class _Attempt:
         backend, forms, graph = self.trial.partitioner.backend, self.forms, self.graph
         with self.step("convert"):
             self.outcome.partitions = forms.convert()
+        for op in forms.module.walk():
+            if isinstance(op, SchemaOp) and (why := self.trial.partitioner.why_refused(op)) is not None:
+                self.outcome.given_back[_name_of(op), why] += 1
         with self.step("numpy on the converted form"):
             self.compare(lambda inputs: interpret(forms.module, graph.context).run("forward", inputs))
         if (missing := backend.missing()) is not None:
@@ -190,6 +196,11 @@ def _whole_program(graph: Graph) -> bytes | None:
         return None
 
 
+def _name_of(op: SchemaOp) -> str:
+    """Returns the name of an operator in tables."""
+    return op.schema.name if op.level() == "edge" else op.name
+
+
 def in_words(error: Exception) -> str:
     """Returns an error as one line, with its class if its message is not for the user."""
     words = " ".join(str(error).split())
@@ -231,8 +242,7 @@ class Trial:
                     ops[other].attributes[STAYS] = UnitAttr()
             op = ops[index]
             assert isinstance(op, SchemaOp)
-            name = op.schema.name if op.level() == "edge" else op.name
-            found.append((name, replace(graph, module=module)))
+            found.append((_name_of(op), replace(graph, module=module)))
         return found
 
     def _takes(self, op: SchemaOp) -> bool:

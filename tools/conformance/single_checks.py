@@ -1,10 +1,11 @@
-"""Checks made once per backend: its README, the operators that its table refuses, missing modules, options."""
+"""Checks made once per backend: its README, the operators that its table refuses, missing modules and tools, options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flambeau.tools.conformance.absence import check_modules
+from flambeau.passes.vendor_tools.tool import Tool
+from flambeau.tools.conformance.absence import check_absence
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.graph_trial import Trial
 from flambeau.tools.conformance.operators_in_parts import not_taken_in_parts
@@ -40,11 +41,18 @@ def _operators_in_parts(trial: Trial) -> Sequence[str] | None:
 
 
 def _absent_modules(trial: Trial) -> Sequence[str] | None:
-    backend = trial.partitioner.backend
-    if not backend.requires or trial.example is None:
+    return _absence(trial, trial.partitioner.backend.requires, ())
+
+
+def _absent_tools(trial: Trial) -> Sequence[str] | None:
+    return _absence(trial, (), trial.partitioner.backend.tools)
+
+
+def _absence(trial: Trial, modules: Sequence[str], tools: Sequence[Tool]) -> Sequence[str] | None:
+    if not (modules or tools) or trial.example is None:
         return None
     graph, payloads, _ = trial.example
-    check_modules(str(trial.partitioner), backend, payloads, graph.seed)
+    check_absence(str(trial.partitioner), modules, tools, payloads, graph.seed)
     return []
 
 
@@ -66,6 +74,7 @@ SINGLE_CHECKS: dict[str, Check] = {
     "refused operators": _refused_operators,
     "operators in parts": _operators_in_parts,
     "absent modules": _absent_modules,
+    "absent tools": _absent_tools,
     "unknown option": _unknown_option,
     "absent library": _absent_library,
 }

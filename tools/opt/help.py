@@ -94,11 +94,16 @@ def targets() -> str:
 
 
 def backends() -> str:
-    """Returns the name of every backend, with its maturity."""
+    """Returns the name of every backend, with its maturity, and its tools: where they are, or how to install them."""
     from flambeau.passes.delegation.interface import backend_names, find_backend
 
-    told = {name: find_backend(name).description for name in backend_names()}
-    return "".join(name + (f": {text.hardware}; {text.state.value}" if text is not None else "") + "\n" for name, text in told.items())
+    lines: list[str] = []
+    for name in backend_names():
+        backend = find_backend(name)
+        text = backend.description
+        lines.append(name + (f": {text.hardware}; {text.state.value}" if text is not None else ""))
+        lines += [f"  {tool}" for tool in backend.tools]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def page(name: str) -> str:

@@ -24,7 +24,7 @@
 // VETO-NEXT:   edge.neg
 
 // NOTHING:   no-delegate 'layers.0.gats' keeps nothing: no operator of the program is in a module of this path, or has this name; did you mean 'layers.0.gate'?
-// UNKNOWN:   backend 'elementwise' has no option 'lest'; it has least, methods; did you mean 'least'?
+// UNKNOWN:   backend 'elementwise' has no option 'lest'; it has least, methods, strict; did you mean 'least'?
 // TYPE:      option 'least' of backend 'elementwise' must be an integer, got 'few'
 // METHODS:     delegate.partition @forward_xnnpack_0
 // METHODS-NOT: delegate.partition @forward

@@ -25,7 +25,7 @@ from flambeau.dialects.ir.extents import UndecidedError
 from flambeau.dialects.ir.tensor_types import f32
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Check, Limit, OperatorTable, Rule
-from flambeau.passes.delegation.interface import BackendOptions, Encoded, one_by_one, register_backend
+from flambeau.passes.delegation.interface import BackendOptions, Encoded, RefusedError, one_by_one, register_backend
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.interpreter import interpret
@@ -208,6 +208,36 @@ def test_what_a_backend_requires_may_be_absent(
     assert report["absent"].get("encode") == absent
     for failure in report["failures"]:
         assert failure["check"] == "absent modules" and re.search(details or "^$", failure["details"]), failure["details"]
+
+
+def test_without_its_tool_a_backend_decodes_and_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    text = NEEDY.format(module="math", top="from flambeau.passes.vendor_tools.tool import Tool").replace(
+        'requires=("math",)', "tools=(CC,)"
+    )
+    text = text.replace("NEEDY =", 'CC = Tool("shaderc", "FLAMBEAU_TEST_SHADERC", "the SDK", version=())\nNEEDY =')
+    (tmp_path / "needy.py").write_text(text)
+    monkeypatch.setenv("FLAMBEAU_TEST_SHADERC", "true")
+    status, report = judged(capsys, "needy", "--load-plugin", f"{tmp_path}/needy.py", "--graphs", "2")
+    assert status == 0 and "absent tools" in report["checks"] and "absent modules" not in report["checks"]
+    (tmp_path / "needy.py").write_text(text.replace("import math", "CC.find()"))
+    monkeypatch.delenv("FLAMBEAU_TEST_SHADERC")
+    status, report = judged(capsys, "needy", "--load-plugin", f"{tmp_path}/needy.py", "--graphs", "2")
+    assert status == 0 and report["absent"]["encode"].startswith("backend 'needy' needs a tool: shaderc is not on PATH, and FLAMBEAU_TEST_")
+
+
+def test_operators_that_are_given_back_count_as_refused(plant: Plant, capsys: pytest.CaptureFixture[str]):
+    def picky(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+        if refused := [op for op in partition.walk() if op.name == "edge.tanh"]:
+            raise RefusedError(dict.fromkeys(refused, "there is no room"))
+        return encode(partition, constants, options)
+
+    plant(encode=one_by_one(picky), refuses=True, library=None)
+    status, report = judged(capsys, "planted", "--graphs", "20")
+    tanh = report["operators"]["tanh"]
+    assert status == 0 and tanh["ok"] == 0 < tanh["refused"]["its compiler refuses it: there is no room"]
+    assert report["operators"]["exp"]["ok"] > 0
 
 
 def test_a_readme_has_sections(tmp_path: Path):

@@ -73,3 +73,20 @@ func.func @branches(%x: tensor<3xf32>, %c: i1) -> tensor<3xf32> {
   }
   func.return %2 : tensor<3xf32>
 }
+
+// -----
+
+// What the backend's compiler refused before, with the same options, stays; what another one refused goes.
+// CHECK:       delegate.partition @refused_elementwise_0
+// CHECK-NEXT:    edge.relu(%x) {refused = {xnnpack = "no room"}}
+// CHECK-NEXT:    edge.neg
+// CHECK-LABEL: func.func @refused
+// CHECK-NEXT:    %[[R:.*]] = delegate.call @refused_elementwise_0(%x)
+// CHECK-NEXT:    edge.tanh(%[[R]]) {refused = {elementwise = "no room"}}
+// CHECK-NEXT:    func.return
+func.func @refused(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.relu(%x) {refused = {xnnpack = "no room"}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = edge.neg(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = edge.tanh(%1) {refused = {elementwise = "no room"}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %2 : tensor<2x3xf32>
+}

@@ -272,7 +272,9 @@ def test_compile_specs_that_a_backend_does_not_have_are_refused(levels: list[tup
     module, context = parsed(f"""delegate.partition @p backend "LevelsBackend" {{"levl" = "3"}} (%x: {KIND}) -> ({KIND}) {{
       delegate.return %x : {KIND}
     }}""")
-    message = "partition @p cannot be lowered: backend 'levels' has no option 'levl'; it has least, methods, level, words, note; did you"
+    message = (
+        "partition @p cannot be lowered: backend 'levels' has no option 'levl'; it has least, methods, strict, level, words, note; did you"
+    )
     with pytest.raises(PassError, match=re.escape(message)):
         Pipeline.parse("lower-partitions").run(module, context)
 

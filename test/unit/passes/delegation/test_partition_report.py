@@ -106,7 +106,7 @@ def test_the_command_line_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--explain-partitions"], "error: --explain-partitions is for --backend"),
         (
             ["--backend", "xnnpack{lest=1}"],
-            "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least, methods; did you",
+            "error: --backend xnnpack{lest=1}: backend 'xnnpack' has no option 'lest'; it has least, methods, strict; did you",
         ),
         (
             ["--backend", ""],
