@@ -32,6 +32,7 @@ BACKEND = Backend(
     convert=later("flambeau.backends.tosa.lower:convert"),
     decode=later("flambeau.backends.tosa.decode:decode"),
     options=TosaOptions,
+    refuses=True,
     description=Description(
         hardware="NPUs and GPUs whose compilers read TOSA",
         platform="none: a vendor's compiler comes first",

@@ -22,7 +22,7 @@ from flambeau.dialects.fused.quantized import fixed_point
 from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias
-from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.delegation.normalized import Windows, dim_of, permutation, windows_of
@@ -117,7 +117,7 @@ def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAVal
     whole, scales = integer_bias(x.type, kernel.type, None if bias is None else constants.array(bias), len(weight))
     name = constants.name(kernel.value)
     if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
-        raise BackendError(f"tosa: the sums of {op.schema.name} with the weight {name!r} may not fit int32")
+        raise RefusedError({op: "its sums of products and bias may not fit int32"})
     numbers = _constant(constants, f"{name}.bias", whole.astype(np.int32), i32)
     finish = partial(_rescale, ratios=scales / found.to.scale, input_zp=0, output_zp=found.to.zero_point)
     return _limited(_layer(op, x.value, weight, name, numbers, constants, x.type.zero_point, finish), found)

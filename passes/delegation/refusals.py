@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import copy
 
 from xdsl.context import Context
@@ -73,18 +73,11 @@ class _Trial:
         constants = ModuleConstants(context, self._module)
         backend, options = partitioner.backend, partitioner.options
         # The passes that follow meet any other error again, where it has a place in the user's text.
-        with _quietly(), suppress(ValueError):
-            for partition in self._cut:
-                try:
-                    if backend.convert is not None:
-                        backend.convert(partition, constants, options)
-                except RefusedError as error:
-                    reasons.update(error.reasons)
+        with _quietly():
+            for partition in self._cut if backend.convert is not None else ():
+                reasons.update(_reasons(lambda partition=partition: backend.convert and backend.convert(partition, constants, options)))
             if not reasons and self._cut:
-                try:
-                    backend.encode(self._cut, constants, options)
-                except RefusedError as error:
-                    reasons.update(error.reasons)
+                reasons.update(_reasons(lambda: backend.encode(self._cut, constants, options)))
         found: dict[Operation, str] = {}
         for op, reason in reasons.items():
             for original in self._originals_of(op, whole):
@@ -114,6 +107,18 @@ class _Trial:
                     yield from self._found(child)
             case _:
                 return
+
+
+def _reasons(trial: Callable[[], object]) -> Mapping[Operation, str]:
+    """Returns the operations that a trial refuses, perhaps inside of a pattern, whose driver says where; none for another error."""
+    try:
+        trial()
+    except ValueError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, RefusedError):
+            cause = cause.__cause__
+        return {} if cause is None else cause.reasons
+    return {}
 
 
 @contextmanager

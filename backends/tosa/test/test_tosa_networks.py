@@ -81,6 +81,16 @@ def test_a_layer_is_within_a_step_of_its_floats(kind: type[Any]) -> None:
     assert taken
 
 
+def test_a_layer_stays_whose_sums_may_not_fit() -> None:
+    seed()
+    layer, x = nn.Linear(4, 3), torch.randn(2, 4)
+    with torch.no_grad():
+        layer.bias[1] = 1e6
+    edge = to_edge_transform_and_lower(quantized_by_pt2e(layer, x), partitioner=["tosa"])
+    assert not payloads_of(edge)
+    assert any("may not fit int32" in reason for _, reason in edge.delegation_info.refused)
+
+
 def test_floats_in_the_other_profile() -> None:
     seed()
     network, x = Residual(False).eval(), torch.randn(1, 3, 16, 16)
