@@ -10,7 +10,7 @@ from flambeau.backends.openvino.dialect.elementwise import BINARY, UNARY
 from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, normalize_dim, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant, is_dequantized_constant
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
@@ -69,6 +69,13 @@ def _scale_is_normal(op: SchemaOp) -> str | None:
     return None if 2.0**-126 <= scale < 2.0**120 else f"its scale {scale} is no normal positive number of float32"
 
 
+def _multiplies_inputs(op: SchemaOp) -> str | None:
+    """A product of something else than constants: if what is added differs from run to run, OpenVINO 2026.4 keeps the first result."""
+    factors = op.operands[-2:] if op.schema.base == "addmm" else op.operands[:2]
+    are_constants = all(is_constant(value) or is_dequantized_constant(value) for value in factors)
+    return "it multiplies constants" if are_constants else None
+
+
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _IMAGE = Limit("input", rank=(4, 4))
@@ -95,8 +102,8 @@ OPERATORS: dict[str, Rule] = {
     "convolution": Rule(
         (Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(checks.output_padding_is_small,), dequantized=("weight",)
     ),
-    "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2)))),
-    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
+    "linear": Rule((Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2))), checks=(_multiplies_inputs,)),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_multiplies_inputs,)),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
     "scaled_dot_product_attention": Rule(
         (Limit("query", rank=(3, 6)), Limit("dropout_p", only=0), Limit("enable_gqa", only=False)),

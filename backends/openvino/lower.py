@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, sqrt
 from typing import Any
 
@@ -95,8 +95,10 @@ def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts limits. OpenVINO would limit integers before it dequantizes them, with rounded limits."""
     least, most = op.arguments()[1:]
-    return e.ClampLayerOp(op.operands[0], min=-inf if least is None else float(least), max=inf if most is None else float(most)).result
+    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    return e.ClampLayerOp(x, min=-inf if least is None else float(least), max=inf if most is None else float(most)).result
 
 
 @CONVERTERS("elu")
@@ -132,18 +134,31 @@ def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return q.ConvertLayerOp(rounded.result, destination_type=DESTINATIONS[kind.storage]).result
 
 
-def _is_joined(value: SSAValue) -> bool:
-    """Returns whether a value is computed from joined tensors without a product between."""
+def _is_of(value: SSAValue, source: Callable[[LayerOp], bool]) -> bool:
+    """Returns whether a value is computed by a certain layer, or from its result without a product between."""
     waiting, seen = [value], {value}
     while waiting:
         layer = waiting.pop().owner
-        if isinstance(layer, movement.ConcatLayerOp):
+        if isinstance(layer, LayerOp) and source(layer):
             return True
         if isinstance(layer, LayerOp) and not isinstance(layer, _PRODUCTS):
             new = set(layer.operands) - seen
             seen |= new
             waiting += new
     return False
+
+
+def _apart(value: SSAValue, constants: ModuleConstants) -> SSAValue:
+    """Returns the first power of a value: what OpenVINO does not compute in integers, nor together with what is before or behind it."""
+    return e.PowerLayerOp(value, _number(constants, 1)).result
+
+
+def _are_joined(layer: LayerOp) -> bool:
+    return isinstance(layer, movement.ConcatLayerOp)
+
+
+def _are_integers(layer: LayerOp) -> bool:
+    return isinstance(layer, q.ConvertLayerOp | q.FakeQuantizeLayerOp)
 
 
 def _rounded(integers: Quantized) -> SSAValue | None:
@@ -156,7 +171,7 @@ def _rounded(integers: Quantized) -> SSAValue | None:
     if not isinstance(rounding, q.FakeQuantizeLayerOp) or integers.type.axis is not None:
         return None
     x, *limits = rounding.arguments()[:5]
-    if not _is_joined(x):
+    if not _is_of(x, _are_joined):
         return None
     ends = [(item - integers.type.zero_point) * integers.type.scale for item in limits[2:]]
     return q.FakeQuantizeLayerOp(x, *limits[:2], *ends, levels=rounding.argument("levels")).result
@@ -250,15 +265,19 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 # Reductions
 
-for _name, _layer in {
-    "amax": reductions.ReduceMaxLayerOp,
-    "amin": reductions.ReduceMinLayerOp,
-    "mean.dim": reductions.ReduceMeanLayerOp,
-    "sum.dim_IntList": reductions.ReduceSumLayerOp,
-}.items():
+for _name, _layer in {"mean.dim": reductions.ReduceMeanLayerOp, "sum.dim_IntList": reductions.ReduceSumLayerOp}.items():
     CONVERTERS(_name)(
         lambda op, constants, layer=_layer: layer(op.operands[0], tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
     )
+
+
+@CONVERTERS("amax", "amin")
+def _extreme(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts an extreme. OpenVINO 2026.4 finds others of integers, or where it rounds them itself."""
+    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    kind = reductions.ReduceMaxLayerOp if op.schema.base == "amax" else reductions.ReduceMinLayerOp
+    result = kind(x, tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
+    return _apart(result, constants) if any(isinstance(use.operation, QuantizePerTensorOp) for use in op.result.uses) else result
 
 
 @CONVERTERS("native_layer_norm")

@@ -23,6 +23,7 @@ def test_backend_command(
     backend: Annotated[str, typer.Argument(metavar="NAME", help="a backend, perhaps with options: npu{level=2}")],
     graphs: Annotated[int, typer.Option(metavar="N", min=1, help="the number of graphs")] = GRAPHS,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="the seed of the first graph; each later graph has the next number")] = 0,
+    quantized: Annotated[bool, typer.Option("--quantized", help="draw quantized graphs only")] = False,
     size: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="the most operators in a graph; by default, graphs have several sizes")
     ] = None,
@@ -45,7 +46,7 @@ def test_backend_command(
     console = stderr_console()
     with working(console, f"testing {backend}") as status:
         progress = ProgressLine(console, status, f"testing {backend}")
-        options = ConformanceOptions(seed, graphs, size, keep, dict(map(_engine, engine or ())))
+        options = ConformanceOptions(seed, graphs, quantized, size, keep, dict(map(_engine, engine or ())))
         report = judge(backend, options, lambda found: progress(f"{found.graphs} of {graphs} graphs, {len(found.failures)} failures"))
     if json:
         print_json(report.data())

@@ -13,7 +13,7 @@ from flambeau.tools.conformance.conformance_report import OperatorResult, Report
 from flambeau.tools.conformance.disagreement import Disagreement
 from flambeau.tools.conformance.drawing.operator_choices import Operator, operators_of
 from flambeau.tools.conformance.drawing.quantized_drawing import storages_of
-from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph, seeds_from
 from flambeau.tools.conformance.engine_process import EngineProcess
 from flambeau.tools.conformance.graph_trial import Failure, Outcome, Trial
 from flambeau.tools.conformance.single_checks import SINGLE_CHECKS
@@ -31,6 +31,8 @@ class ConformanceOptions:
     seed: int = 0
     """The seed of the first graph; each later graph has the next number."""
     graphs: int = GRAPHS
+    quantized: bool = False
+    """Whether to draw quantized graphs only."""
     size: int | None = None
     """The largest number of operators in a graph; None for graphs of several sizes."""
     keep: Path | None = None
@@ -55,7 +57,7 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
         if kinds == 1:
             report.notes.append("quantized graphs: skipped, because the table does not quantize and dequantize int8 or uint8 per tensor")
         _try_graphs(trial, operators, options, report, tell)
-        if options.graphs >= kinds * len(operators) and (untried := report.never_tried()):
+        if not options.quantized and options.graphs >= kinds * len(operators) and (untried := report.never_tried()):
             details = "; ".join(f"{name}: {why}" for name, why in untried.items())
             report.failures.append(Failure("every operator is tried", f"never tried: {details}", operators=tuple(untried)))
         for name, why in trial.refusals.items():
@@ -76,8 +78,9 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
 def _try_graphs(
     trial: Trial, operators: Sequence[Operator], options: ConformanceOptions, report: Report, tell: Callable[[Report], None]
 ) -> None:
-    for seed in range(options.seed, options.seed + options.graphs) if operators else ():
-        graph = draw_graph(trial.partitioner.table, operators, seed, options.size)
+    table = trial.partitioner.table
+    for seed in seeds_from(options.seed, options.graphs, table, options.quantized) if operators else ():
+        graph = draw_graph(table, operators, seed, options.size)
         if graph is None:
             continue
         outcome = trial.run(graph)

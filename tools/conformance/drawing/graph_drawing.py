@@ -184,11 +184,11 @@ class Drawing:
 
     # Operations
 
-    def add(self, operator: Operator, sample: Sequence[Any], existing: float, is_static: bool, first: SSAValue | None = None) -> bool:
-        """Adds an operator on a sample, whose first tensor may be given. Returns whether the backend takes it."""
+    def add(self, operator: Operator, sample: Sequence[Any], existing: float, is_static: bool, given: Sequence[SSAValue] = ()) -> bool:
+        """Adds an operator on a sample, with given values for its first tensors. Returns whether the backend takes it."""
         new, op = New(), None
         try:
-            op = self.operation(operator, sample, new, existing, is_static, first)
+            op = self.operation(operator, sample, new, existing, is_static, given)
             op.verify_()
             results = self.computed(op, new)
             results = None if results is None else self.followed(results, new)
@@ -225,16 +225,16 @@ class Drawing:
         return results
 
     def operation(
-        self, operator: Operator, sample: Sequence[Any], new: New, existing: float, is_static: bool, first: SSAValue | None
+        self, operator: Operator, sample: Sequence[Any], new: New, existing: float, is_static: bool, given: Sequence[SSAValue]
     ) -> SchemaOp:
         """Returns an operator on values like those of a sample."""
         arguments: list[Any] = []
+        left = list(given)
         for argument, item in zip(operator.kind.schema.arguments, sample, strict=True):
             is_folded = argument.name in operator.rule.folded and self.chosen.random() < 0.5
             role = Role(operator, argument.name, is_folded or argument.name in operator.rule.constants)
             if isinstance(item, np.ndarray):
-                given, first = first, None
-                value = given or self.value_for(cast(Array, item), new, role, existing, is_static)
+                value = left.pop(0) if left else self.value_for(cast(Array, item), new, role, existing, is_static)
                 arguments.append(self.in_layout_for(operator, value, new))
             elif argument.type.is_tensor and isinstance(item, list):
                 values = (
@@ -323,7 +323,7 @@ class Drawing:
             reader = self.chosen.choice(self.operators)
             if not reader.samples:
                 continue
-            if self.add(reader, self.chosen.choice(reader.samples), 0.5, False, op.results[0]):
+            if self.add(reader, self.chosen.choice(reader.samples), 0.5, False, op.results[:1]):
                 return
 
     def draw(self, size: int | None, number: int) -> None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import UnitAttr, i8
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from flambeau.dialects.ir.tensor_types import dtype_of, f32, tensor, ui8
+from flambeau.dialects.ir.tensor_types import dtype_of, f32, same_shape, shape_of, tensor, ui8
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable, first_reason
 from flambeau.support.lazy import Array
-from flambeau.tools.conformance.drawing.graph import why_not
+from flambeau.tools.conformance.drawing.graph import STAYS, may_stay, why_not
 from flambeau.tools.conformance.drawing.graph_drawing import LARGEST, Drawing, New, Role, Value
 from flambeau.tools.conformance.drawing.operator_choices import Operator
 from flambeau.tools.samples.sample_generators import FLOATS
@@ -94,6 +94,8 @@ class QuantizedDrawing(Drawing):
         self.storage = self.chosen.choice(self.storages)
         self.meanings: list[Meaning] = []
         self.integers: dict[SSAValue, Value] = {}
+        self.spans: list[tuple[SchemaOp, SSAValue, SSAValue]] = []
+        """Operations that read dequantized integers, with what they read, and their own result, quantized and dequantized."""
 
     def kind(self) -> str:
         """Returns the kind of the graph, in words."""
@@ -156,7 +158,11 @@ class QuantizedDrawing(Drawing):
 
     def followed(self, results: list[Value], new: New) -> list[Value]:
         """Returns the results of a new operation, most of them limited, quantized and dequantized."""
-        return [self.finished(value, new) if value.array.dtype.name == self.element else value for value in results]
+        found = [self.finished(value, new) if value.array.dtype.name == self.element else value for value in results]
+        op = cast(SchemaOp, results[0].ssa.owner)
+        if op.operands and all(isinstance(value.owner, DequantizePerTensorOp) for value in (op.operands[0], found[0].ssa)):
+            self.spans.append((op, op.operands[0], found[0].ssa))
+        return found
 
     def finished(self, value: Value, new: New) -> Value:
         """Returns a float result, or the same limited, quantized and dequantized."""
@@ -207,11 +213,24 @@ class QuantizedDrawing(Drawing):
     def draw(self, size: int | None, number: int) -> None:
         """Adds operators. Some results are integers then, whose floats nothing reads."""
         super().draw(size or self.chosen.choice((1, 1, 2, 3, 5, 8)), number)
+        if self.chosen.random() < 0.4:
+            self.add_residual()
         for op in reversed(list(self.block.ops)):
             if isinstance(op, DequantizePerTensorOp) and not op.result.uses and self.chosen.random() < 0.7:
                 self.taken = [item for item in self.taken if item[1] is not op]
                 op.detach()
                 op.erase()
+
+    def add_residual(self) -> None:
+        """Adds an operator on two tensors: the result of an operation that stays on the CPU, and what this reads."""
+        spans = [span for span in self.spans if span[0].parent is self.block and may_stay(self.table, span[0])]
+        joining = [operator for operator in self.operators if any(map(_is_of_two, operator.samples))]
+        for op, before, after in self.chosen.sample(spans, len(spans)) if joining else ():
+            operator = self.chosen.choice(joining)
+            sample = self.chosen.choice([*filter(_is_of_two, operator.samples)])
+            if same_shape(shape_of(before), shape_of(after)) and self.add(operator, sample, 1, False, (before, after)):
+                op.attributes[STAYS] = UnitAttr()
+                return
 
     # Comparison
 
@@ -245,6 +264,11 @@ class QuantizedDrawing(Drawing):
 def _meaning(op: DequantizePerTensorOp) -> Meaning:
     scale, zero_point, _, _, element, _ = op.arguments()[1:]
     return Meaning(element, scale, zero_point)
+
+
+def _is_of_two(sample: Sequence[Any]) -> bool:
+    """Returns whether the first arguments of a sample are two tensors of one shape."""
+    return len(sample) > 1 and all(isinstance(item, np.ndarray) for item in sample[:2]) and sample[0].shape == sample[1].shape
 
 
 def _quantized(array: Array, meaning: Meaning) -> Array:

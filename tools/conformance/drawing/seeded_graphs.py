@@ -16,6 +16,14 @@ _OTHER = 1_000_003
 """The increment of the seed for each new drawing."""
 
 
+def seeds_from(first: int, count: int, table: OperatorTable, is_quantized: bool) -> range:
+    """Returns the seeds of so many graphs, from the first seed on; of quantized graphs alone if asked, none if the table takes none."""
+    if not is_quantized:
+        return range(first, first + count)
+    start = first + 1 - first % 2
+    return range(start, start + 2 * count if storages_of(table) else start, 2)
+
+
 def draw_graph(table: OperatorTable, operators: Sequence[Operator], seed: int, size: int | None = None) -> Graph | None:
     """Returns a graph of up to `size` operators that a table takes, determined by the seed; None if nothing fits.
 
