@@ -13,7 +13,7 @@ from torch import nn
 from torch_programs import seed
 from xdsl.dialects.builtin import i8
 
-from flambeau import EdgeProgramManager, to_edge_transform_and_lower
+from flambeau import EdgeProgramManager, get_delegation_info, to_edge_transform_and_lower
 from flambeau.backends.tosa.decode import decode
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.ir.blobs import BlobStore
@@ -88,7 +88,7 @@ def test_a_layer_stays_whose_sums_may_not_fit() -> None:
         layer.bias[1] = 1e6
     edge = to_edge_transform_and_lower(quantized_by_pt2e(layer, x), partitioner=["tosa"])
     assert not payloads_of(edge)
-    assert any("may not fit int32" in reason for _, reason in edge.delegation_info.refused)
+    assert any("may not fit int32" in reason for _, reason in get_delegation_info(edge).refused)
 
 
 def test_floats_in_the_other_profile() -> None:
