@@ -156,14 +156,6 @@ def _single(scale: float) -> float:
     return float(np.float32(scale))
 
 
-def before_clamp(value: SSAValue, to: QuantizedType) -> tuple[SSAValue, int, int]:
-    """Returns the operand of the clamp that computes `value`, and its bounds in integers; `value` itself without a clamp of one use."""
-    clamp = value.owner
-    if isinstance(clamp, SchemaOp) and value.has_one_use() and (bounds := bounds_of_clamp(clamp)) is not None:
-        return clamp.operands[0], *narrowed(to, bounds)
-    return value, to.low, to.high
-
-
 def narrowed(to: QuantizedType, bounds: tuple[float, float]) -> tuple[int, int]:
     """Returns the range of integers of `to` for floats between `bounds`."""
     low, high = (to.quantize(bound) for bound in bounds)

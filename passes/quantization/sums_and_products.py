@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp
 from flambeau.dialects.fused.quantized import RANGES
@@ -19,31 +18,10 @@ from flambeau.dialects.fused.quantized_elementwise import (
     per_channel,
 )
 from flambeau.dialects.ir.tensor_types import is_static, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, before_clamp, dequantized, quantized_type
-from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
+from flambeau.passes.quantization.integer_pattern import IntegerPattern
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
-from flambeau.passes.targets.interface import Target
-
-
-def _operands(
-    op: SchemaOp, to: QuantizedType, form: type[SchemaOp], target: Target, constants: ModuleConstants
-) -> tuple[Quantized, Quantized] | None:
-    """Returns the integers of the two dequantized operands; None, with a reason, where `form` cannot compute them."""
-    if not target.has(form):
-        return decline(f"stays in floats: the target {target.name!r} has no kernel for {form.name}")
-    if len(op.operands) != 2:
-        return None
-    x, y = (dequantized(operand, constants) for operand in op.operands)
-    if x is None or y is None or x.type.axis is not None or y.type.axis is not None:
-        return decline("stays in floats: an operand is not dequantized with one constant scale")
-    if to.storage not in RANGES or {x.type.storage, y.type.storage} != {to.storage}:
-        return decline(f"stays in floats: {x.type.storage} and {y.type.storage} as {to.storage} have no kernel")
-    if not is_static(x.value, y.value):
-        return decline("stays in floats: its operands have dynamic sizes")
-    return x, y
 
 
 def _shift(ratio: float, bits: int) -> int | None:
@@ -53,25 +31,33 @@ def _shift(ratio: float, bits: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class SumPattern(Pattern):
+class _PairPattern(IntegerPattern):
+    """Two dequantized tensors."""
+
+    def pair(self, found: IntegerOperator, form: type[SchemaOp]) -> tuple[Quantized, Quantized] | None:
+        """Returns the integers of the two operands; None, with a reason, where `form` cannot compute them."""
+        if not self.has(form) or len(found.inputs) != 2:
+            return None
+        (x, y), to = found.inputs, found.to
+        if x is None or y is None or x.type.axis is not None or y.type.axis is not None:
+            return decline("stays in floats: an operand is not dequantized with one constant scale")
+        if to.storage not in RANGES or {x.type.storage, y.type.storage} != {to.storage}:
+            return decline(f"stays in floats: {x.type.storage} and {y.type.storage} as {to.storage} have no kernel")
+        return (x, y) if is_static(x.value, y.value) else decline("stays in floats: its operands have dynamic sizes")
+
+
+@dataclass(frozen=True)
+class SumPattern(_PairPattern):
     """quantize(clamp(dequantize(x) + dequantize(y))): the sum in integers."""
 
-    target: Target
-    constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
+    operators = (AddTensorOp,)
     counter = "sums fused"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand is a sum."""
-        assert isinstance(op, QuantizePerTensorOp)
-        to = quantized_type(op)
-        value, low, high = before_clamp(op.operands[0], to)
-        total = value.owner
-        if not isinstance(total, AddTensorOp) or total.level() != "edge" or total.argument("alpha") != 1 or not value.has_one_use():
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of a sum; None, with a reason, where no kernel computes them."""
+        if op.argument("alpha") != 1 or (operands := self.pair(found, QuantizedAddOp)) is None:
             return None
-        if (operands := _operands(total, to, QuantizedAddOp, self.target, self.constants)) is None:
-            return None
-        x, y = operands
+        (x, y), to = operands, found.to
         if x.value.type != y.value.type:
             return decline("stays in floats: its operands have different sizes or layouts")
         ratios = (x.type.scale / to.scale, y.type.scale / to.scale)
@@ -79,29 +65,21 @@ class SumPattern(Pattern):
             return None
         multipliers = (round(ratio * 2**shift) for ratio in ratios)
         zero_points = x.type.zero_point, y.type.zero_point, to.zero_point
-        return replace_with_values(op, [QuantizedAddOp(x.value, y.value, *multipliers, shift, *zero_points, low, high).result], rewriter)
+        return QuantizedAddOp(x.value, y.value, *multipliers, shift, *zero_points, found.low, found.high).result
 
 
 @dataclass(frozen=True)
-class ProductPattern(Pattern):
+class ProductPattern(_PairPattern):
     """quantize(clamp(dequantize(x) * dequantize(y))): the product in integers, where y is like x or a number for each channel."""
 
-    target: Target
-    constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
+    operators = (MulTensorOp,)
     counter = "products fused"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand is a product."""
-        assert isinstance(op, QuantizePerTensorOp)
-        to = quantized_type(op)
-        value, low, high = before_clamp(op.operands[0], to)
-        product = value.owner
-        if not isinstance(product, MulTensorOp) or product.level() != "edge" or not value.has_one_use():
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of a product; None, with a reason, where no kernel computes them."""
+        if (operands := self.pair(found, QuantizedMulOp)) is None:
             return None
-        if (operands := _operands(product, to, QuantizedMulOp, self.target, self.constants)) is None:
-            return None
-        shape = shape_of(value)
+        shape, to = shape_of(op.results[0]), found.to
         x, y = operands if shape_of(operands[0].value) == shape else reversed(operands)
         if shape_of(x.value) != shape or shape_of(y.value) not in (shape, per_channel(shape)):
             return decline("stays in floats: of products, only those of equal shapes, or with a number for each channel, have a kernel")
@@ -109,5 +87,4 @@ class ProductPattern(Pattern):
         if (shift := _shift(ratio, PRODUCT_BITS)) is None:
             return None
         zero_points = x.type.zero_point, y.type.zero_point, to.zero_point
-        fused = QuantizedMulOp(x.value, y.value, round(ratio * 2**shift), shift, *zero_points, low, high)
-        return replace_with_values(op, [fused.result], rewriter)
+        return QuantizedMulOp(x.value, y.value, round(ratio * 2**shift), shift, *zero_points, found.low, found.high).result
