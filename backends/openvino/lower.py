@@ -95,9 +95,10 @@ def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Converts limits. OpenVINO would limit integers before it dequantizes them, with rounded limits."""
+    """Converts limits. OpenVINO would limit integers before it dequantizes them, with limits that are rounded for the operand's scale."""
     least, most = op.arguments()[1:]
-    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    is_moved = _is_of(op.operands[0], _are_integers) and not _keeps_its_scale(op, constants)
+    x = _apart(op.operands[0], constants) if is_moved else op.operands[0]
     return e.ClampLayerOp(x, min=-inf if least is None else float(least), max=inf if most is None else float(most)).result
 
 
@@ -151,6 +152,23 @@ def _is_of(value: SSAValue, source: Callable[[LayerOp], bool]) -> bool:
 def _apart(value: SSAValue, constants: ModuleConstants) -> SSAValue:
     """Returns the first power of a value: what OpenVINO does not compute in integers, nor together with what is before or behind it."""
     return e.PowerLayerOp(value, _number(constants, 1)).result
+
+
+def _keeps_its_scale(op: SchemaOp, constants: ModuleConstants) -> bool:
+    """Returns whether the one reader of an operator quantizes its result to the scale and zero point of its dequantized operand."""
+    readers = [use.operation for use in op.result.uses]
+    product = op.operands[0].owner
+    if len(readers) != 1 or not isinstance(readers[0], QuantizePerTensorOp) or not isinstance(product, e.ARITHMETIC["mul"]):
+        return False
+    difference, scale = product.operands[0].owner, constants.array(product.operands[1])
+    if isinstance(difference, e.ARITHMETIC["sub"]):
+        integers, zero_point = difference.operands[0].owner, constants.array(difference.operands[1])
+    else:
+        integers, zero_point = difference, np.zeros(())
+    if scale is None or zero_point is None or scale.size * zero_point.size != 1 or not isinstance(integers, q.ConvertLayerOp):
+        return False
+    kind = quantized_type(readers[0])
+    return (float(scale.item()), int(zero_point.item())) == (kind.scale, kind.zero_point)
 
 
 def _are_joined(layer: LayerOp) -> bool:
