@@ -1,19 +1,65 @@
-"""The operators of a delegate as they were before its backend rewrote them: attributes that a partition leaves to its payload."""
+"""The properties of a delegate that nobody reads from its bytes.
+
+Its operators before its backend rewrote them, which are attributes that a partition leaves to its payload; and its state and the tool
+that made it, which are compile specs of the payload, so that a program keeps them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.ir import Attribute
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import Encoded, State, find_identifier
+from flambeau.support.one_line import one_line
 
 _OPERATORS = "operators"
 _HANDLES = "debug_handles"
+_STATE = "flambeau.state"
+_MADE_BY = "flambeau.made_by"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How far the payloads of a kind are tried, and the tool that made this one; None where that is unknown."""
+
+    state: State | None
+    made_by: str | None
+
+    def __str__(self) -> str:
+        words = [] if self.state is None else [self.state.value]
+        return ", ".join(words if self.made_by is None else [*words, f"made by {self.made_by}"])
+
+
+def origin_of(payload: PayloadOp) -> Origin:
+    """Returns how a payload came to be: as it says itself, or else as the description of its backend says."""
+    specs: Mapping[str, Attribute] = {} if payload.specs is None else payload.specs.data
+    state, made_by = specs.get(_STATE), specs.get(_MADE_BY)
+    said = next((item for item in State if isinstance(state, StringAttr) and item.name == state.data.upper()), None)
+    if said is None and (backend := find_identifier(payload.backend.data)) is not None and backend.description is not None:
+        said = backend.description.state
+    return Origin(said, one_line(made_by.data) if isinstance(made_by, StringAttr) else None)
+
+
+def specs_with_origin(specs: DictionaryAttr | None, encoded: Encoded) -> DictionaryAttr | None:
+    """Returns the compile specs of a payload: the options of its backend, and what the backend says of its origin."""
+    said = {} if encoded.state is None else {_STATE: StringAttr(encoded.state.name.lower())}
+    if encoded.made_by:
+        said[_MADE_BY] = StringAttr(encoded.made_by)
+    return DictionaryAttr({**({} if specs is None else specs.data), **said}) if said else specs
+
+
+def specs_of_options(specs: DictionaryAttr | None) -> DictionaryAttr | None:
+    """Returns those of the compile specs of a delegate that are options of its backend; None for none."""
+    found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in (_STATE, _MADE_BY)}
+    return DictionaryAttr(found) if found else None
 
 
 def record_contents(partition: PartitionOp) -> None:

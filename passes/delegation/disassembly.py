@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
+from flambeau.passes.delegation.contents import specs_of_options
 from flambeau.passes.delegation.interface import BackendError, find_identifier
 
 
@@ -86,6 +87,6 @@ def disassemble(payload: PayloadOp, named_data: Mapping[str, memoryview], blobs:
             op.global_attr = SymbolRefAttr(f"{stem}{op.global_attr.string_value()}")
     partition.detach()
     partition.sym_name = payload.sym_name
-    partition.specs = payload.specs
+    partition.specs = specs_of_options(payload.specs)
     partition.location = payload.location
     return Disassembled(partition, constants, tuple(seen.keys_read))

@@ -53,6 +53,10 @@ class Encoded:
     data: bytes
     named_data: Mapping[str, Buffer] = field(default_factory=dict[str, "Buffer"])
     """What its runtime finds by name in the program: a name is said of one content only, so that payloads share it."""
+    state: State | None = None
+    """How far such payloads are tried, where that is not what the backend's description says."""
+    made_by: str = ""
+    """The tool that made it, with its version: the `label` of an InstalledTool."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.exec.method import NamedDataOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.passes.delegation.contents import record_contents
+from flambeau.passes.delegation.contents import record_contents, specs_with_origin
 from flambeau.passes.delegation.interface import BackendError, Encoded, located
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import count
@@ -51,7 +51,9 @@ class LowerPartitionsPass(ModulePass):
                 name = partition.sym_name.data
                 blob = blob_store(ctx).add(f"payload.{name}", encoded.data)
                 named.add(encoded.named_data, partition)
-                payload = PayloadOp(name, partition.backend.data, blob, partition.function_type, partition.specs)
+                payload = PayloadOp(
+                    name, partition.backend.data, blob, partition.function_type, specs_with_origin(partition.specs, encoded)
+                )
                 record_contents(partition)
                 payload.attributes = dict(partition.attributes)
                 payload.location = partition.location

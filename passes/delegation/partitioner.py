@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.contents import specs_of_options
 from flambeau.passes.delegation.interface import (
     Backend,
     BackendError,
@@ -91,7 +92,8 @@ class Partitioner(ExplainsMembers):
         backend = find_identifier(delegate.backend.data)
         if backend is None:
             raise BackendError(unknown_identifier(delegate.backend.data))
-        specs: Mapping[str, Attribute] = {} if delegate.specs is None else delegate.specs.data
+        own = specs_of_options(delegate.specs)
+        specs: Mapping[str, Attribute] = {} if own is None else own.data
         texts: dict[str, str] = {}
         for key, value in specs.items():
             if not isinstance(value, StringAttr):

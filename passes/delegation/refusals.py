@@ -89,11 +89,12 @@ class _Trial:
 
     def _originals_of(self, op: Operation, whole: bool) -> Sequence[Operation]:
         """Returns the operators that an operation was made of; those of its partition if that is not known."""
-        found = () if whole or isinstance(op, PartitionOp) else tuple(self._found(op.location))
+        found = tuple(self._found(op.location))
         around: Operation | None = op
         while around is not None and not isinstance(around, PartitionOp):
             around = around.parent_op()
-        return found or (self._inside.get(around, ()) if around is not None else ())
+        inside = self._inside.get(around, ()) if around is not None else ()
+        return inside or found if whole or isinstance(op, PartitionOp) else found or inside
 
     def _found(self, location: Attribute) -> Iterator[Operation]:
         """Yields the operators that have a location, or a part of it."""

@@ -14,7 +14,8 @@ from flambeau.runtime.pte import PteError
 from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, working
-from flambeau.tools.commands.engines import EngineError, make_engine
+from flambeau.tools.commands.delegate_summary import how_delegates_run
+from flambeau.tools.commands.engines import EngineError, default_engine, make_engine
 from flambeau.tools.commands.model_source import SourceError
 
 
@@ -55,6 +56,11 @@ def run_test_cases(
                 # A new engine each time, so that mutable buffers begin with their first values.
                 runner = make_engine(engine, module, context, name, program, backend_options)
                 results.append(verify_case(name, number, case, runner, rtol=rtol, atol=atol))
+    methods = [name for name in suites if method in (None, name)]
+    for line in dict.fromkeys(
+        line for name in methods for line in how_delegates_run(module, name, engine or default_engine(module, program))
+    ):
+        stderr_console().print(line)
     if json:
         print_json({"rtol": rtol, "atol": atol, "cases": [_as_json(result) for result in results]})
     else:

@@ -54,9 +54,8 @@ def make_engine(
         PassError: a plan is wrong.
     """
     check_weights(module, context.blobs)
-    stage = stage_of(module)
+    stage, chosen = stage_of(module), engine or default_engine(module, pte)
     beyond = _beyond_torch(module)
-    chosen = engine or ("torch" if stage == "aten" and beyond is None and has_torch() else "c" if pte is not None else "numpy")
     if backend_options and chosen != "c":
         raise EngineError(f"--backend-option is for the engine c, and the engine is {chosen}: --engine c chooses it")
     match chosen:
@@ -88,6 +87,11 @@ def make_engine(
             return lambda inputs: loaded.execute(inputs)
         case _:
             raise EngineError(f"there is no engine {chosen!r}; there are {', '.join(ENGINES)}")
+
+
+def default_engine(module: ModuleOp, pte: bytes | None) -> str:
+    """Returns the engine for a module, which was read from a program if that is given."""
+    return "torch" if stage_of(module) == "aten" and _beyond_torch(module) is None and has_torch() else "c" if pte is not None else "numpy"
 
 
 def _beyond_torch(module: ModuleOp) -> str | None:

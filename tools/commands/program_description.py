@@ -24,6 +24,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.disassembly import disassemble
 from flambeau.passes.delegation.interface import BackendError
+from flambeau.tools.commands.delegate_summary import DelegateSummary, delegate_summaries
 
 
 def describe_program(module: ModuleOp, context: FlambeauContext) -> dict[str, Any]:
@@ -47,12 +48,14 @@ def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str,
     """Returns the delegates of a module by name, for JSON; `unread` is the reason why a payload cannot be disassembled."""
     named_data = named_data_of(module, context.blobs)
     weights = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+    summaries = delegate_summaries(module)
     found: dict[str, Any] = {}
     for op in module.body.block.ops:
         if isinstance(op, PartitionOp):
             found[op.sym_name.data] = {"backend": op.backend.data, **_describe_partition(op, weights)}
         elif isinstance(op, PayloadOp):
             entry: dict[str, Any] = {"backend": op.backend.data, "bytes": len(context.blobs.get(op.data))}
+            entry |= _describe_summary(summaries[op.sym_name.data])
             found[op.sym_name.data] = entry
             try:
                 inside = disassemble(op, named_data, context.blobs)
@@ -62,6 +65,14 @@ def _describe_delegates(module: ModuleOp, context: FlambeauContext) -> dict[str,
             entry |= _describe_partition(inside.partition, {item.sym_name.data: item for item in inside.constants})
             entry["named_data"] = {key: len(named_data[key]) for key in inside.named_data}
     return found
+
+
+def _describe_summary(summary: DelegateSummary) -> dict[str, Any]:
+    """Returns what is known of a payload without decoding it, for JSON."""
+    state, made_by = summary.origin.state, summary.origin.made_by
+    inputs, outputs = summary.arguments or (None, None)
+    known = {"state": None if state is None else state.value, "made_by": made_by, "inputs": inputs, "outputs": outputs}
+    return {**{key: value for key, value in known.items() if value is not None}, "properties": summary.properties}
 
 
 def _describe_partition(partition: PartitionOp, weights: Mapping[str, GlobalOp]) -> dict[str, Any]:

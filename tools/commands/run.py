@@ -20,7 +20,8 @@ from flambeau.support.files import no_file
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.bundled_cases import run_test_cases
 from flambeau.tools.commands.console import print_json, stderr_console, working
-from flambeau.tools.commands.engines import EngineError, make_engine
+from flambeau.tools.commands.delegate_summary import how_delegates_run
+from flambeau.tools.commands.engines import EngineError, default_engine, make_engine
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.output_paths import check_outputs
 from flambeau.tools.commands.shared_options import DataPaths, LoadPlugins
@@ -122,6 +123,8 @@ def run_command(
             results = runner(values)
             times.append((time.perf_counter() - start) * 1e3)
     arrays = {f"output_{index}": np.asarray(value) for index, value in enumerate(results) if value is not None}
+    for line in how_delegates_run(module, method, engine or default_engine(module, pte)):
+        console.print(line)
     if output is not None:
         np.savez(output, **arrays)  # pyright: ignore[reportArgumentType] - numpy's stub takes a keyword of its own for one of ours
     if json:

@@ -71,6 +71,8 @@ def _print(report: Report, options: Sequence[str]) -> None:
         print(f"failed: {where}{failure.check}: {failure.details}")
         if failure.seed is not None:
             print(f"  {shlex.join(['flambeau', 'test-backend', report.backend, '--seed', str(failure.seed), '--graphs', '1', *options])}")
+    for origin, count in report.payloads.items():
+        print(f"payloads: {count}{origin and f', {origin}'}")
     for check, count in report.passed.items():
         print(f"{check}: {count} of {report.graphs} graphs")
     for check in report.checks:

@@ -44,6 +44,8 @@ class Report:
     absent: dict[str, str] = field(default_factory=dict[str, str])
     """The reason why each unavailable engine is absent, by engine."""
     partitions: int = 0
+    payloads: Counter[str] = field(default_factory=Counter[str])
+    """The number of payloads by their state, and the tool that made them, in words."""
     operators: dict[str, OperatorResult] = field(default_factory=dict[str, OperatorResult])
     failures: list[Failure] = field(default_factory=list[Failure])
     notes: list[str] = field(default_factory=list[str])
@@ -53,6 +55,7 @@ class Report:
         """Adds the result of a graph."""
         self.graphs += 1
         self.partitions += outcome.partitions
+        self.payloads.update(outcome.origins)
         for (name, reason), count in (outcome.graph.refused + outcome.given_back).items():
             self.operators[name].refused[reason] += count
         failure = outcome.failure

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr
 
+from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.contents import origin_of
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
@@ -51,6 +53,8 @@ class Outcome:
     graph: Graph
     partitions: int = 0
     payloads: Sequence[Payload] = ()
+    origins: Counter[str] = field(default_factory=Counter[str])
+    """The number of payloads by their state, and the tool that made them."""
     given_back: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """The number of operations that the backend's compiler refused, by operator and reason."""
     failure: Failure | None = None
@@ -103,6 +107,7 @@ class _Attempt:
             return
         with self.step("encode"):
             self.outcome.payloads = forms.lower()
+        self.outcome.origins.update(str(origin_of(op)) for op in forms.module.body.block.ops if isinstance(op, PayloadOp))
         if backend.simulate is not None or backend.decode is not None:
             with self.step("simulator" if backend.simulate is not None else DECODED):
                 self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))

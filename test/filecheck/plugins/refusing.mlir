@@ -4,7 +4,7 @@
 
 // The partition without the operator that the compiler refuses is compiled; a strict backend refuses the program.
 // STRICT:      refusing.mlir:{{.*}}: error: lower-partitions: its compiler refuses edge.cos: there is no room for its table
-// CHECK:       delegate.payload @forward_refusing_0 backend "Refusing"
+// CHECK:       delegate.payload @forward_refusing_0 backend "Refusing" {flambeau.state = "compiled", flambeau.made_by = "npucc 1.0"}
 // CHECK:       delegate.payload @forward_refusing_1 backend "Refusing"
 // CHECK-LABEL: func.func @forward
 // CHECK-NEXT:    delegate.call @forward_refusing_0

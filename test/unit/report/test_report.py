@@ -126,6 +126,8 @@ def test_a_backend_shows_its_partitions(folder: Path) -> None:
         ("edge.add.Tensor", "elementwise"): "",
     }
     assert any(node["operator"].startswith("delegate ") for node in found["stages"]["stages"][-1]["nodes"])
+    (delegate,) = found["overview"]["delegates"].values()
+    assert delegate["properties"] == "reference, 1 input, 1 output"
 
 
 def test_a_pte_shows_what_it_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
