@@ -10,6 +10,7 @@ from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.dialects.ir.tensor_types import f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
@@ -55,10 +56,14 @@ def _counts_no_padding(op: SchemaOp) -> str | None:
     return "its means count the padding" if any(op.argument("padding")) and op.argument("count_include_pad") else None
 
 
+def _is_padded_average(op: SchemaOp) -> bool:
+    return op.schema.base == "avg_pool2d" and any(windows_of(op).padding)
+
+
 def _rounds_once(op: SchemaOp) -> str | None:
     """Between integers, padding only where the scale and the zero point stay."""
     found = quantized_operator(op)
-    if found is None or not any(windows_of(op).padding):
+    if found is None or not _is_padded_average(op):
         return None
     source = found.floats[0].owner
     assert isinstance(source, SchemaOp)
@@ -107,10 +112,11 @@ _BOTH = {
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
 _INTEGERS = {**_BOTH, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
 _FLOATS = {**_BOTH, **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
+_NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 
 def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
-        return OperatorTable({}, _TENSORS, integers=_INTEGERS)
+        return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
     return OperatorTable(_FLOATS, _TENSORS)

@@ -17,6 +17,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from flambeau.frontends.torch_export import capture
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
+from flambeau.frontends.torch_quantization.backend_forms import BackendForms, quantizing_backend
 from flambeau.frontends.torch_quantization.operator_forms import FLOAT, Scheme, overload_of
 from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
 from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
@@ -46,7 +47,10 @@ class QuantizedProgram:
 
 
 def quantize(
-    model: ExportedProgram | tuple[Any, ...], samples: Samples | None = None, recipe: Recipe | Scheme = "int8"
+    model: ExportedProgram | tuple[Any, ...],
+    samples: Samples | None = None,
+    recipe: Recipe | Scheme = "int8",
+    backend: str | None = None,
 ) -> QuantizedProgram:
     """Quantizes a program.
 
@@ -55,10 +59,12 @@ def quantize(
         samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
             sample. A recipe with ranges from samples needs some.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
+        backend: the name of a backend, perhaps with options, whose table decides about the numbers, and about the operators between
+            integers. Without one, these are those of Flambeau's kernels.
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
-        RecipeError: there is no such recipe, an override fits no operator, nothing of the program can be quantized by it, or it trains.
+        RecipeError: there is no such recipe, or no such backend with quantized numbers; an override fits no operator, nothing of the program can be quantized by it, or it trains.
         SamplesError: the samples are missing, or do not fit the program.
     """
     if isinstance(samples, str | Recipe):
@@ -66,13 +72,14 @@ def quantize(
     if isinstance(model, torch.nn.Module):
         raise SamplesError(f"a module needs example inputs to be exported with: give ({type(model).__name__}(…), (inputs, …))")
     recipe = recipe if isinstance(recipe, Recipe) else Recipe(recipe)
+    chosen = None if backend is None else quantizing_backend(backend)
     program = model if isinstance(model, ExportedProgram) else capture(*model)
     check_trains_not(program.graph)
     program = _functional(program)
     if samples is None and "int8" in (recipe.scheme, *recipe.overrides.values()):
         raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
     leaves = arguments_of(program, samples)
-    quantizer = RecipeQuantizer(recipe)
+    quantizer = RecipeQuantizer(recipe, None if chosen is None else BackendForms.of(program, chosen))
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         graph = program.module(check_guards=False)
         _reset(graph, program)

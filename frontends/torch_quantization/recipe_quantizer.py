@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import fx
-from torchao.quantization.pt2e import observer
-from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, QuantizationSpec, Quantizer, SharedQuantizationSpec
+from torchao.quantization.pt2e.quantizer import (
+    EdgeOrNode,
+    FixedQParamsQuantizationSpec,
+    QuantizationAnnotation,
+    QuantizationSpecBase,
+    Quantizer,
+    SharedQuantizationSpec,
+)
 
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_export.node_locations import module_path
+from flambeau.frontends.torch_quantization.backend_forms import BackendForms
+from flambeau.frontends.torch_quantization.number_specs import NumberSpecs
 from flambeau.frontends.torch_quantization.operator_forms import (
     AVERAGES,
     CLAMPS,
@@ -29,29 +36,7 @@ from flambeau.frontends.torch_quantization.operator_forms import (
 )
 from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
 
-_observers: Any = observer
 _KEY = "quantization_annotation"
-_EPS = 2**-12
-"""The least scale."""
-_ACTIVATION = QuantizationSpec(
-    torch.int8, _observers.HistogramObserver.with_args(eps=_EPS), quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine
-)
-_ACTIVATION_OF_A_RUN = QuantizationSpec(
-    torch.int8,
-    _observers.PlaceholderObserver.with_args(eps=_EPS),
-    quant_min=-128,
-    quant_max=127,
-    qscheme=torch.per_tensor_affine,
-    is_dynamic=True,
-)
-_WEIGHT = QuantizationSpec(
-    torch.int8,
-    _observers.PerChannelMinMaxObserver.with_args(eps=_EPS),
-    quant_min=-127,
-    quant_max=127,
-    qscheme=torch.per_channel_symmetric,
-    ch_axis=0,
-)
 
 
 @dataclass(frozen=True)
@@ -64,11 +49,16 @@ class Choice:
 
 @dataclass
 class RecipeQuantizer(Quantizer):
-    """A quantizer that annotates the operators that a recipe selects and that Flambeau has integer forms of."""
+    """A quantizer that annotates the operators that a recipe selects and that a backend, or Flambeau, has integer forms of."""
 
     recipe: Recipe
+    forms: BackendForms | None = None
+    """The forms that the backend has; None for the kernels of Flambeau."""
     choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
     """The choice for each node, by its name."""
+
+    def __post_init__(self) -> None:
+        self._specs = NumberSpecs.of(None if self.forms is None else self.forms.table)
 
     def annotate(self, model: fx.GraphModule) -> fx.GraphModule:
         """Annotates the nodes of a graph. Raises RecipeError."""
@@ -91,11 +81,13 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, f"it computes {str(node.meta['val'].dtype).removeprefix('torch.')}, not float32")
         if scheme == "int8" and any(mutated_arguments(overload) for user in node.users if (overload := overload_of(user)) is not None):
             return Choice(FLOAT, "its result is written to the model's state")
+        if scheme == "int8" and self.forms is not None and (reason := self.forms.why_not(node)) is not None:
+            return Choice(FLOAT, reason)
         if name in LAYERS and scheme in LAYERS[name]:
             return self._layer(node, scheme)
         if scheme == "int8":
             if name in AVERAGES or (name in PAIRS and len(node.all_input_nodes) == 2):
-                return self._integers(node, {item: _ACTIVATION for item in node.all_input_nodes})
+                return self._integers(node, {item: self._operand(item) for item in node.all_input_nodes})
             if name == JOIN:
                 return self._join(node)
             if keeps_numbers(node):
@@ -111,31 +103,45 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, "its weight is not a constant")
         match scheme:
             case "int8":
-                return self._integers(node, {x: _ACTIVATION, weight: _WEIGHT})
+                return self._integers(node, {x: self._operand(x), weight: self._specs.weight})
             case "int8-dynamic":
-                node.meta[_KEY] = QuantizationAnnotation({x: _ACTIVATION_OF_A_RUN, weight: _WEIGHT}, _annotated=True)
+                node.meta[_KEY] = QuantizationAnnotation({x: self._specs.activation_of_a_run, weight: self._specs.weight}, _annotated=True)
             case _:
-                node.meta[_KEY] = QuantizationAnnotation({weight: _WEIGHT}, _annotated=True)
+                node.meta[_KEY] = QuantizationAnnotation({weight: self._specs.weight}, _annotated=True)
         return Choice(scheme)
 
-    def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpec]) -> Choice:
+    def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpecBase]) -> Choice:
         """Annotates a layer, a sum, a product or an average, together with a clamp that is its only user."""
-        if (reason := why_not_int8(node)) is not None:
+        if self.forms is None and (reason := why_not_int8(node)) is not None:
             return Choice(FLOAT, reason)
         last = node
         if len(node.users) == 1 and operator_name(user := next(iter(node.users))) in CLAMPS and len(user.all_input_nodes) == 1:
-            if self.recipe.scheme_of(names_of(user))[0] == "int8":
+            if self.recipe.scheme_of(names_of(user))[0] == "int8" and (self.forms is None or self.forms.why_not(user) is None):
                 last = user
-        node.meta[_KEY] = QuantizationAnnotation({**operands}, None if last is not node else _ACTIVATION, _annotated=True)
+        node.meta[_KEY] = QuantizationAnnotation({**operands}, None if last is not node else self._result(node), _annotated=True)
         if last is not node:
-            last.meta[_KEY] = QuantizationAnnotation(output_qspec=_ACTIVATION, _annotated=True)
+            last.meta[_KEY] = QuantizationAnnotation(output_qspec=self._result(node), _annotated=True)
             self.choices[last.name] = Choice("int8")
         return Choice("int8")
+
+    def _operand(self, x: fx.Node) -> QuantizationSpecBase:
+        """Returns the specification of an operand: fixed numbers stay as they are."""
+        found = _specification(x)
+        while isinstance(found, SharedQuantizationSpec):
+            found = _specification(found.edge_or_node)
+        return found if isinstance(found, FixedQParamsQuantizationSpec) else self._specs.activation
+
+    def _result(self, node: fx.Node) -> QuantizationSpecBase:
+        """Returns the specification of a node's result."""
+        if self.forms is not None and (fixed := self.forms.fixed(node)) is not None:
+            return self._specs.fixed(*fixed)
+        is_shared = self.forms is not None and self.forms.keeps_scale(node)
+        return SharedQuantizationSpec((node.all_input_nodes[0], node)) if is_shared else self._specs.activation
 
     def _join(self, node: fx.Node) -> Choice:
         """Annotates an operator that joins integers, so that all of them have the same parameters."""
         first, *others = node.all_input_nodes
-        operands = {first: _ACTIVATION, **{item: SharedQuantizationSpec((first, node)) for item in others}}
+        operands = {first: self._specs.activation, **{item: SharedQuantizationSpec((first, node)) for item in others}}
         node.meta[_KEY] = QuantizationAnnotation({**operands}, SharedQuantizationSpec((first, node)), _annotated=True)
         return Choice("int8")
 
@@ -144,7 +150,7 @@ class RecipeQuantizer(Quantizer):
         (x,) = node.all_input_nodes
         if not _is_quantized(x):
             return Choice(FLOAT, "its operand is in floats")
-        node.meta[_KEY] = QuantizationAnnotation({x: _ACTIVATION}, _ACTIVATION, _annotated=True)
+        node.meta[_KEY] = QuantizationAnnotation({x: self._operand(x)}, self._result(node), _annotated=True)
         return Choice("int8")
 
     def _keep(self, node: fx.Node) -> Choice:
@@ -154,6 +160,13 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, "its operand is in floats")
         node.meta[_KEY] = QuantizationAnnotation({x: SharedQuantizationSpec(x)}, SharedQuantizationSpec((x, node)), _annotated=True)
         return Choice("int8")
+
+
+def _specification(place: EdgeOrNode) -> QuantizationSpecBase | None:
+    """Returns how the result of a node is annotated, or an operand, given with the node that reads it."""
+    x, reader = place if isinstance(place, tuple) else (place, None)
+    annotation = (reader or x).meta.get(_KEY)
+    return None if annotation is None else annotation.output_qspec if reader is None else annotation.input_qspec_map.get(x)
 
 
 def _is_quantized(node: fx.Node) -> bool:

@@ -16,9 +16,10 @@ from flambeau.dialects.ir.extent_attribute import ExtentAttr
 from flambeau.dialects.ir.extents import exceeds, free_symbols, is_unknown, largest, may_exceed
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_static, normalize_dim, same_shape, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import by_row
+from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZE, QuantizedOperator, quantized_operator
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
@@ -209,15 +210,32 @@ class OperatorTable:
     the dequantizations before it and the quantization behind it, so that integers cross the borders. A clamp that limits what another
     operator gives is one of them."""
     activations: tuple[ElementType, ...] = (i8,)
-    """The element types of operands and results between integers."""
+    """The element types of operands and results between integers, the one to quantize to first."""
     weights: tuple[ElementType, ...] = (i8,)
-    """The element types of dequantized constants between integers, whose zero points are 0, and whose scales are of outputs, if not one."""
+    """The element types of dequantized constants between integers, whose zero points are 0, and whose scales are of outputs, if not one.
+    The first is the one to quantize to."""
+    numbers: NumberFormat = NumberFormat()
+    """The quantized numbers that a program gets for this backend."""
     knows_sizes: bool = False
     """Whether an operation may need a symbolic size that none of its operands has. A delegate sees its operands only."""
 
     def rule(self, kind: type[SchemaOp]) -> Rule | None:
         """Returns the rule of an operator; None where there is no such operator."""
         return self.rules.get(self.named(kind))
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether it takes quantized numbers: operators between integers, or quantization itself."""
+        return bool(self.integers) or self.rule(QuantizePerTensorOp) is not None
+
+    def why_no_form(self, op: SchemaOp) -> str | None:
+        """Returns why an operator in floats would not be taken if its operands were dequantized and its result quantized."""
+        rule = (self.integers or self.rules).get(self.named(type(op)))
+        if self.integers and rule is not None:
+            return self.tensors.why_not(op) or rule.why_not(op)
+        if not self.integers and self.parts(op) is not None:
+            return None
+        return f"the backend has no {op.schema.name} between integers" if rule is None else self._why_not(op, self.rules)
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why an operation is not taken; None when it is."""

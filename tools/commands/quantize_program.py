@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -24,6 +25,7 @@ from flambeau.tools.semantics.stored_inputs import load_inputs
 if TYPE_CHECKING:
     from flambeau.frontends.torch_quantization.operator_forms import Scheme
     from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport
+    from flambeau.passes.delegation.report import DelegationInfo
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class QuantizeOptions:
             help="int8: weights and activations, with ranges from samples; int8-dynamic: with ranges from each run; w8: weights only",
         ),
     ] = "int8"
+    backend: Annotated[
+        str | None,
+        typer.Option("--for", metavar="NAME", help="quantize as this backend wants, and tell which operators it takes"),
+    ] = None
     floats: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,6 +67,38 @@ class QuantizeOptions:
     ] = None
 
 
+@dataclass(frozen=True)
+class Left:
+    """Operators that a backend leaves, and the reason."""
+
+    operator: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The operators of a quantized program that a backend takes, without those that only quantize and dequantize."""
+
+    name: str
+    taken: int
+    partitions: int
+    left: Sequence[Left]
+
+    @staticmethod
+    def of(info: DelegationInfo, name: str) -> Taken:
+        """Returns the numbers of a survey."""
+        rows = [row for row in info.rows if not row.operator.startswith("quantized_decomposed.")]
+        left = [Left(row.operator.removeprefix("edge."), row.count, row.reason) for row in rows if row.backend is None]
+        return Taken(name, sum(row.count for row in rows if row.backend is not None), info.num_delegated_subgraphs, left)
+
+    def __str__(self) -> str:
+        total = self.taken + sum(item.count for item in self.left)
+        partitions = f"{self.partitions} partition{'s' * (self.partitions != 1)}"
+        lines = [f"{self.name} takes {self.taken} of {total} operators, in {partitions}"]
+        return "\n".join([*lines, *(f"  {item.count} {item.operator}: {item.reason}" for item in self.left)])
+
+
 def quantize_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="a .pt2 file, package.module:name or file.py:name")],
     options: QuantizeOptions,
@@ -73,6 +111,7 @@ def quantize_command(
         raise OutputError(f"-o {path}: a quantized model is written as a .pt2 file, which flambeau compile takes")
     check_output(path, "pt2", model)
     require_torchao("flambeau quantize")
+    from flambeau.compiler.edge_program import to_edge
     from flambeau.frontends.torch_quantization.post_training import quantize, save
     from flambeau.frontends.torch_quantization.recipe import Recipe
 
@@ -83,17 +122,21 @@ def quantize_command(
         with working(console, f"reading {model}"):
             program = load_exported(model)
         with working(console, f"quantizing {model}"):
-            quantized = quantize(program, samples, recipe)
+            quantized = quantize(program, samples, recipe, options.backend)
         with working(console, f"writing {path}"), replacing(path) as file:
             save(quantized.program, file)
         with working(console, f"comparing {path} with {model}"):
             report = quantized.report() if options.report else None
+        taken = None if options.backend is None else Taken.of(to_edge(quantized.program).survey(options.backend), options.backend)
     size = path.stat().st_size
     if json:
-        print_json({"output": str(path), "bytes": size, "recipe": options.recipe, **({} if report is None else {"report": report.data()})})
+        further = {**({} if report is None else {"report": report.data()}), **({} if taken is None else {"backend": asdict(taken)})}
+        print_json({"output": str(path), "bytes": size, "recipe": options.recipe, **further})
         return
     if report is not None:
         _print_report(console, report)
+    if taken is not None:
+        console.print(Text(str(taken)))
     console.print(Text(f"{path}: {size} bytes"))
 
 
