@@ -140,7 +140,7 @@ def test_what_openvino_would_compute_otherwise_in_integers_is_apart(name: str):
     assert len(read_program(data).execution_plan[0].delegates) == 1
     method = Runtime.get().load_program(data).load_method("forward")
     x = np.random.default_rng(0).uniform(-3, 3, (2, 3, 4)).astype(np.float32)
-    np.testing.assert_allclose(np.asarray(method.execute([x])[0]), program.run("forward", [x])[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(method.execute([x])[0]), np.asarray(program.run("forward", [x])[0]), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
