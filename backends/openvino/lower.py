@@ -283,19 +283,19 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 # Reductions
 
-for _name, _layer in {"mean.dim": reductions.ReduceMeanLayerOp, "sum.dim_IntList": reductions.ReduceSumLayerOp}.items():
-    CONVERTERS(_name)(
-        lambda op, constants, layer=_layer: layer(op.operands[0], tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
-    )
+_REDUCTIONS = {
+    "amax": reductions.ReduceMaxLayerOp,
+    "amin": reductions.ReduceMinLayerOp,
+    "mean": reductions.ReduceMeanLayerOp,
+    "sum": reductions.ReduceSumLayerOp,
+}
 
 
-@CONVERTERS("amax", "amin")
-def _extreme(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Converts an extreme. OpenVINO 2026.4 finds others of integers, or where it rounds them itself."""
+@CONVERTERS("amax", "amin", "mean.dim", "sum.dim_IntList")
+def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a reduction. OpenVINO 2026.4 computes some others of integers."""
     x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
-    kind = reductions.ReduceMaxLayerOp if op.schema.base == "amax" else reductions.ReduceMinLayerOp
-    result = kind(x, tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
-    return _apart(result, constants) if any(isinstance(use.operation, QuantizePerTensorOp) for use in op.result.uses) else result
+    return _REDUCTIONS[op.schema.base](x, tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
 
 
 @CONVERTERS("native_layer_norm")

@@ -19,8 +19,13 @@ from flambeau.backends.openvino.decode import decode
 from flambeau.dialects.ir.tensor_types import element_of, f32, numel
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.passes.manager import Pipeline
 from flambeau.runtime import Runtime
+from flambeau.runtime.emit import emit_pte
+from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import read_program
 
 F = nn.functional
@@ -110,3 +115,61 @@ def delegate_of(data: bytes) -> bytes:
 
 def payload_of(data: bytes, context: FlambeauContext) -> ModuleOp:
     return decode(memoryview(delegate_of(data)), {}, context.blobs)
+
+
+FLOATS, INTEGERS, PART = "tensor<2x3x4xf32>", "tensor<2x3x4xui8>", "tensor<2x4xf32>"
+NUMBERS = "{scale = 0.023, zero_point = 128, quant_min = 0, quant_max = 255, dtype = ui8}"
+ROUNDED = f"""%c = quantized_decomposed.quantize_per_tensor(%x) {NUMBERS} : ({FLOATS}) -> {INTEGERS}
+  %d = quantized_decomposed.dequantize_per_tensor(%c) {NUMBERS} : ({INTEGERS}) -> {FLOATS}"""
+PROGRAMS = {
+    "limits": ("hardtanh(%d) {min_val = -1, max_val = 1}", FLOATS),
+    "mean": ("mean.dim(%d) {dim = [1]}", PART),
+    "sum": ("sum.dim_IntList(%d) {dim = [1]}", PART),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.usefixtures("openvino_library")
+def test_what_openvino_would_compute_otherwise_in_integers_is_apart(name: str):
+    context, (operator, kind) = FlambeauContext(), PROGRAMS[name]
+    body = f"{ROUNDED}\n  %r = edge.{operator} : ({FLOATS}) -> {kind}\n  func.return %r : {kind}"
+    module = parse_module(f"func.func @forward(%x: {FLOATS}) -> {kind} {{\n  {body}\n}}", context).module
+    program = interpret(module.clone(), context)
+    Pipeline.parse("delegate{backends=openvino},legalize,edge-to-exec,plan").run(module, context)
+    data = b"".join(emit_pte(module, context))
+    assert len(read_program(data).execution_plan[0].delegates) == 1
+    method = Runtime.get().load_program(data).load_method("forward")
+    x = np.random.default_rng(0).uniform(-3, 3, (2, 3, 4)).astype(np.float32)
+    np.testing.assert_allclose(np.asarray(method.execute([x])[0]), np.asarray(program.run("forward", [x])[0]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"%r = edge.amax(%d) {{dim = [1]}} : ({FLOATS}) -> {PART}", "it is next to quantized numbers"),
+        (f"%r = edge.amin(%x) {{dim = [1]}} : ({FLOATS}) -> {PART}", None),
+    ],
+)
+def test_extremes_of_quantized_numbers_stay(text: str, reason: str | None):
+    module = parse_module(
+        f"func.func @forward(%x: {FLOATS}) -> {PART} {{\n  {ROUNDED}\n  {text}\n  func.return %r : {PART}\n}}", FlambeauContext()
+    ).module
+    (extreme,) = (op for op in module.walk() if op.name in ("edge.amax", "edge.amin"))
+    assert Partitioner("openvino").table.why_not(extreme) == reason
+
+
+@pytest.mark.parametrize(("x", "reason"), [("%c", "it multiplies constants"), ("%x", None)])
+def test_products_of_constants_stay(x: str, reason: str | None):
+    """OpenVINO would keep the result of the first run, whatever is added."""
+    matrix = "tensor<2x2xf32>"
+    module = parse_module(
+        f"""ml_program.global private @c(dense<1.0> : {matrix}) : {matrix}
+func.func @forward(%x: {matrix}, %b: tensor<2xf32>) -> {matrix} {{
+  %c = ml_program.global_load_const @c : {matrix}
+  %r = edge.linear({x}, %c, %b) : ({matrix}, {matrix}, tensor<2xf32>) -> {matrix}
+  func.return %r : {matrix}
+}}""",
+        FlambeauContext(),
+    ).module
+    (layer,) = (op for op in module.walk() if op.name == "edge.linear")
+    assert Partitioner("openvino").table.why_not(layer) == reason
