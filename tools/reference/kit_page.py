@@ -69,7 +69,7 @@ def kit_page() -> str:
             if isinstance(thing, ModuleType):
                 lines += _module(name, thing)
             elif thing.__module__.startswith("flambeau."):
-                lines += _entry(name, thing)
+                lines += entry(name, thing)
             else:
                 foreign.append((f"`{name}`", f"`{homes[name]}`", _foreign(thing)))
         lines += table(("name", "of", "is"), foreign)
@@ -106,14 +106,15 @@ def _module(name: str, module: ModuleType) -> list[str]:
     own = {key: thing for key, thing in vars(module).items() if not key.startswith("_") and _home(thing) == module.__name__}
     functions = {key: thing for key, thing in own.items() if inspect.isfunction(thing)}
     classes = {key: thing for key, thing in own.items() if inspect.isclass(thing) and any(True for _ in _members(thing))}
-    return [line for key, thing in (functions | classes).items() for line in _entry(f"{name}.{key}", thing, made_by_functions=True)]
+    return [line for key, thing in (functions | classes).items() for line in entry(f"{name}.{key}", thing, made_by_functions=True)]
 
 
 def _home(thing: object) -> str | None:
     return getattr(thing, "__module__", None)
 
 
-def _entry(name: str, thing: Any, *, made_by_functions: bool = False) -> list[str]:
+def entry(name: str, thing: Any, *, made_by_functions: bool = False) -> list[str]:
+    """Returns what the docstrings of a class or a function say, below its name as a title."""
     lines = [f"### `{name}`", ""]
     if not inspect.isclass(thing):
         return [*lines, *fenced(_signatures(name, thing), "text"), *docstring(inspect.getdoc(thing) or "")]

@@ -1,4 +1,4 @@
-"""`python -m flambeau.tools.reference.pages`: writes the reference: pages of dialects, passes, the kit, ExecuTorch's names, backends."""
+"""`python -m flambeau.tools.reference.pages`: writes the reference: dialects, passes, the kit, ExecuTorch's names, backends and parts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.tools.reference.backend_pages import backend_page, backends_page
+from flambeau.tools.reference.backend_parts_page import backend_parts_page
 from flambeau.tools.reference.dialect_pages import dialect_page
 from flambeau.tools.reference.executorch_page import executorch_page
 from flambeau.tools.reference.kit_page import kit_page
@@ -20,6 +21,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/kit.md": kit_page,
     "reference/executorch.md": executorch_page,
     "reference/backends.md": backends_page,
+    "reference/backend_parts.md": backend_parts_page,
     **{f"reference/backends/{name}.md": partial(backend_page, name) for name in backend_names()},
     **{f"reference/{name}.md": partial(dialect_page, name) for name in dialect_names()},
 }
