@@ -1,8 +1,8 @@
 """Converts operators of the edge level to operators of the device."""
 
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.kit import ModuleConstants, SchemaOp, SSAValue, tensor
 from xdsl.dialects.builtin import f32
 

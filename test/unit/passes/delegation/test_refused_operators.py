@@ -24,8 +24,8 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.delegation import refusals
-from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.interface import BackendOptions, Encoded, RefusedError, find_backend, one_by_one, register_backend
+from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import PassError, Pipeline
 from flambeau.passes.rewriting.constants import ModuleConstants
