@@ -98,6 +98,14 @@ def test_integers_cross_the_borders(name: str, integers: Partitioner) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("kept", ["quantize_per_tensor", "dequantize_per_tensor", "tanh"])
+def test_a_part_that_stays_keeps_the_others(kept: str, integers: Partitioner) -> None:
+    context = FlambeauContext()
+    module = parse_module(text_of(TANH_OF_X[:3], "c"), context).module
+    PartitionPass(backends=(integers,), no_delegate=(kept,)).apply(context, module)
+    assert not any(isinstance(op, PartitionOp) for op in module.walk())
+
+
 class Residual(nn.Module):
     """A residual block, in whose middle may be an operator that the backend lacks."""
 
