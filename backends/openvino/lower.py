@@ -384,8 +384,10 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts padding. OpenVINO 2026.4 pads integers before it dequantizes them, which may not hold the number."""
     before, behind = pads_of(op)
-    return movement.PadLayerOp(op.operands[0], before, behind, float(op.argument("value"))).result
+    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    return movement.PadLayerOp(x, before, behind, float(op.argument("value"))).result
 
 
 @CONVERTERS("pixel_shuffle")

@@ -69,8 +69,13 @@ class Report:
             self.failures.append(failure)
 
     def never_tried(self) -> dict[str, str]:
-        """Returns the operators with samples that were in no graph as ones of the backend, with a reason of the table for refusing them."""
-        found = {name: result.refused for name, result in self.operators.items() if not result.tried and result.untried is None}
+        """Returns the operators that were in no graph as ones of the backend, with a reason of the table for refusing them.
+
+        Those without samples, and those that a failure names already, are left out.
+        """
+        named = {name for failure in self.failures for name in failure.operators}
+        others = {name: result for name, result in self.operators.items() if name not in named and result.untried is None}
+        found = {name: result.refused for name, result in others.items() if not result.tried}
         return {name: max(refused, key=refused.__getitem__, default="no sample of it can be drawn") for name, refused in found.items()}
 
     def data(self) -> dict[str, Any]:
