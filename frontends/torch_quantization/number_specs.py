@@ -12,13 +12,14 @@ from xdsl.dialects.builtin import i8
 
 from flambeau.dialects.ir.tensor_types import ElementType
 from flambeau.frontends.torch_export.values import element_type
+from flambeau.frontends.torch_quantization.recipe import RecipeError
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import OperatorTable
 
 _observers: Any = observer
-_DTYPES = {element_type(dtype): dtype for dtype in (torch.int8, torch.uint8)}
-_EPS = 2**-12
-"""The least scale."""
+_DTYPES = {element_type(dtype): dtype for dtype in (torch.int8, torch.uint8, torch.int16)}
+_RANGE = 2**-4
+"""The least range of numbers that is told apart, which gives the least scale."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class NumberSpecs:
             _activation(activation, numbers.symmetric, _observers.PlaceholderObserver, is_dynamic=True),
             QuantizationSpec(
                 _dtype(weight),
-                weights.with_args(eps=_EPS),
+                weights.with_args(eps=_least_scale(_dtype(weight))),
                 quant_min=-numbers.weight_limit,
                 quant_max=numbers.weight_limit,
                 qscheme=torch.per_channel_symmetric if per_output else torch.per_tensor_symmetric,
@@ -58,10 +59,16 @@ class NumberSpecs:
 
 def _activation(element: ElementType, symmetric: bool, kind: Any, *, is_dynamic: bool = False) -> QuantizationSpec:
     dtype = _dtype(element)
-    limits = torch.iinfo(dtype)
+    limits, least = torch.iinfo(dtype), _least_scale(dtype)
     scheme = torch.per_tensor_symmetric if symmetric else torch.per_tensor_affine
-    return QuantizationSpec(dtype, kind.with_args(eps=_EPS), limits.min, limits.max, scheme, is_dynamic=is_dynamic)
+    return QuantizationSpec(dtype, kind.with_args(eps=least), limits.min, limits.max, scheme, is_dynamic=is_dynamic)
+
+
+def _least_scale(dtype: torch.dtype) -> float:
+    return _RANGE / 2 ** torch.iinfo(dtype).bits
 
 
 def _dtype(element: ElementType) -> torch.dtype:
+    if element not in _DTYPES:
+        raise RecipeError(f"the backend's numbers are of {element}, and a program is quantized to {', '.join(map(str, _DTYPES))}")
     return _DTYPES[element]

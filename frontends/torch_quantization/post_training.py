@@ -64,7 +64,9 @@ def quantize(
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
-        RecipeError: there is no such recipe, or no such backend with quantized numbers; an override fits no operator, nothing of the program can be quantized by it, or it trains.
+        RecipeError: there is no such recipe, no such backend, or no quantized numbers in its table; an override fits no operator, nothing
+            of the program can be quantized by it, or it trains.
+        UnsupportedProgramError: the program that is quantized for a backend cannot be imported.
         SamplesError: the samples are missing, or do not fit the program.
     """
     if isinstance(samples, str | Recipe):

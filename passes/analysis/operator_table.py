@@ -214,7 +214,7 @@ class OperatorTable:
     weights: tuple[ElementType, ...] = (i8,)
     """The element types of dequantized constants between integers, whose zero points are 0, and whose scales are of outputs, if not one.
     The first is the one to quantize to."""
-    numbers: NumberFormat = NumberFormat()
+    numbers: NumberFormat = field(default_factory=NumberFormat)
     """The quantized numbers that a program gets for this backend."""
     knows_sizes: bool = False
     """Whether an operation may need a symbolic size that none of its operands has. A delegate sees its operands only."""

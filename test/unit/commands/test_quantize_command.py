@@ -40,6 +40,20 @@ def softmax():
     return torch.nn.Softmax(-1), (torch.randn(1, 256),)
 
 
+class Accumulated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(256, 64), torch.nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.second(torch.cumsum(torch.sigmoid(self.first(x)), 1))
+
+
+def accumulated():
+    torch.manual_seed(0)
+    return Accumulated().eval(), (torch.randn(1, 256),)
+
+
 class Branches(torch.nn.Module):
     def forward(self, x):
         return x if x.sum() > 0 else -x
@@ -85,6 +99,18 @@ def test_an_mlp_in_integers_is_compiled_and_agrees(folder: Path, capfd: pytest.C
     assert 10 * np.log10(np.square(floats).sum() / np.square(quantized - floats).sum()) > 25
 
 
+def test_what_a_backend_takes_of_a_program_for_it_is_told(capfd: pytest.CaptureFixture[str]):
+    arguments = ["quantize", "mlp.py:accumulated", "--data", "samples.npz", "--for", "tosa"]
+    reason = "the backend has no cumsum between integers"
+    assert main([*arguments, "-o", "q.pt2"]) == 0
+    told = capfd.readouterr().err.splitlines()
+    assert told[:2] == ["tosa takes 3 of 4 operators, in 2 partitions", f"  1 cumsum: {reason}"]
+    assert main([*arguments, "-o", "q.pt2", "--json"]) == 0
+    said = capfd.readouterr()
+    left = [{"operator": "cumsum", "count": 1, "reason": reason}]
+    assert said.err == "" and json.loads(said.out)["backend"] == {"name": "tosa", "taken": 3, "partitions": 2, "left": left}
+
+
 def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
     assert main(["quantize", "mlp.py:make", "--data", "samples.npz", "-o", "q.pt2"]) == 0
     command = [sys.executable, "-m", "flambeau.tools.main", "compile", "q.pt2", "--target", "flambeau"]
@@ -111,6 +137,11 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
         (["mlp.py:branches", "--recipe", "w8"], "torch.export cannot capture Branches, at mlp.py:"),
         (["mlp.py:dynamic", "--data", "samples.npz"], "nothing of the program can be quantized by the recipe int8: it has dynamic sizes"),
         (["mlp.py:make", "--data", "nothing.npz"], "nothing.npz"),
+        (
+            ["mlp.py:make", "--data", "samples.npz", "--for", "elementwise"],
+            "the backend 'elementwise' takes no quantized numbers (with quantized numbers: openvino, tosa, xnnpack)",
+        ),
+        (["mlp.py:make", "--data", "samples.npz", "--for", "tossa"], "there is no backend 'tossa'; there are elementwise, openvino, tosa,"),
     ],
 )
 def test_mistakes_are_explained_in_a_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):
