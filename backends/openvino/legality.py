@@ -79,7 +79,7 @@ def _is_among_floats(op: SchemaOp) -> str | None:
 
 
 def _multiplies_inputs(op: SchemaOp) -> str | None:
-    """A product of something else than constants: if what is added differs from run to run, OpenVINO 2026.4 keeps the first result."""
+    """A product of something else than constants: OpenVINO 2026.4 adds in the memory of theirs, from call to call."""
     factors = op.operands[-2:] if op.schema.base == "addmm" else op.operands[:2]
     are_constants = all(is_constant(value) or is_dequantized_constant(value) for value in factors)
     return "it multiplies constants" if are_constants else None
