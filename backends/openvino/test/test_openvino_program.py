@@ -30,7 +30,8 @@ from flambeau.runtime.pte import read_program
 from flambeau.tools.main import main
 
 pytestmark = pytest.mark.usefixtures("openvino_library")
-OTHERS = [name for name in backend_names() if name != "openvino"]
+OTHERS = [name for name in backend_names() if name != "openvino" and Partitioner(name).table.rules]
+"""The backends that take operators of floats."""
 
 
 @pytest.fixture(scope="module", params=["ds_cnn", "lstm_classifier", "mobilenet_v3", "rows of any number"])

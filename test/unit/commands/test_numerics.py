@@ -14,6 +14,7 @@ from torch._higher_order_ops import map as untyped_map
 
 from flambeau import to_edge
 from flambeau.dialects.schema.operators import find_op
+from flambeau.passes.delegation.interface import backend_names
 from flambeau.support.lazy import Array
 from flambeau.tools.main import main
 
@@ -262,7 +263,7 @@ def test_a_stage_in_a_file_is_compared_with_later_ones(capsys: pytest.CaptureFix
         (["network.py:model", "--no-delegate", "softmax"], "--no-delegate is for --backend"),
         (
             ["network.py:model", "--backend", "nobody"],
-            "--backend nobody: there is no backend 'nobody'; there are elementwise, openvino, xnnpack",
+            f"--backend nobody: there is no backend 'nobody'; there are {', '.join(backend_names())}",
         ),
         (["edge.mlir", "--stage", "core"], "--stage core: the program is at stage 'edge' already, which comes after"),
         (
