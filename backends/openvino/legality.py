@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.dialects.builtin import i8
+from xdsl.ir import Block, Operation
 
 from flambeau.backends.openvino.dialect.elementwise import BINARY, UNARY
 from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
@@ -72,10 +73,23 @@ def _scale_is_normal(op: SchemaOp) -> str | None:
 
 
 def _is_among_floats(op: SchemaOp) -> str | None:
-    """No quantized numbers right before or behind it, of which OpenVINO 2026.4 finds other extremes."""
-    before = any(isinstance(value.owner, DEQUANTIZE) for value in op.operands)
-    behind = any(isinstance(use.operation, QuantizePerTensorOp) for use in op.results[0].uses)
+    """No quantized numbers before or behind it, of which OpenVINO 2026.4 finds other extremes."""
+    before = _leads_to(op, lambda item: [value.owner for value in item.operands], DEQUANTIZE)
+    behind = _leads_to(op, lambda item: [use.operation for result in item.results for use in result.uses], (QuantizePerTensorOp,))
     return "it is next to quantized numbers" if before or behind else None
+
+
+def _leads_to(op: Operation, next_ones: Callable[[Operation], Iterable[Operation | Block]], kinds: tuple[type[Operation], ...]) -> bool:
+    """Returns whether some of what is next to an operation is of these kinds, or leads there through operators of one tensor."""
+    waiting, seen = [op], {op}
+    while waiting:
+        for item in next_ones(waiting.pop()):
+            if isinstance(item, kinds):
+                return True
+            if isinstance(item, SchemaOp) and len(item.operands) == 1 and item not in seen:
+                seen.add(item)
+                waiting.append(item)
+    return False
 
 
 def _multiplies_inputs(op: SchemaOp) -> str | None:

@@ -143,11 +143,20 @@ def test_what_openvino_would_compute_otherwise_in_integers_is_apart(name: str):
     np.testing.assert_allclose(np.asarray(method.execute([x])[0]), np.asarray(program.run("forward", [x])[0]), rtol=1e-4, atol=1e-5)
 
 
+BEFORE = f"""%n = edge.neg(%d) : ({FLOATS}) -> {FLOATS}
+  %r = edge.amin(%n) {{dim = [1]}} : ({FLOATS}) -> {PART}"""
+BEHIND = f"""%r = edge.amin(%x) {{dim = [1]}} : ({FLOATS}) -> {PART}
+  %l = edge.relu(%r) : ({PART}) -> {PART}
+  %i = quantized_decomposed.quantize_per_tensor(%l) {NUMBERS} : ({PART}) -> {PART.replace("f32", "ui8")}"""
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         (f"%r = edge.amax(%d) {{dim = [1]}} : ({FLOATS}) -> {PART}", "it is next to quantized numbers"),
         (f"%r = edge.amin(%x) {{dim = [1]}} : ({FLOATS}) -> {PART}", None),
+        (BEFORE, "it is next to quantized numbers"),
+        (BEHIND, "it is next to quantized numbers"),
     ],
 )
 def test_extremes_of_quantized_numbers_stay(text: str, reason: str | None):
@@ -160,7 +169,7 @@ def test_extremes_of_quantized_numbers_stay(text: str, reason: str | None):
 
 @pytest.mark.parametrize(("x", "reason"), [("%c", "it multiplies constants"), ("%x", None)])
 def test_products_of_constants_stay(x: str, reason: str | None):
-    """OpenVINO would keep the result of the first run, whatever is added."""
+    """OpenVINO would add to the product from call to call."""
     matrix = "tensor<2x2xf32>"
     module = parse_module(
         f"""ml_program.global private @c(dense<1.0> : {matrix}) : {matrix}
