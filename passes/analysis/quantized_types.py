@@ -9,7 +9,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
 from flambeau.dialects.ir.tensor_types import element_of, is_float, normalize_dim, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import (
+    RANGES,
+    DequantizePerChannelOp,
+    DequantizePerTensorOp,
+    QuantizePerTensorOp,
+    quantize,
+)
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.linear_layers import PRODUCTS
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZE, QuantizedOperator
@@ -44,6 +50,10 @@ class QuantizedType:
     def stands_for_same(self, other: QuantizedType) -> bool:
         """Returns whether both types map equal integers to equal floats."""
         return (self.storage, self.scales, self.zero_points, self.axis) == (other.storage, other.scales, other.zero_points, other.axis)
+
+    def floats(self, integers: Array) -> Array:
+        """Returns the floats that integers stand for, as `dequantize_per_tensor` computes them."""
+        return (integers.astype(np.int32) - self.zero_point).astype(np.float32) * np.float32(self.scale)
 
     def quantize(self, number: float) -> int:
         """Returns the quantized integer of a float, computed in float32 as by `quantize_per_tensor`."""
@@ -108,14 +118,14 @@ class IntegerOperator:
 
     def table(self) -> tuple[int, ...]:
         """Returns the result for each integer that the storage of the first operand has, the least first, of a function of each element."""
-        kind = self.x.type
+        kind, to = self.x.type, self.to
         least, most = RANGES[kind.storage]
-        numbers = (np.arange(least, most + 1) - kind.zero_point).astype(np.float32) * np.float32(kind.scale)
+        numbers = kind.floats(np.arange(least, most + 1))
         if self.operator is not None:
             with np.errstate(all="ignore"):
                 numbers = self.operator.call("numpy", self.operator.bind([numbers], self.operator.properties))
-        integers = np.nan_to_num(np.rint(numbers * np.float32(1.0 / self.to.scale)) + self.to.zero_point)
-        return tuple(int(item) for item in np.clip(integers, self.low, self.high))
+        found = quantize(numbers, np.float32(1.0 / to.scale), np.float32(to.zero_point), self.low, self.high, to.storage)
+        return tuple(int(item) for item in found)
 
 
 def integer_operator(found: QuantizedOperator, constants: ModuleConstants) -> IntegerOperator:

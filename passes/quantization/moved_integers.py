@@ -161,9 +161,8 @@ def _is_of_one_tensor(op: SchemaOp, value: SSAValue) -> bool:
 
 
 def _floats_of_bytes(kind: QuantizedType) -> Array:
-    """Returns the dequantized floats of the bytes 0 to 255, as `dequantize_per_tensor` computes them."""
-    integers = np.arange(256, dtype=np.uint8).view(dtype_of(kind.storage).numpy)
-    return (integers.astype(np.int32) - kind.zero_point).astype(np.float32) * np.float32(kind.scale)
+    """Returns the dequantized floats of the bytes 0 to 255."""
+    return kind.floats(np.arange(256, dtype=np.uint8).view(dtype_of(kind.storage).numpy))
 
 
 def lookup(value: SSAValue, numbers: Array, op: QuantizePerTensorOp, constants: ModuleConstants) -> SSAValue:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from flambeau.backends.tosa.dialect.operators import LOW, Numbers, TosaOp, scaled, to_int8, tosa, wide
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.aten.library.windows import windows
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
@@ -27,28 +30,24 @@ def _image_after(x: Tensor, kernel: Numbers, stride: Numbers, pad: Numbers, dila
     return tall, _steps(shape[2], pad[2] + pad[3], kernel[1], stride[1], dilation[1])
 
 
-def _padded(x: Array, pad: Numbers, fill: float = 0) -> Array:
-    return np.pad(x, ((0, 0), (pad[0], pad[1]), (pad[2], pad[3]), (0, 0)), constant_values=x.dtype.type(fill))
+def _padded(x: Array, pad: Numbers) -> Array:
+    return np.pad(x, ((0, 0), (pad[0], pad[1]), (pad[2], pad[3]), (0, 0)))
 
 
 class _ConvolutionOp(TosaOp):
     """A convolution; of int8, in int32."""
 
-    @classmethod
-    def of_weight(cls, shape: Numbers) -> tuple[Numbers, int, int]:
-        """Returns the sizes of the window, and the numbers of input and output channels. Raises NotImplementedError."""
-        raise NotImplementedError
-
-    @classmethod
-    def as_in_torch(cls, weight: Array) -> tuple[Array, int]:
-        """Returns the weight [outputs, inputs of a group, height, width], and the number of groups. Raises NotImplementedError."""
-        raise NotImplementedError
+    order: ClassVar[tuple[int, ...]]
+    """The dimensions of the weight in this order: two of channels, height, width."""
+    of_each_channel: ClassVar[bool]
+    """Whether the channels are those of the image and the results of each; otherwise they are the outputs and the inputs."""
 
     @classmethod
     def infer(cls, x: Tensor, weight: Tensor, bias: Tensor, /, pad: Numbers, stride: Numbers, dilation: Numbers) -> Tensor:
         if len(shape_of(weight)) != 4:
             raise ValueError(f"a weight has 4 dimensions, got {list(shape_of(weight))}")
-        kernel, inputs, outputs = cls.of_weight(shape_of(weight))
+        first, second, *kernel = (shape_of(weight)[dim] for dim in cls.order)
+        inputs, outputs = (first, first * second) if cls.of_each_channel else (second, first)
         size = _image_after(x, kernel, stride, pad, dilation)
         if inputs != shape_of(x)[3] or shape_of(bias) not in ((1,), (outputs,)):
             raise ValueError(f"{list(shape_of(x))}, the weight {list(shape_of(weight))} and the bias {list(shape_of(bias))} do not fit")
@@ -61,7 +60,9 @@ class _ConvolutionOp(TosaOp):
         cls, x: Array, weight: Array, bias: Array, /, input_zp: int, weight_zp: int, pad: Numbers, stride: Numbers, dilation: Numbers
     ) -> Array:
         exact = np.float64 if x.dtype == np.int8 else np.float32  # float64 holds each sum of products of bytes
-        kernel, groups = cls.as_in_torch(weight.astype(exact) - weight_zp)
+        kernel, groups = (weight.astype(exact) - weight_zp).transpose(cls.order), 1
+        if cls.of_each_channel:
+            groups, kernel = len(kernel), kernel.reshape(-1, 1, *kernel.shape[2:])
         image = _padded(x.astype(exact) - exact(input_zp), pad).transpose(0, 3, 1, 2)
         numbers = np.broadcast_to(bias.astype(exact), kernel.shape[:1])
         found = ConvolutionOp.numpy(image, kernel, numbers, tuple(stride), (0, 0), tuple(dilation), False, (0, 0), groups)
@@ -75,35 +76,16 @@ _OF_WINDOWS = "int input_zp=0, int weight_zp=0, *, int[4] pad, int[2] stride, in
 class Conv2dOp(_ConvolutionOp):
     """A convolution by a weight [outputs, height, width, inputs]."""
 
-    @classmethod
-    def of_weight(cls, shape: Numbers) -> tuple[Numbers, int, int]:
-        """Returns the sizes of the window, and the numbers of input and output channels."""
-        return shape[1:3], shape[3], shape[0]
-
-    @classmethod
-    def as_in_torch(cls, weight: Array) -> tuple[Array, int]:
-        """Returns the weight [outputs, inputs, height, width], and 1."""
-        return weight.transpose(0, 3, 1, 2), 1
+    order = (0, 3, 1, 2)
+    of_each_channel = False
 
 
 @tosa(f"depthwise_conv2d(Tensor input, Tensor weight, Tensor bias, {_OF_WINDOWS}")
 class DepthwiseConv2dOp(_ConvolutionOp):
     """A convolution of each channel by a weight [height, width, channels, results of a channel]."""
 
-    @classmethod
-    def of_weight(cls, shape: Numbers) -> tuple[Numbers, int, int]:
-        """Returns the sizes of the window, and the numbers of input and output channels."""
-        return shape[:2], shape[2], shape[2] * shape[3]
-
-    @classmethod
-    def as_in_torch(cls, weight: Array) -> tuple[Array, int]:
-        """Returns the weight [outputs, 1, height, width], and the number of channels."""
-        return weight.reshape(*weight.shape[:2], 1, -1).transpose(3, 2, 0, 1), weight.shape[2]
-
-
-def _windows(x: Array, kernel: Numbers, stride: Numbers) -> Array:
-    views = np.lib.stride_tricks.sliding_window_view(x, tuple(kernel), (1, 2))
-    return views[:, :: stride[0], :: stride[1]]
+    order = (2, 3, 0, 1)
+    of_each_channel = True
 
 
 class _PoolOp(TosaOp):
@@ -113,25 +95,36 @@ class _PoolOp(TosaOp):
             raise ValueError(f"the padding {list(pad)} is as large as the window {list(kernel)}")
         return tensor(element_of(x), (shape_of(x)[0], *_image_after(x, kernel, stride, pad), shape_of(x)[3]))
 
+    @staticmethod
+    def windows(x: Array, kernel: Numbers, stride: Numbers, pad: Numbers, fill: float) -> Array:
+        """Returns the windows of images padded with `fill`: [batch, channels, *counts, *kernel]."""
+        planes, before = x.transpose(0, 3, 1, 2), (pad[0], pad[2])
+        sizes = zip(planes.shape[2:], kernel, stride, (pad[:2], pad[2:]), strict=True)
+        counts = [_steps(size, sum(around), window, step, 1) for size, window, step, around in sizes]
+        return windows(planes, kernel, stride, before, (1, 1), counts, fill)
+
 
 @tosa("max_pool2d(Tensor input, *, int[2] kernel, int[2] stride, int[4] pad) -> Tensor")
 class MaxPool2dOp(_PoolOp):
     """The largest element of each window."""
 
-    @staticmethod
-    def numpy(x: Array, /, kernel: Numbers, stride: Numbers, pad: Numbers) -> Array:
-        return _windows(_padded(x, pad, LOW if x.dtype == np.int8 else -np.inf), kernel, stride).max((-2, -1))
+    @classmethod
+    def numpy(cls, x: Array, /, kernel: Numbers, stride: Numbers, pad: Numbers) -> Array:
+        return cls.windows(x, kernel, stride, pad, LOW if x.dtype == np.int8 else -np.inf).max((-2, -1)).transpose(0, 2, 3, 1)
 
 
 @tosa("avg_pool2d(Tensor input, int input_zp=0, int output_zp=0, *, int[2] kernel, int[2] stride, int[4] pad) -> Tensor")
 class AvgPool2dOp(_PoolOp):
     """The mean of those elements of each window that are inside the image; of int8, by `reciprocal_scale`."""
 
-    @staticmethod
-    def numpy(x: Array, /, input_zp: int, output_zp: int, kernel: Numbers, stride: Numbers, pad: Numbers) -> Array:
-        counts = _windows(_padded(np.ones(x.shape, np.int64), pad), kernel, stride).sum((-2, -1))
+    @classmethod
+    def numpy(cls, x: Array, /, input_zp: int, output_zp: int, kernel: Numbers, stride: Numbers, pad: Numbers) -> Array:
+        exact = x.astype(np.int64) - input_zp if x.dtype == np.int8 else x
+        sums, counts = (
+            cls.windows(item, kernel, stride, pad, 0).sum((-2, -1), dtype=item.dtype).transpose(0, 2, 3, 1)
+            for item in (exact, np.ones(x.shape, np.int64))
+        )
         if x.dtype != np.int8:
-            return (_windows(_padded(x, pad), kernel, stride).sum((-2, -1), dtype=x.dtype) / counts).astype(x.dtype)
-        sums = _windows(_padded(x.astype(np.int64) - input_zp, pad), kernel, stride).sum((-2, -1))
+            return (sums / counts).astype(x.dtype)
         bits = np.ceil(np.log2(counts)).astype(np.int64)
         return to_int8(scaled(sums, (((1 << 30) + 1) << bits) // counts, 30 + bits) + output_zp)
