@@ -76,7 +76,9 @@ class MovePattern(Pattern):
     def _moved(self, mover: SchemaOp, operands: list[SSAValue], op: QuantizePerTensorOp) -> SSAValue:
         """Returns the result of the operator `mover` on integer operands."""
         kinds = [tensor(element_of(op.result), shape_of(mover.results[0]), tensor_type(mover.results[0]).encoding), *mover.result_types[1:]]
-        moved = type(mover).create(operands=operands, result_types=kinds, properties=dict(mover.properties))
+        # The element type that a copy names is the floats'.
+        properties = {name: value for name, value in mover.properties.items() if name != "dtype"}
+        moved = type(mover).create(operands=operands, result_types=kinds, properties=properties)
         moved.location = mover.location
         return moved.results[0]
 
@@ -92,7 +94,9 @@ class MovePattern(Pattern):
 
 
 def _moves(op: SchemaOp) -> bool:
-    """Returns whether the operator only moves elements into its first result."""
+    """Returns whether the operator only moves elements into its first result: a cast, which a row of moves may be too, does not."""
+    if element_of(op.operands[0]) != element_of(op.results[0]):
+        return False
     if isinstance(op, MaxPool2dWithIndicesOp):
         return all(not result.uses for result in op.results[1:])
     row = op.siblings["row"]

@@ -263,3 +263,20 @@ def test_programs_that_are_refused(model: nn.Module, recipe: Scheme, message: st
     with pytest.raises(RecipeError) as raised:
         flambeau.quantize((model, (torch.ones(shape, dtype=next(model.parameters()).dtype),)), None, recipe)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16])
+def test_inputs_of_another_type_become_floats_before_they_are_quantized(dtype: torch.dtype) -> None:
+    class Images(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Conv2d(3, 4, 3)
+
+        def forward(self, images: Tensor) -> Tensor:
+            return self.layer(images.permute(0, 3, 1, 2).float())
+
+    seed()
+    images = torch.randint(0, 255, (1, 8, 8, 3)).to(dtype)
+    quantized = flambeau.quantize((Images().eval(), (images,)), [(images,)]).program
+    (found,) = Runtime.get().load_program(compiled(quantized).emit()).load_method("forward").execute([images])
+    np.testing.assert_allclose(np.array(found), quantized.module()(images).detach().numpy(), atol=1e-6)

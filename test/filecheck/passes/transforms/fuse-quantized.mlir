@@ -342,3 +342,42 @@ func.func @number(%x: tensor<i32>, %y: tensor<3xf32>) -> tensor<3xf32> {
   %1 = edge.mul.Tensor(%0, %y) : (tensor<f32>, tensor<3xf32>) -> tensor<3xf32>
   func.return %1 : tensor<3xf32>
 }
+
+// A cast is no move, also behind one: its operand is no float, and quantize takes floats.
+// CHECK-LABEL: func.func @casts
+// CHECK:         edge._to_copy(%x) {dtype = f32}
+// CHECK-NEXT:    quantize_per_tensor
+// CHECK-NEXT:    edge._to_copy(%x) {dtype = f32}
+// CHECK-NEXT:    quantize_per_tensor
+// CHECK-NEXT:    edge.permute_copy{{.*}}xi8>
+// CHECK-NEXT:    edge.permute_copy(%y){{.*}}xbf16>
+// CHECK-NEXT:    edge._to_copy({{.*}}) {dtype = f32}
+// CHECK-NEXT:    quantize_per_tensor
+// CHECK:         edge._to_copy
+// CHECK-NEXT:    edge._to_copy({{.*}}) {dtype = f32}
+// CHECK-NEXT:    quantize_per_tensor
+func.func @casts(%x: tensor<2x3xui8>, %y: tensor<2x3xbf16>, %z: tensor<2x3xi8>) -> (tensor<2x3xi8>, tensor<3x2xi8>, tensor<3x2xi8>, tensor<2x3xi8>) {
+  %0 = edge._to_copy(%x) {dtype = f32} : (tensor<2x3xui8>) -> tensor<2x3xf32>
+  %1 = quantized_decomposed.quantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %2 = edge._to_copy(%x) {dtype = f32} : (tensor<2x3xui8>) -> tensor<2x3xf32>
+  %3 = edge.permute_copy(%2) {dims = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x2xf32>) -> tensor<3x2xi8>
+  %5 = edge.permute_copy(%y) {dims = [1, 0]} : (tensor<2x3xbf16>) -> tensor<3x2xbf16>
+  %6 = edge._to_copy(%5) {dtype = f32} : (tensor<3x2xbf16>) -> tensor<3x2xf32>
+  %7 = quantized_decomposed.quantize_per_tensor(%6) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x2xf32>) -> tensor<3x2xi8>
+  %8 = quantized_decomposed.dequantize_per_tensor(%z) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %9 = edge._to_copy(%8) {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+  %10 = edge._to_copy(%9) {dtype = f32} : (tensor<2x3xf16>) -> tensor<2x3xf32>
+  %11 = quantized_decomposed.quantize_per_tensor(%10) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %1, %4, %7, %11 : tensor<2x3xi8>, tensor<3x2xi8>, tensor<3x2xi8>, tensor<2x3xi8>
+}
+
+// A copy that names the type it has already is a move, and of the integers it names none.
+// CHECK-LABEL: func.func @copy_of_one_type
+// CHECK:         edge._to_dim_order_copy(%x) {dim_order = [0, 2, 3, 1]} : (tensor<1x2x4x4xi8>)
+func.func @copy_of_one_type(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xi8, #edge.layout<[0, 2, 3, 1]>> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = edge._to_dim_order_copy(%0) {dtype = f32, dim_order = [0, 2, 3, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x4x4xi8, #edge.layout<[0, 2, 3, 1]>>
+  func.return %2 : tensor<1x2x4x4xi8, #edge.layout<[0, 2, 3, 1]>>
+}
