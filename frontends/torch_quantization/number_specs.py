@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ class NumberSpecs:
     activation_of_a_run: QuantizationSpec
     """An activation whose range is found in each run."""
     weight: QuantizationSpec
+    """A weight whose outputs are along the first dimension."""
 
     @staticmethod
     def of(table: OperatorTable | None) -> NumberSpecs:
@@ -50,6 +51,10 @@ class NumberSpecs:
                 ch_axis=0 if per_output else None,
             ),
         )
+
+    def weight_along(self, axis: int) -> QuantizationSpec:
+        """Returns the specification of a weight whose outputs are along `axis`."""
+        return self.weight if self.weight.ch_axis is None else replace(self.weight, ch_axis=axis)
 
     def fixed(self, scale: float, zero_point: int) -> FixedQParamsQuantizationSpec:
         """Returns the specification of an activation whose scale and zero point are known."""

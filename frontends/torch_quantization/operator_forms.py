@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, cast
 import torch
 from torch import fx
 from torch._ops import OpOverload
+from torch.utils import _pytree as pytree
 
 from flambeau.frontends.torch_export.exported_graph import Overload
 from flambeau.frontends.torch_export.imported_operators import class_of
@@ -21,11 +22,14 @@ FLOAT: Final = "float"
 LAYERS: dict[str, tuple[str, ...]] = {
     "linear": ("int8", "int8-dynamic", "w8"),
     "conv2d": ("int8", "w8"),
-    "conv1d": ("w8",),
+    "conv1d": ("int8", "w8"),
     "conv3d": ("w8",),
+    "conv_transpose1d": ("w8",),
+    "conv_transpose2d": ("w8",),
+    "conv_transpose3d": ("w8",),
     "embedding": ("w8",),
 }
-"""The operators with a weight, whose first dimension has a scale for each entry, and their schemes."""
+"""The operators with a weight, by their names without overloads, and their schemes."""
 PAIRS = ("add.Tensor", "mul.Tensor")
 """The operators of two tensors."""
 AVERAGES = ("mean.dim", "adaptive_avg_pool2d", "avg_pool2d")
@@ -45,6 +49,17 @@ def operator_name(node: fx.Node) -> str | None:
     """Returns the name of the operator of ATen that a node calls, `add.Tensor`, `linear`; None for other nodes."""
     overload = overload_of(node)
     return None if overload is None or overload.namespace != "aten" else str(overload).removeprefix("aten.").removesuffix(".default")
+
+
+def layer_of(node: fx.Node) -> str | None:
+    """Returns the name that LAYERS has for the operator of a node, `conv2d` for `conv2d.padding`; None if it is no layer."""
+    name = (operator_name(node) or "").partition(".")[0]
+    return name if name in LAYERS else None
+
+
+def output_axis(layer: str) -> int:
+    """Returns the dimension of a layer's weight whose entries have a scale each: that of its outputs."""
+    return 1 if layer.startswith("conv_transpose") else 0
 
 
 def keeps_numbers(node: fx.Node) -> bool:
@@ -67,7 +82,7 @@ def is_function(node: fx.Node) -> bool:
 
 def weight_of(node: fx.Node) -> fx.Node:
     """Returns the weight operand of a node whose operator is in LAYERS."""
-    weight = node.args[0 if operator_name(node) == "embedding" else 1]
+    weight = node.args[0 if layer_of(node) == "embedding" else 1]
     assert isinstance(weight, fx.Node)
     return weight
 
@@ -77,12 +92,15 @@ def why_not_int8(node: fx.Node) -> str | None:
     shapes: list[Sequence[int | torch.SymInt]] = [item.meta["val"].shape for item in (node, *node.all_input_nodes)]
     if any(isinstance(size, torch.SymInt) for shape in shapes for size in shape):
         return "it has dynamic sizes"
-    match operator_name(node):
-        case "conv2d":
-            groups = node.args[6] if len(node.args) > 6 else 1
-            channels, filters = shapes[1][1], shapes[2][0]
-            if len(shapes[1]) != 4 or not (groups == 1 or groups == channels == filters):
-                return "of convolutions, only those of batches of images, dense or depthwise, have an integer form"
+    match layer_of(node) or operator_name(node):
+        case "conv1d" | "conv2d" as name:
+            _, _, _, _, padding, dilation, groups = (*node.args, *(None, 1, 0, 1, 1)[len(node.args) - 2 :])
+            channels, filters, *kernel = shapes[1][1], *shapes[2][:1], *shapes[2][2:]
+            if len(shapes[1]) != len(shapes[2]) or not (groups == 1 or groups == channels == filters):
+                return "of convolutions, only those of batches, dense or depthwise, have an integer form"
+            spreads = pytree.tree_leaves(dilation)
+            if padding == "same" and any((int(size) - 1) * spread % 2 for size, spread in zip(kernel, spreads * len(kernel), strict=False)):
+                return "of convolutions, only those that are padded alike on both sides have an integer form"
         case "add.Tensor" | "mul.Tensor" as name:
             kinds = "sums" if name == "add.Tensor" else "products"
             if node.kwargs.get("alpha", 1) != 1:

@@ -23,6 +23,7 @@ from flambeau.frontends.torch_quantization.quantization_report import Quantizati
 from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
+from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_of_recurrent_layers
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def quantize(
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         graph = program.module(check_guards=False)
         _reset(graph, program)
+        fold_weights(graph, program.graph_signature.buffers_to_mutate.values())
         prepared = prepare_pt2e(graph, quantizer)
         if all(choice.scheme == FLOAT for choice in quantizer.choices.values()):
             raise RecipeError(f"nothing of the program can be quantized by the recipe {recipe.scheme}: {_reasons(quantizer.choices)}")
@@ -126,14 +128,14 @@ def _remove_observers(graph: fx.GraphModule) -> None:
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program with functional operators for in-place ones.
+    """Returns the program with functional operators for in-place ones, and steps for recurrent layers.
 
     torchao copies tensors, and a write would change only one copy (findings/pt2e_write_to_a_view.sh).
     """
-    overloads = map(overload_of, program.graph.nodes)
-    if any(mutated_arguments(overload) for overload in overloads if overload is not None):
+    overloads, steps = map(overload_of, program.graph.nodes), steps_of_recurrent_layers(program)
+    if steps or any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):
-            return cast(Any, program).run_decompositions({})
+            return cast(Any, program).run_decompositions(steps)
     return program
 
 

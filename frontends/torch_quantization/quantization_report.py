@@ -12,8 +12,11 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from flambeau.frontends.torch_export.node_locations import module_path
-from flambeau.frontends.torch_quantization.operator_forms import operator_name
+from flambeau.frontends.torch_quantization.operator_forms import FLOAT, operator_name
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice
+
+_MOST_NAMES = 4
+"""Of layers in one line."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,25 @@ class QuantizationReport:
     bytes_before: int
     bytes_after: int
     """`bytes_before` and `bytes_after` are the sizes of all weights in floats and quantized."""
+    share_in_integers: float
+    """The share of the elements of weights, buffers and constants that are integers, from 0 to 1."""
+
+    @property
+    def layers_in_floats(self) -> Sequence[OperatorReport]:
+        """The operators with weights of which nothing is quantized."""
+        return [item for item in self.operators if item.bytes_before and item.scheme == FLOAT]
+
+    def __str__(self) -> str:
+        """Returns the totals in a line, and a line for each reason for which layers stay in floats."""
+        sizes = f"weights: {self.share_in_integers:.1%} in integers, {self.bytes_before} bytes before and {self.bytes_after} after"
+        lines = [f"{sizes}; outputs: {decibels(self.snr)} dB"]
+        reasons: dict[str, list[str]] = {}
+        for item in self.layers_in_floats:
+            reasons.setdefault(item.reason, []).append(item.path or item.operator)
+        for reason, paths in reasons.items():
+            names = ", ".join(paths[:_MOST_NAMES]) + (f" and {len(paths) - _MOST_NAMES} more" if len(paths) > _MOST_NAMES else "")
+            lines.append(f"in floats: {names}: {reason}")
+        return "\n".join(lines)
 
     def data(self) -> dict[str, Any]:
         """Returns the report for JSON, with null for infinite numbers."""
@@ -53,6 +75,11 @@ class QuantizationReport:
         for item in (found, *found["operators"]):
             item["snr"] = item["snr"] if math.isfinite(item["snr"]) else None
         return found
+
+
+def decibels(ratio: float) -> str:
+    """Returns a signal-to-noise ratio for people."""
+    return f"{ratio:.1f}" if math.isfinite(ratio) else "equal" if ratio > 0 else "-"
 
 
 @dataclass
@@ -92,33 +119,34 @@ def compare(
     floats: fx.GraphModule, integers: fx.GraphModule, samples: Sequence[Sequence[Any]], choices: Mapping[str, Choice]
 ) -> QuantizationReport:
     """Compares a program with its quantized form, whose nodes have the same names, on samples."""
-    before, after = ({node.name: node for node in graph.graph.nodes} for graph in (floats, integers))
-    names = [name for name in before if name in choices]
+    nodes_before, nodes_after = ({node.name: node for node in graph.graph.nodes} for graph in (floats, integers))
+    names = [name for name in nodes_before if name in choices]
     noises, total = {name: _Noise() for name in names}, _Noise()
     with torch.no_grad():
         for leaves in samples:
             expected, outputs = run_graph(floats, leaves)
             actual, results = run_graph(integers, leaves)
             for name in names:
-                noises[name].add(expected[name], actual[_as_used(after[name])])
+                noises[name].add(expected[name], actual[_as_used(nodes_after[name])])
             for output, result in zip(outputs, results, strict=True):
                 if isinstance(output, torch.Tensor):
                     total.add(output, result)
     operators = [
         OperatorReport(
-            module_path(before[name]),
-            operator_name(before[name]) or str(before[name].target),
+            module_path(nodes_before[name]),
+            operator_name(nodes_before[name]) or str(nodes_before[name].target),
             choices[name].scheme,
             choices[name].reason,
             noises[name].decibels,
             noises[name].low,
             noises[name].high,
-            _bytes(_weights(before[name])),
-            _bytes(_weights(after[name])),
+            _bytes(_weights(nodes_before[name])),
+            _bytes(_weights(nodes_after[name])),
         )
         for name in names
     ]
-    return QuantizationReport(operators, total.decibels, *(_bytes(_state(graph)) for graph in (floats, integers)))
+    before, after = (_bytes(_state(graph)) for graph in (floats, integers))
+    return QuantizationReport(operators, total.decibels, before, after, _share_in_integers(integers))
 
 
 def _as_used(node: fx.Node) -> str:
@@ -152,6 +180,20 @@ def _state(graph: fx.GraphModule) -> Iterator[torch.Tensor]:
         id(tensor): tensor for node in graph.graph.nodes if node.op == "get_attr" and isinstance(tensor := _attribute(node), torch.Tensor)
     }
     return iter(found.values())
+
+
+def _share_in_integers(graph: fx.GraphModule) -> float:
+    counts = {False: 0, True: 0}
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and isinstance(tensor := _attribute(node), torch.Tensor):
+            readers = [user for user in node.users if _is_quantization(user)]
+            if not readers or any(user.args[0] is node for user in readers):
+                counts[bool(readers)] += tensor.numel()
+    return counts[True] / max(sum(counts.values()), 1)
+
+
+def _is_quantization(node: fx.Node) -> bool:
+    return str(node.target).startswith("quantized_decomposed.")
 
 
 def _bytes(tensors: Iterator[torch.Tensor]) -> int:

@@ -29,7 +29,9 @@ from flambeau.frontends.torch_quantization.operator_forms import (
     Scheme,
     is_function,
     keeps_numbers,
+    layer_of,
     operator_name,
+    output_axis,
     overload_of,
     weight_of,
     why_not_int8,
@@ -83,8 +85,11 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, "its result is written to the model's state")
         if scheme == "int8" and self.forms is not None and (reason := self.forms.why_not(node)) is not None:
             return Choice(FLOAT, reason)
-        if name in LAYERS and scheme in LAYERS[name]:
-            return self._layer(node, scheme)
+        other = next((item for item in node.all_input_nodes if scheme == "int8" and _dtype(item) not in (None, torch.float32)), None)
+        if other is not None:
+            return Choice(FLOAT, f"its operand {other.name} is of {str(_dtype(other)).removeprefix('torch.')}, not float32")
+        if (layer := layer_of(node)) is not None and scheme in LAYERS[layer]:
+            return self._layer(node, layer, scheme)
         if scheme == "int8":
             if name in AVERAGES or (name in PAIRS and len(node.all_input_nodes) == 2):
                 return self._integers(node, {item: self._operand(item) for item in node.all_input_nodes})
@@ -96,18 +101,19 @@ class RecipeQuantizer(Quantizer):
                 return self._function(node)
         return Choice(FLOAT, f"{name or node.target} has no form of {scheme}")
 
-    def _layer(self, node: fx.Node, scheme: Scheme) -> Choice:
+    def _layer(self, node: fx.Node, layer: str, scheme: Scheme) -> Choice:
         weight, x = weight_of(node), node.args[0]
         assert isinstance(x, fx.Node)
         if weight.op != "get_attr":
             return Choice(FLOAT, "its weight is not a constant")
+        numbers = self._specs.weight_along(output_axis(layer))
         match scheme:
             case "int8":
-                return self._integers(node, {x: self._operand(x), weight: self._specs.weight})
+                return self._integers(node, {x: self._operand(x), weight: numbers})
             case "int8-dynamic":
-                node.meta[_KEY] = QuantizationAnnotation({x: self._specs.activation_of_a_run, weight: self._specs.weight}, _annotated=True)
+                node.meta[_KEY] = QuantizationAnnotation({x: self._specs.activation_of_a_run, weight: numbers}, _annotated=True)
             case _:
-                node.meta[_KEY] = QuantizationAnnotation({weight: self._specs.weight}, _annotated=True)
+                node.meta[_KEY] = QuantizationAnnotation({weight: numbers}, _annotated=True)
         return Choice(scheme)
 
     def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpecBase]) -> Choice:
@@ -172,6 +178,11 @@ def _specification(place: EdgeOrNode) -> QuantizationSpecBase | None:
 def _is_quantized(node: fx.Node) -> bool:
     annotation = node.meta.get(_KEY)
     return annotation is not None and annotation.output_qspec is not None
+
+
+def _dtype(node: fx.Node) -> torch.dtype | None:
+    value = node.meta.get("val")
+    return value.dtype if isinstance(value, torch.Tensor) else None
 
 
 def _computes_tensor(node: fx.Node) -> bool:

@@ -10,8 +10,10 @@ from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_order
+from flambeau.dialects.fused.conv2d import Pair
 from flambeau.dialects.fused.packing import pack_quads, pack_quantized_conv_weight
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, QuantizedConv2dOp, QuantizedLinearOp, fixed_point
 from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
@@ -49,8 +51,8 @@ class LayerPattern(IntegerPattern):
         x, value = op.operands[0], op.results[0]
         if not is_static(x, value) or not is_row_major(x) or not is_row_major(value):
             return decline("stays in floats: it has dynamic sizes, or another layout than row-major")
-        if isinstance(op, ConvolutionOp) and not _is_dense_or_depthwise(op):
-            return decline("stays in floats: of convolutions, only those of images, dense or depthwise, have a kernel")
+        if isinstance(op, ConvolutionOp) and not _has_kernel(op):
+            return decline("stays in floats: of convolutions, only those of images and of one dimension, not transposed, have a kernel")
         parameters = _parameters(source.type, kernel.type, to, integers, biases)
         if parameters is None:
             return None
@@ -58,22 +60,23 @@ class LayerPattern(IntegerPattern):
         if isinstance(op, LinearOp):
             loads = self._loads(name, pack_quads(integers), parameters)
             return QuantizedLinearOp(source.value, *loads, integers.shape[0], *numbers).result
-        _, _, _, stride, padding, dilation, _, _, groups = op.arguments()
-        loads = self._loads(name, pack_quantized_conv_weight(integers, groups), parameters)
-        image = ToDimOrderCopyOp(source.value, dim_order=CHANNELS_LAST)
+        assert isinstance(op, ConvolutionOp)
+        image, kernel_size, *places, groups = _as_image(op, source.value)
+        loads = self._loads(name, pack_quantized_conv_weight(integers.reshape(*integers.shape[:2], *kernel_size), groups), parameters)
         fused = QuantizedConv2dOp(
-            image.result,
+            ToDimOrderCopyOp(image, dim_order=CHANNELS_LAST).result,
             *loads,
-            integers.shape[2:],
-            *((values[0], values[-1]) for values in (stride, padding, dilation)),
+            kernel_size,
+            *places,
             groups,
             integers.shape[0],
             source.type.zero_point,
             *numbers,
-            result_types=[with_dim_order(result, CHANNELS_LAST)],
+            result_types=[with_dim_order(tensor(storage, _of_image(shape_of(result))), CHANNELS_LAST)],
         )
         fused.result.name_hint = result.name_hint
-        return ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result
+        back = ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result
+        return back if image is source.value else ViewOp.at("edge")(back, shape_of(result)).result
 
     def _loads(self, name: str, packed: Array, parameters: Array) -> Sequence[SSAValue]:
         weight = self.constants.add(f"{name}.packed", packed, tensor(i8, packed.shape))
@@ -81,10 +84,25 @@ class LayerPattern(IntegerPattern):
         return weight.results[0], numbers.results[0]
 
 
-def _is_dense_or_depthwise(op: ConvolutionOp) -> bool:
+def _has_kernel(op: ConvolutionOp) -> bool:
     x, weight, _, _, _, _, transposed, _, groups = op.arguments()
     shape = shape_of(weight)
-    return not transposed and len(shape) == 4 and (groups == 1 or groups == shape_of(x)[1] == shape[0])
+    return not transposed and len(shape) in (3, 4) and (groups == 1 or groups == shape_of(x)[1] == shape[0])
+
+
+def _as_image(op: ConvolutionOp, x: SSAValue) -> tuple[SSAValue, Pair, Pair, Pair, Pair, int]:
+    """Returns the integers `x` as images, with the kernel's size, stride, padding, dilation and groups: of one dimension, of one row."""
+    _, weight, _, stride, padding, dilation, _, _, groups = op.arguments()
+    size = shape_of(weight)[2:]
+    if len(size) == 1:
+        row = ViewOp.at("edge")(x, _of_image(shape_of(x))).result
+        return row, (1, size[0]), (1, stride[0]), (0, padding[0]), (1, dilation[0]), groups
+    return x, (size[0], size[1]), (stride[0], stride[-1]), (padding[0], padding[-1]), (dilation[0], dilation[-1]), groups
+
+
+def _of_image(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape of images; of rows, [batch, channels, width], as images of one row."""
+    return (*shape[:2], *(1,) * (4 - len(shape)), *shape[2:])
 
 
 def _parameters(x: QuantizedType, weight: QuantizedType, to: QuantizedType, integers: Array, bias: Array | None) -> Array | None:

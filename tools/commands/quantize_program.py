@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,7 +58,7 @@ class QuantizeOptions:
         ),
     ] = None
     report: Annotated[
-        bool, typer.Option("--report", help="run the samples through both programs, and print how much each operator differs")
+        bool, typer.Option("--report", help="print how much each operator differs on the samples, and why it stays in floats")
     ] = False
     output: Annotated[
         Path | None,
@@ -126,31 +125,29 @@ def quantize_command(
         with working(console, f"writing {path}"), replacing(path) as file:
             save(quantized.program, file)
         with working(console, f"comparing {path} with {model}"):
-            report = quantized.report() if options.report else None
+            report = quantized.report()
         taken = None if options.backend is None else Taken.of(to_edge(quantized.program).survey(options.backend), options.backend)
     size = path.stat().st_size
     if json:
-        further = {**({} if report is None else {"report": report.data()}), **({} if taken is None else {"backend": asdict(taken)})}
-        print_json({"output": str(path), "bytes": size, "recipe": options.recipe, **further})
+        further = {} if taken is None else {"backend": asdict(taken)}
+        print_json({"output": str(path), "bytes": size, "recipe": options.recipe, "report": report.data(), **further})
         return
-    if report is not None:
-        _print_report(console, report)
+    if options.report:
+        _print_operators(console, report)
+    console.print(Text(str(report)))
     if taken is not None:
         console.print(Text(str(taken)))
     console.print(Text(f"{path}: {size} bytes"))
 
 
-def _print_report(console: Console, report: QuantizationReport) -> None:
+def _print_operators(console: Console, report: QuantizationReport) -> None:
+    from flambeau.frontends.torch_quantization.quantization_report import decibels
+
     table = Table(
         "module", "operator", "numbers", "SNR, dB", "least", "greatest", "bytes", "quantized", "why", box=None, header_style="bold"
     )
     for item in report.operators:
         sizes = (str(item.bytes_before), str(item.bytes_after)) if item.bytes_before else ("", "")
-        numbers = (_decibels(item.snr), f"{item.low:.4g}", f"{item.high:.4g}")
+        numbers = (decibels(item.snr), f"{item.low:.4g}", f"{item.high:.4g}")
         table.add_row(item.path, item.operator, item.scheme, *numbers, *sizes, item.reason)
     console.print(table)
-    console.print(f"outputs: {_decibels(report.snr)} dB; weights: {report.bytes_before} bytes, quantized {report.bytes_after}")
-
-
-def _decibels(ratio: float) -> str:
-    return f"{ratio:.1f}" if math.isfinite(ratio) else "equal" if ratio > 0 else "-"

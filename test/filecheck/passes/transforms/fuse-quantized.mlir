@@ -9,6 +9,7 @@ ml_program.global private @z(#flambeau.blob<"z", "66687aadf862bd77">) : tensor<4
 ml_program.global private @t(#flambeau.blob<"t", "dd62c36d69969936">) : tensor<3xf32>
 ml_program.global private @o(#flambeau.blob<"o", "7dc2ceb622e4e3aa">) : tensor<1x3xi32>
 ml_program.global private @p(#flambeau.blob<"p", "4b51fd038a5e18ef">) : tensor<1x3xi32>
+ml_program.global private @rows(#flambeau.blob<"rows", "86f6959e765e2015">) : tensor<4x1x3xi8>
 
 // A layer with scales for each channel; its activation is where it saturates.
 // CHECK-LABEL: func.func @linear
@@ -380,4 +381,21 @@ func.func @copy_of_one_type(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xi8, #edge.
   %1 = edge._to_dim_order_copy(%0) {dtype = f32, dim_order = [0, 2, 3, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>
   %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xf32, #edge.layout<[0, 2, 3, 1]>>) -> tensor<1x2x4x4xi8, #edge.layout<[0, 2, 3, 1]>>
   func.return %2 : tensor<1x2x4x4xi8, #edge.layout<[0, 2, 3, 1]>>
+}
+
+// A convolution of one dimension is one of images of one row.
+// CHECK-LABEL: func.func @of_one_dimension
+// CHECK:         %[[V:.*]] = edge.view_copy(%x) {size = [1, 4, 1, 10]}
+// CHECK:         %[[L:.*]] = edge._to_dim_order_copy(%[[V]]) {dim_order = [0, 2, 3, 1]}
+// CHECK:         fused.quantized_conv2d(%[[L]], {{.*}}) {kernel_size = [1, 3], stride = [1, 2], padding = [0, 1], dilation = [1, 2], groups = 4, out_channels = 4
+// CHECK-SAME:    -> tensor<1x4x1x4xi8
+// CHECK:         edge.view_copy({{.*}}) {size = [1, 4, 4]}
+// CHECK-NOT:     edge.convolution
+func.func @of_one_dimension(%x: tensor<1x4x10xi8>) -> tensor<1x4x4xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x4x10xi8>) -> tensor<1x4x10xf32>
+  %w = ml_program.global_load_const @rows : tensor<4x1x3xi8>
+  %1 = quantized_decomposed.dequantize_per_tensor(%w) {scale = 0.25, zero_point = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x1x3xi8>) -> tensor<4x1x3xf32>
+  %2 = edge.convolution(%0, %1, none) {stride = [2], padding = [1], dilation = [2], transposed = false, output_padding = [0], groups = 4} : (tensor<1x4x10xf32>, tensor<4x1x3xf32>) -> tensor<1x4x4xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x4x4xf32>) -> tensor<1x4x4xi8>
+  func.return %3 : tensor<1x4x4xi8>
 }
