@@ -233,6 +233,11 @@ def is_static(*values: SSAValue | Attribute) -> bool:
     return not any(DYNAMIC_INDEX in tensor_type(value).get_shape() for value in values)
 
 
+def has_static_entries(*values: SSAValue | Attribute) -> bool:
+    """Returns whether the shapes are the same in every run but for the number of entries, the first dimension."""
+    return not any(DYNAMIC_INDEX in tensor_type(value).get_shape()[1:] for value in values)
+
+
 def element_of(value: SSAValue | Attribute) -> ElementType:
     """Returns the element type."""
     return cast(ElementType, tensor_type(value).element_type)

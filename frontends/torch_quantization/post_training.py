@@ -97,7 +97,8 @@ def quantize(
         integers = convert_pt2e(prepared)
     _remove_unused(integers)
     _reset(integers, program)
-    args, kwargs = pytree.tree_unflatten(list(leaves[0]), cast(Any, program.call_spec.in_spec))
+    # A sample whose batch has one entry would make its dynamic size a constant.
+    args, kwargs = program.example_inputs or pytree.tree_unflatten(list(leaves[0]), cast(Any, program.call_spec.in_spec))
     exported = capture(integers, args, kwargs, _dynamic_shapes(program))
     _remove_observers(floats)
     for module in (floats, integers):

@@ -14,7 +14,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_
 from flambeau.dialects.fused.conv2d import Pair
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, fixed_point
 from flambeau.dialects.fused.quantized_pool import QuantizedAvgPool2dOp
-from flambeau.dialects.ir.tensor_types import is_static, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import has_static_entries, normalize_dim, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator
 from flambeau.passes.quantization.integer_pattern import IntegerPattern
@@ -73,12 +73,12 @@ def _windows_of(op: SchemaOp) -> _Windows | None:
             shape = shape_of(x)
             if len(shape) != 4 or dims is None or {normalize_dim(dim, 4) for dim in dims} != {2, 3}:
                 return decline("stays in floats: of means, only those of the pixels of images have a kernel")
-            if dtype is not None or not is_static(x):
+            if dtype is not None or not has_static_entries(x):
                 return decline("stays in floats: it has dynamic sizes, or another element type than its operand")
             return _Windows((shape[2], shape[3]), (1, 1), (0, 0), shape[2] * shape[3])
         case AvgPool2dOp():
             x, kernel, stride, padding, ceil_mode, counts_padding, divisor = op.arguments()
-            if len(shape_of(x)) != 4 or not is_static(x) or ceil_mode or (any(padding) and not counts_padding):
+            if len(shape_of(x)) != 4 or not has_static_entries(x) or ceil_mode or (any(padding) and not counts_padding):
                 return decline("stays in floats: of average pools, only those of static images with windows of one size have a kernel")
             kernel, stride, padding = ((numbers[0], numbers[-1]) for numbers in (kernel, stride or kernel, padding))
             return _Windows(kernel, stride, padding, divisor or kernel[0] * kernel[1])

@@ -16,7 +16,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_
 from flambeau.dialects.fused.conv2d import Pair
 from flambeau.dialects.fused.packing import pack_quads, pack_quantized_conv_weight
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, QuantizedConv2dOp, QuantizedLinearOp, fixed_point
-from flambeau.dialects.ir.tensor_types import is_static, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import has_static_entries, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
 from flambeau.passes.quantization.integer_pattern import IntegerPattern
@@ -49,7 +49,7 @@ class LayerPattern(IntegerPattern):
         if integers is None or (bias is not None and biases is None):
             return decline("stays in floats: its weight or its bias is not a constant")
         x, value = op.operands[0], op.results[0]
-        if not is_static(x, value) or not is_row_major(x) or not is_row_major(value):
+        if not has_static_entries(x, value) or not is_row_major(x) or not is_row_major(value):
             return decline("stays in floats: it has dynamic sizes, or another layout than row-major")
         if isinstance(op, ConvolutionOp) and not _has_kernel(op):
             return decline("stays in floats: of convolutions, only those of images and of one dimension, not transposed, have a kernel")

@@ -210,6 +210,21 @@ def test_dynamic_sizes_stay_dynamic(recipe: Scheme):
         assert decibels([model(*sample).detach().numpy()], [found]) > 25
 
 
+def test_a_dynamic_batch_is_computed_in_integers():
+    seed()
+    model = Mobile().eval()
+    shapes: Any = ({0: torch.export.Dim("batch", min=1, max=8)},)
+    program = torch.export.export(model, (torch.randn(2, 3, 10, 10),), dynamic_shapes=shapes)
+    samples = [(torch.randn(count, 3, 10, 10),) for count in (1, 3, 8)]
+    quantized = flambeau.quantize(program, samples)
+    assert {choice.scheme for choice in quantized.choices.values()} == {"int8"}, quantized.choices
+    compilation = compiled(quantized.program, "edge")
+    Pipeline.parse("fuse-quantized").run(compilation.module, compilation.context)
+    assert sum("quantize_per_tensor" in op.name for op in compilation.module.walk()) == 2
+    for sample, found in zip(samples, run(quantized.program, samples), strict=True):
+        assert decibels([model(*sample).detach().numpy()], [found]) > 20
+
+
 def test_arguments_in_each_others_place_are_refused():
     example = (torch.zeros(1, 4),)
     swapped: Any = "w8"
