@@ -90,7 +90,7 @@ def weight_of(node: fx.Node) -> fx.Node:
 def why_not_int8(node: fx.Node) -> str | None:
     """Returns the reason that a layer, a sum, a product or an average has no integer form; None if it has one."""
     shapes: list[Sequence[int | torch.SymInt]] = [item.meta["val"].shape for item in (node, *node.all_input_nodes)]
-    if any(isinstance(size, torch.SymInt) for shape in shapes for size in shape[1:]):
+    if layer_of(node) != "linear" and any(isinstance(size, torch.SymInt) for shape in shapes for size in shape[1:]):
         return "it has dynamic sizes beside that of its first dimension"
     match layer_of(node) or operator_name(node):
         case "conv1d" | "conv2d" as name:

@@ -49,10 +49,10 @@ class LayerPattern(IntegerPattern):
         if integers is None or (bias is not None and biases is None):
             return decline("stays in floats: its weight or its bias is not a constant")
         x, value = op.operands[0], op.results[0]
-        if not has_static_entries(x, value) or not is_row_major(x) or not is_row_major(value):
-            return decline("stays in floats: it has dynamic sizes, or another layout than row-major")
-        if isinstance(op, ConvolutionOp) and not _has_kernel(op):
-            return decline("stays in floats: of convolutions, only those of images and of one dimension, not transposed, have a kernel")
+        if not is_row_major(x) or not is_row_major(value):
+            return decline("stays in floats: it has another layout than row-major")
+        if isinstance(op, ConvolutionOp) and not (has_static_entries(x) and _has_kernel(op)):
+            return decline("stays in floats: of convolutions, only those of static images or rows, not transposed, have a kernel")
         parameters = _parameters(source.type, kernel.type, to, integers, biases)
         if parameters is None:
             return None

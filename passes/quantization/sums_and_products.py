@@ -17,7 +17,7 @@ from flambeau.dialects.fused.quantized_elementwise import (
     QuantizedMulOp,
     per_channel,
 )
-from flambeau.dialects.ir.tensor_types import has_static_entries, shape_of
+from flambeau.dialects.ir.tensor_types import same_shape, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.quantization.integer_pattern import IntegerPattern
@@ -43,7 +43,7 @@ class _PairPattern(IntegerPattern):
             return decline("stays in floats: an operand is not dequantized with one constant scale")
         if to.storage not in RANGES or {x.type.storage, y.type.storage} != {to.storage}:
             return decline(f"stays in floats: {x.type.storage} and {y.type.storage} as {to.storage} have no kernel")
-        return (x, y) if has_static_entries(x.value, y.value) else decline("stays in floats: its operands have dynamic sizes")
+        return x, y
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class SumPattern(_PairPattern):
         if op.argument("alpha") != 1 or (operands := self.pair(found, QuantizedAddOp)) is None:
             return None
         (x, y), to = operands, found.to
-        if x.value.type != y.value.type:
+        # Equal types may have sizes of which nothing is known.
+        if x.value.type != y.value.type or not same_shape(shape_of(x.value), shape_of(y.value)):
             return decline("stays in floats: its operands have different sizes or layouts")
         ratios = (x.type.scale / to.scale, y.type.scale / to.scale)
         if (shift := _shift(max(ratios), SUM_BITS)) is None:

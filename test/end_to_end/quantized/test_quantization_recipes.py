@@ -225,6 +225,28 @@ def test_a_dynamic_batch_is_computed_in_integers():
         assert decibels([model(*sample).detach().numpy()], [found]) > 20
 
 
+def test_dynamic_sizes_of_images_stay_in_floats():
+    seed()
+    shapes: Any = ({2: torch.export.Dim("height", min=4, max=8)},)
+    program = torch.export.export(nn.Conv2d(3, 4, 3).eval(), (torch.randn(1, 3, 6, 8),), dynamic_shapes=shapes)
+    with pytest.raises(RecipeError, match=r"by the recipe int8: it has dynamic sizes beside that of its first dimension$"):
+        flambeau.quantize(program, [(torch.randn(1, 3, 5, 8),)])
+
+
+def test_linear_layers_of_any_dynamic_sizes_are_computed_in_integers():
+    seed()
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).eval()
+    shapes: Any = ({1: torch.export.Dim("steps", min=1, max=8)},)
+    program = torch.export.export(model, (torch.randn(2, 3, 8),), dynamic_shapes=shapes)
+    samples = [(torch.randn(2, count, 8),) for count in (5, 1, 8)]
+    quantized = flambeau.quantize(program, samples).program
+    compilation = compiled(quantized, "edge")
+    Pipeline.parse("fuse-quantized").run(compilation.module, compilation.context)
+    assert sum(isinstance(op, QuantizedLinearOp) for op in compilation.module.walk()) == 2
+    for sample, found in zip(samples, run(quantized, samples), strict=True):
+        assert decibels([model(*sample).detach().numpy()], [found]) > 25
+
+
 def test_arguments_in_each_others_place_are_refused():
     example = (torch.zeros(1, 4),)
     swapped: Any = "w8"

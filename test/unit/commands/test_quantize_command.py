@@ -61,11 +61,6 @@ class Branches(torch.nn.Module):
 
 def branches():
     return Branches(), (torch.ones(1, 256),)
-
-
-def dynamic():
-    torch.manual_seed(0)
-    return torch.export.export(Mlp().eval(), (torch.randn(2, 256),), dynamic_shapes=({0: torch.export.Dim("batch", max=8)},))
 """
 
 
@@ -136,7 +131,6 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
             "'haed' keeps nothing in floats: no operator of the program is in a module of this path, or has this name; did",
         ),
         (["mlp.py:branches", "--recipe", "w8"], "torch.export cannot capture Branches, at mlp.py:"),
-        (["mlp.py:dynamic", "--data", "samples.npz"], "nothing of the program can be quantized by the recipe int8: it has dynamic sizes"),
         (["mlp.py:make", "--data", "nothing.npz"], "nothing.npz"),
         (
             ["mlp.py:make", "--data", "samples.npz", "--for", "elementwise"],
