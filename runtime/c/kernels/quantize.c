@@ -26,6 +26,12 @@ static int64_t zero_point_at(const parameters *p, size_t i) {
   return fl_is_float(t->dtype) ? fl_i64_of_real(fl_read_real(t->dtype, t->data, at)) : (int64_t)fl_read_integer(t->dtype, t->data, at);
 }
 
+static int is_wide(const parameters *p) { return p->scales && p->scales->dtype == FL_FLOAT64; }
+
+static double inverse_at(const parameters *p, size_t i) {
+  return p->scales && !is_wide(p) ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
+}
+
 /* Stores the value of a Scalar, or of a tensor of one element. */
 static fl_status read_one(fl_context *context, const fl_value *value, double *real, int64_t *integer) {
   const fl_tensor *t = fl_get_tensor(value);
@@ -41,10 +47,11 @@ static fl_status read_one(fl_context *context, const fl_value *value, double *re
   return FL_OK;
 }
 
-static fl_status one_for_all(fl_context *context, fl_value *const *args, parameters *p) {
+static fl_status one_for_all(fl_context *context, fl_value *const *args, const fl_tensor *input, parameters *p) {
+  const size_t count = fl_numel(input);
   double real = 0;
   int64_t integer = 0;
-  *p = (parameters){.stride = 1, .count = 1};
+  *p = (parameters){.stride = count > 0 ? count : 1, .count = 1};
   FL_TRY(read_one(context, args[1], &p->scale, &integer));
   return read_one(context, args[2], &real, &p->zero_point);
 }
@@ -84,51 +91,64 @@ fl_status fl_quantized_range(fl_context *context, fl_value *const *args, int at,
   return FL_OK;
 }
 
-/* 1.5 * 2^23: added to a float of up to 22 bits, it leaves the nearest integer in the last bits, halves to even. */
-#define ROUNDING 12582912.0f
+/* What is quantized or dequantized: a tensor of float32 from or to one of int8 or uint8. */
+typedef struct job {
+  const void *input;
+  void *out;
+  const int64_t *range; /* of integers that are written */
+  int8_t integer;       /* the integers' type */
+  uint8_t is_quantizing, is_shifted_first;
+} job;
+
+#define NUMBER float
+#define PIECE 64
+#define ROUNDING 0x1.8p23f
+#define NAMED(name) float_##name
+#include "quantize_pieces.h"
+#undef NUMBER
+#undef PIECE
+#undef ROUNDING
+#undef NAMED
+#define NUMBER double
+#define PIECE 32
+#define ROUNDING 0x1.8p52
+#define NAMED(name) double_##name
+#include "quantize_pieces.h"
+
 #define MOST_ZERO_POINT 1048576
 
-/* Returns whether all elements have one scale of float32, and one zero point of up to 20 bits. */
-static int is_plain(const parameters *p) {
-  return !p->scales && p->zero_point >= -MOST_ZERO_POINT && p->zero_point <= MOST_ZERO_POINT;
-}
-
-/* Quantizes n floats as `quantize` below does. Limits before it rounds, which is equivalent because limits are integers. NaN becomes 0. */
-static void quantize_floats(const float *x, size_t n, float inverse, int32_t zero, int32_t low, int32_t high, uint8_t *out) {
-  const float least = (float)(low - zero), most = (float)(high - zero);
-  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) {
-    const float v = x[i] * inverse;
-    const float limited = v < least ? least : v > most ? most : v;
-    const float rounded = (limited + ROUNDING) - ROUNDING;
-    const int32_t whole = (int32_t)(v == v ? rounded : 0) + (v == v ? zero : 0);
-    out[i] = (uint8_t)whole;
+/* Computes in pieces, and returns 1, if the types are those of a job and each zero point has up to 20 bits, so that all numbers near it are
+ * exact. */
+static int compute(const parameters *p, const job *job, int8_t real, size_t count) {
+  if (real != FL_FLOAT32 || (job->integer != FL_INT8 && job->integer != FL_UINT8)) {
+    return 0;
   }
+  for (size_t i = 0; i < p->count; ++i) {
+    const int64_t zero = zero_point_at(p, i * p->stride);
+    if (zero < -MOST_ZERO_POINT || zero > MOST_ZERO_POINT) {
+      return 0;
+    }
+  }
+  if (count > 0) {
+    (is_wide(p) ? double_compute_all : float_compute_all)(p, job, count);
+  }
+  return 1;
 }
 
-static void dequantize_int8(const int8_t *x, size_t n, float scale, int32_t zero, float *out) {
-  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) { out[i] = (float)(x[i] - zero) * scale; }
-}
-
-static void dequantize_uint8(const uint8_t *x, size_t n, float scale, int32_t zero, float *out) {
-  FL_INDEPENDENT for (size_t i = 0; i < n; ++i) { out[i] = (float)(x[i] - zero) * scale; }
-}
-
-/* Quantizes a tensor. With `shifted_first`, adds the zero point before rounding. */
-static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p, const int64_t *range, int shifted_first) {
+/* Quantizes a tensor. With `is_shifted_first`, adds the zero point before rounding. */
+static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor *out, const parameters *p, const int64_t *range, uint8_t is_shifted_first) {
   FL_CHECK(context, fl_is_float(input->dtype), "the input must be of a floating type");
   FL_TRY(fl_resize(context, out, input->sizes, input->rank));
   FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
-  const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
+  const int wide = is_wide(p);
   const size_t count = fl_numel(input);
-  if (is_plain(p) && !shifted_first && input->dtype == FL_FLOAT32 && (out->dtype == FL_INT8 || out->dtype == FL_UINT8)) {
-    quantize_floats(input->data, count, (float)(1.0 / p->scale), (int32_t)p->zero_point, (int32_t)range[0], (int32_t)range[1], out->data);
+  if (compute(p, &(job){input->data, out->data, range, out->dtype, 1, is_shifted_first}, input->dtype, count)) {
     return FL_OK;
   }
   for (size_t i = 0; i < count; ++i) {
-    const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_at(p, i);
-    const double inverse = p->scales && !wide ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
+    const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_at(p, i), inverse = inverse_at(p, i);
     double v = wide ? x * inverse : (double)((float)x * (float)inverse);
-    v = shifted_first ? nearbyint(wide ? v + zero : (double)((float)v + (float)zero)) : nearbyint(v) + zero;
+    v = is_shifted_first ? nearbyint(wide ? v + zero : (double)((float)v + (float)zero)) : nearbyint(v) + zero;
     v = v < (double)range[0] ? (double)range[0] : v > (double)range[1] ? (double)range[1] : v;
     fl_write_integer(out->dtype, out->data, i, (uint64_t)fl_i64_of_real(v));
   }
@@ -139,14 +159,9 @@ static fl_status dequantize(fl_context *context, const fl_tensor *input, fl_tens
   FL_CHECK(context, fl_is_integer(input->dtype) && fl_is_float(out->dtype), "the input must be of an integer type, and the result of a floating one");
   FL_TRY(fl_resize(context, out, input->sizes, input->rank));
   FL_CHECK(context, fl_same_order(input, out), "the result must be laid out as the input");
-  const int wide = p->scales && p->scales->dtype == FL_FLOAT64;
+  const int wide = is_wide(p);
   const size_t count = fl_numel(input);
-  if (is_plain(p) && out->dtype == FL_FLOAT32 && input->dtype == FL_INT8) {
-    dequantize_int8(input->data, count, (float)p->scale, (int32_t)p->zero_point, out->data);
-    return FL_OK;
-  }
-  if (is_plain(p) && out->dtype == FL_FLOAT32 && input->dtype == FL_UINT8) {
-    dequantize_uint8(input->data, count, (float)p->scale, (int32_t)p->zero_point, out->data);
+  if (compute(p, &(job){input->data, out->data, NULL, input->dtype, 0, 0}, out->dtype, count)) {
     return FL_OK;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -162,7 +177,7 @@ fl_status fl_quantize_per_tensor_out(fl_context *context, fl_value *const *args,
   FL_TENSOR_ARGUMENT(out, 6);
   parameters p;
   int64_t range[2];
-  FL_TRY(one_for_all(context, args, &p));
+  FL_TRY(one_for_all(context, args, input, &p));
   FL_TRY(fl_quantized_range(context, args, 3, out->dtype, range));
   return quantize(context, input, out, &p, range, 0);
 }
@@ -172,7 +187,7 @@ fl_status fl_dequantize_per_tensor_out(fl_context *context, fl_value *const *arg
   FL_TENSOR_ARGUMENT(input, 0);
   FL_TENSOR_ARGUMENT(out, 7);
   parameters p;
-  FL_TRY(one_for_all(context, args, &p));
+  FL_TRY(one_for_all(context, args, input, &p));
   return dequantize(context, input, out, &p);
 }
 
