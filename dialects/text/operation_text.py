@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from flambeau.dialects.ir.extent_attribute import ExtentAttr, extent_text
 from flambeau.dialects.ir.extents import is_known
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
+from flambeau.dialects.text.float_text import is_repeated
 from flambeau.dialects.text.printer import ModulePrinter
 
 
@@ -97,7 +98,7 @@ class OptionsPrinter(ModulePrinter):
         if self.options.elide_above is None or not isinstance(attribute, DenseIntOrFPElementsAttr):
             return None
         dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
-        return dense.type if len(dense) > self.options.elide_above and not dense.is_splat() else None
+        return dense.type if len(dense) > self.options.elide_above and not is_repeated(dense) else None
 
 
 def operation_text(op: Operation, options: PrintingOptions | None = None) -> str:

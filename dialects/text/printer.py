@@ -6,14 +6,30 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import StringIO
+from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, NoneAttr, TensorType, UnitAttr, UnregisteredAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatData,
+    FunctionType,
+    ModuleOp,
+    NoneAttr,
+    TensorType,
+    UnitAttr,
+    UnregisteredAttr,
+    UnregisteredOp,
+    f64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, SingleBlockImplicitTerminator
 
 from flambeau.dialects.ir.expressions import Symbol
+from flambeau.dialects.text.float_text import array_text, dense_text, float_text
 
 
 @dataclass(eq=False, repr=False)
@@ -85,10 +101,19 @@ class ModulePrinter(Printer):
             indent, self._indent = self._indent, 0
             super().print_attribute(attribute)
             self._indent = indent
+        elif (text := _text_of_floats(attribute)) is not None:
+            self.print_string(text)
+            if isinstance(attribute, DenseIntOrFPElementsAttr):
+                self.print_string(" : ")
+                self.print_attribute(cast("DenseIntOrFPElementsAttr[Any]", attribute).type)
         elif isinstance(attribute, TypeAttribute) and "\n" not in (text := self.type_text(attribute)):
             self.print_string(text)
         else:
             super().print_attribute(attribute)
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        """Prints a float without loss. A decimal with a point, unlike bits, is read in every syntax."""
+        self.print_string(float_text(value, type))
 
     def print_function_type(self, input_types: Iterable[Attribute], output_types: Iterable[Attribute]) -> None:
         """Prints a function type, without parentheses around a single result."""
@@ -147,6 +172,17 @@ class ModulePrinter(Printer):
         self.print_string(op.name)
         op.print(self)
         self._print_location(op)
+
+
+def _text_of_floats(attribute: Attribute) -> str | None:
+    """Returns the text, without the type of a constant, of an attribute of floats of which xDSL's text would lose bits, else None."""
+    if isinstance(attribute, DenseIntOrFPElementsAttr):
+        return dense_text(cast("DenseIntOrFPElementsAttr[Any]", attribute))
+    if isinstance(attribute, DenseArrayBase):
+        return array_text(cast("DenseArrayBase[Any]", attribute))
+    if isinstance(attribute, FloatData) and "." not in str(attribute.data):
+        return f"#{attribute.name}<{float_text(attribute.data, f64)}>"
+    return None
 
 
 _PROBE = "flambeau.printer.probe"

@@ -25,6 +25,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRTokenKind, PunctuationSpelling
 
 from flambeau.dialects.ir.tensor_types import tensor, ui8, ui16, ui32, ui64
+from flambeau.dialects.text.constant_parser import ConstantParser
 from flambeau.dialects.text.lexer import SPACE, LexedToken, Lexer
 from flambeau.dialects.text.source_text import Source
 
@@ -51,7 +52,7 @@ _MOST = 2**63 - 1
 ItemT = TypeVar("ItemT")
 
 
-class TokenParser(Parser):
+class TokenParser(ConstantParser):
     """xDSL's parser, with the same results and errors. It caches types by their text."""
 
     lexer_type: ClassVar[type[Lexer]] = Lexer
@@ -162,7 +163,7 @@ class TokenParser(Parser):
     def parse_optional_number(self, *, allow_boolean: bool = False) -> int | float | None:
         """Parses as xDSL's method of this name does."""
         token = self._token
-        if token.kind is MLIRTokenKind.INTEGER_LIT and len(token.text) < _SHORT and token.text.isdigit():
+        if self._float is None and token.kind is MLIRTokenKind.INTEGER_LIT and len(token.text) < _SHORT and token.text.isdigit():
             return int(self._consume_token().text)
         if token.kind is MLIRTokenKind.FLOAT_LIT:
             return float(self._consume_token().text)
