@@ -18,8 +18,10 @@ from flambeau.passes.analysis.operator_table import OperatorTable
 
 _observers: Any = observer
 _DTYPES = {element_type(dtype): dtype for dtype in (torch.int8, torch.uint8, torch.int16)}
-_RANGE = 2**-4
-"""The least range of numbers that is told apart, which gives the least scale."""
+_LEAST_RANGE = 2**-8
+"""The range of activations that gives their least scale: with smaller ones, biases in steps of the products would not fit int32."""
+_LEAST_WEIGHT_SCALE = 2**-20
+"""Weights of 0.03, as those of wide layers, have scales below the 2 ** -12 that PyTorch's quantizers take."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class NumberSpecs:
             _activation(activation, numbers.symmetric, _observers.PlaceholderObserver, is_dynamic=True),
             QuantizationSpec(
                 _dtype(weight),
-                weights.with_args(eps=_least_scale(_dtype(weight))),
+                weights.with_args(eps=_LEAST_WEIGHT_SCALE),
                 quant_min=-numbers.weight_limit,
                 quant_max=numbers.weight_limit,
                 qscheme=torch.per_channel_symmetric if per_output else torch.per_tensor_symmetric,
@@ -70,7 +72,7 @@ def _activation(element: ElementType, symmetric: bool, kind: Any, *, is_dynamic:
 
 
 def _least_scale(dtype: torch.dtype) -> float:
-    return _RANGE / 2 ** torch.iinfo(dtype).bits
+    return _LEAST_RANGE / 2 ** torch.iinfo(dtype).bits
 
 
 def _dtype(element: ElementType) -> torch.dtype:

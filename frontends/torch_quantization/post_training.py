@@ -20,6 +20,7 @@ from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_quantization.backend_forms import BackendForms, quantizing_backend
 from flambeau.frontends.torch_quantization.operator_forms import FLOAT, Scheme, overload_of
 from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
+from flambeau.frontends.torch_quantization.ranges import Calibration
 from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
@@ -82,16 +83,9 @@ def quantize(
     if samples is None and "int8" in (recipe.scheme, *recipe.overrides.values()):
         raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
     leaves = arguments_of(program, samples)
-    quantizer = RecipeQuantizer(recipe, None if chosen is None else BackendForms.of(program, chosen))
+    forms = None if chosen is None else BackendForms.of(program, chosen)
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-        graph = program.module(check_guards=False)
-        _reset(graph, program)
-        fold_weights(graph, program.graph_signature.buffers_to_mutate.values())
-        prepared = prepare_pt2e(graph, quantizer)
-        if all(choice.scheme == FLOAT for choice in quantizer.choices.values()):
-            raise RecipeError(f"nothing of the program can be quantized by the recipe {recipe.scheme}: {_reasons(quantizer.choices)}")
-        for sample in leaves:
-            fx.Interpreter(prepared).run(*sample, enable_io_processing=False)
+        prepared, choices = _calibrated(program, leaves, recipe, forms)
         # The copy shares the parameters. The original is converted, because annotations refer to its nodes.
         floats = copy.deepcopy(prepared, {id(item): item for item in prepared.parameters()})
         integers = convert_pt2e(prepared)
@@ -103,7 +97,30 @@ def quantize(
     _remove_observers(floats)
     for module in (floats, integers):
         _reset(module, program)
-    return QuantizedProgram(exported, quantizer.choices, floats, integers, leaves)
+    return QuantizedProgram(exported, choices, floats, integers, leaves)
+
+
+def _calibrated(
+    program: ExportedProgram, leaves: Sequence[Sequence[Any]], recipe: Recipe, forms: BackendForms | None
+) -> tuple[fx.GraphModule, Mapping[str, Choice]]:
+    """Returns the graph with observers that have seen the samples, and the choice for each operator. Raises RecipeError."""
+    lost: dict[str, str] = {}
+    while True:
+        quantizer = RecipeQuantizer(recipe, forms, lost)
+        graph = program.module(check_guards=False)
+        _reset(graph, program)
+        fold_weights(graph, program.graph_signature.buffers_to_mutate.values())
+        prepared = prepare_pt2e(graph, quantizer)
+        if all(choice.scheme == FLOAT for choice in quantizer.choices.values()):
+            raise RecipeError(f"nothing of the program can be quantized by the recipe {recipe.scheme}: {_reasons(quantizer.choices)}")
+        calibration = Calibration(prepared)
+        for sample in leaves:
+            calibration.run(*sample, enable_io_processing=False)
+        found = {name: reason for name, reason in calibration.lost().items() if quantizer.may_lose(name)}
+        if not found:
+            return prepared, quantizer.choices
+        # Other scales follow where fewer operators are of integers.
+        lost |= found
 
 
 def save(program: ExportedProgram, file: IO[bytes]) -> None:

@@ -29,6 +29,8 @@ class OperatorReport:
     scheme: str
     reason: str
     """Why the operator stays in floats; empty if it is quantized."""
+    is_lost: bool
+    """Whether it stays in floats because integers would not tell its numbers apart."""
     snr: float
     """The signal-to-noise ratio of the result in decibels; infinite for equal results."""
     low: float
@@ -54,8 +56,8 @@ class QuantizationReport:
 
     @property
     def layers_in_floats(self) -> Sequence[OperatorReport]:
-        """The operators with weights of which nothing is quantized."""
-        return [item for item in self.operators if item.bytes_before and item.scheme == FLOAT]
+        """The operators that stay in floats though they have weights, or though they have a form of integers."""
+        return [item for item in self.operators if item.scheme == FLOAT and (item.bytes_before or item.is_lost)]
 
     def __str__(self) -> str:
         """Returns the totals in a line, and a line for each reason for which layers stay in floats."""
@@ -137,6 +139,7 @@ def compare(
             operator_name(nodes_before[name]) or str(nodes_before[name].target),
             choices[name].scheme,
             choices[name].reason,
+            choices[name].is_lost,
             noises[name].decibels,
             noises[name].low,
             noises[name].high,

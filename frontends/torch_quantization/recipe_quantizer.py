@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -47,6 +48,8 @@ class Choice:
 
     scheme: Scheme
     reason: str = ""
+    is_lost: bool = False
+    """Whether the operator has a form of integers that would not tell its numbers apart."""
 
 
 @dataclass
@@ -56,10 +59,13 @@ class RecipeQuantizer(Quantizer):
     recipe: Recipe
     forms: BackendForms | None = None
     """The forms that the backend has; None for the kernels of Flambeau."""
+    lost: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The nodes that stay in floats because integers would not tell their numbers apart, unless an override asks for them: the reasons."""
     choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
     """The choice for each node, by its name."""
 
     def __post_init__(self) -> None:
+        self._free: set[str] = set()
         self._specs = NumberSpecs.of(None if self.forms is None else self.forms.table)
 
     def annotate(self, model: fx.GraphModule) -> fx.GraphModule:
@@ -74,11 +80,18 @@ class RecipeQuantizer(Quantizer):
     def validate(self, model: fx.GraphModule) -> None:
         """Accepts every annotation of `annotate`."""
 
+    def may_lose(self, name: str) -> bool:
+        """Returns whether a node may stay in floats because integers would not tell its numbers apart: nobody asked for its integers."""
+        return name in self._free and self.choices[name].scheme == "int8"
+
     def _choose(self, node: fx.Node) -> Choice:
         name = operator_name(node) or ""
         scheme, text = self.recipe.scheme_of(names_of(node))
         if scheme == FLOAT:
             return Choice(FLOAT, f"{text!r} keeps it")
+        self._free |= {node.name} if text is None else set()
+        if scheme == "int8" and text is None and node.name in self.lost:
+            return Choice(FLOAT, self.lost[node.name], is_lost=True)
         if node.meta["val"].dtype != torch.float32:
             return Choice(FLOAT, f"it computes {str(node.meta['val'].dtype).removeprefix('torch.')}, not float32")
         if scheme == "int8" and any(mutated_arguments(overload) for user in node.users if (overload := overload_of(user)) is not None):

@@ -182,6 +182,16 @@ def test_numbers_beside_those_of_a_fixed_scale_are_not_cut_off(toy: Callable[...
     assert quantized.report().snr > 25
 
 
+def test_numbers_below_the_steps_of_a_fixed_scale_stay_in_floats(toy: Callable[..., None]) -> None:
+    seed()
+    toy(numbers=NumberFormat(fixed={"sigmoid": (1 / 2, -128)}))
+    quantized = quantized_for("toy", Gated())
+    assert quantized.choices["sigmoid"].is_lost
+    assert {choice.scheme for name, choice in quantized.choices.items() if name.startswith("conv")} == {"int8"}
+    report = quantized.report()
+    assert " steps of the scale 0.5" in str(report) and report.snr > 25
+
+
 def test_the_program_of_the_user_stays_as_it_was() -> None:
     program = torch.export.export(Gated().eval(), SAMPLES[0])
     before = [dict(node.meta) for node in program.graph.nodes]

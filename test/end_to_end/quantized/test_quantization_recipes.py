@@ -317,3 +317,34 @@ def test_inputs_of_another_type_become_floats_before_they_are_quantized(dtype: t
     quantized = flambeau.quantize((Images().eval(), (images,)), [(images,)]).program
     (found,) = Runtime.get().load_program(compiled(quantized).emit()).load_method("forward").execute([images])
     np.testing.assert_allclose(np.array(found), quantized.module()(images).detach().numpy(), atol=1e-6)
+
+
+class Quiet(nn.Module):
+    """A network whose numbers are small at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 3, 3, bias=False)
+        self.last.weight.data *= 1e-4
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.last(torch.relu(self.first(x))))
+
+
+@pytest.mark.parametrize("backend", [None, "xnnpack", "tosa"])
+def test_numbers_that_integers_cannot_tell_apart_stay_in_floats(backend: str | None):
+    seed()
+    model, samples = Quiet().eval(), [(torch.randn(1, 3, 8, 8),) for _ in range(4)]
+    quantized = flambeau.quantize((model, samples[0]), samples, backend=backend)
+    report = quantized.report()
+    assert report.snr > 20
+    assert "in floats: last, tanh: its numbers, from " in str(report) and " steps of the scale " in str(report)
+    assert quantized.choices["conv2d"].scheme == "int8"
+
+
+def test_numbers_that_integers_cannot_tell_apart_are_quantized_if_asked():
+    seed()
+    model, samples = Quiet().eval(), [(torch.randn(1, 3, 8, 8),) for _ in range(4)]
+    asked = flambeau.Recipe("int8", {"tanh": "int8", "last": "int8"})
+    quantized = flambeau.quantize((model, samples[0]), samples, asked, backend="tosa")
+    assert quantized.choices["tanh"].scheme == "int8" and quantized.report().snr < 15
