@@ -26,7 +26,7 @@ def symbol_name(op: Operation) -> str | None:
 
 def symbols_of(module: ModuleOp) -> dict[str, Operation]:
     """Returns the operations of a module that define a symbol, by name."""
-    return {name: op for op in module.body.block.ops if (name := symbol_name(op)) is not None}
+    return {name: op for block in module.body.blocks for op in block.ops if (name := symbol_name(op)) is not None}
 
 
 def symbols_in(attribute: Attribute) -> Iterator[str]:

@@ -52,6 +52,8 @@ _VERIFY: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"Expected entry block arguments to have the same types as the function input types",
             r"the types of the first block's arguments differ from those in the function's type",
         ),
+        (r"Region '(.*)' at position \d+ expected a single block, but got 0 blocks", r"region \1 is empty: it needs a block"),
+        (r"Region '(.*)' at position \d+ expected a single block, but got (\d+) blocks", r"region \1 has \2 blocks: it needs a single one"),
         (r"property '(\S*)' expected in operation '(\S*)'", r"\2 needs the property '\1'"),
         (r"attribute '(\S*)' expected in operation '(\S*)'", r"\2 needs the attribute '\1'"),
     )

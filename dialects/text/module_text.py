@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
+from flambeau.dialects.ir.verifier_messages import verify_message
 from flambeau.dialects.ir.verify import VerificationError, verify_module
 from flambeau.dialects.ir.weight_files import check_beside, takes_weights, weights_beside
 from flambeau.dialects.ml_program.weights import save_weights
@@ -145,7 +146,17 @@ def parse_module(
         if parser is not None and record_symbols:
             found.before = ParsedModule(ModuleOp([]), source, parser.offsets, parser.source_map())
         raise found from error
+    _check_block(module, source.position(parser.offsets.get(module, 0)))
     return ParsedModule(module, source, parser.offsets, parser.source_map())
+
+
+def _check_block(module: ModuleOp, position: Position) -> None:
+    """Checks that a module has one block, on which all that reads its operations relies. Raises IRError."""
+    if module.body.first_block is None or module.body.first_block is not module.body.last_block:
+        try:
+            module.verify_()
+        except VerifyException as error:
+            raise IRError(verify_message(str(error)), position) from error
 
 
 def _location_on_line(parser: ModuleParser, offset: int) -> Attribute | None:
