@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from flambeau.backends.xnnpack.dialect.elementwise import CopyNodeOp
+from flambeau.backends.xnnpack.dialect.elementwise import ARITHMETIC, CopyNodeOp
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp
+from flambeau.backends.xnnpack.dialect.products import FullyConnectedNodeOp
 from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
-from flambeau.backends.xnnpack.integers import Bias, IntegerNode, integer_nodes, integers_of, stands_for
+from flambeau.backends.xnnpack.integers import Bias, IntegerNode, integer_nodes, integer_weight, integers_of, stands_for
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -69,6 +70,21 @@ def _is_dequantized_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, DEQUANTIZE) and is_constant(value.owner.operands[0])
 
 
+def _add_biases(block: Block, integer_nodes: Container[NodeOp], constants: ModuleConstants) -> None:
+    """Adds the biases of layers of floats with weights of integers behind them.
+
+    XNNPACK multiplies such a bias by the scales of the weight (findings/xnnpack_bias_of_integer_weights.sh).
+    """
+    for op in [*block.ops]:
+        if isinstance(op, FullyConnectedNodeOp) and op not in integer_nodes and integer_weight(op, constants) is not None:
+            x, weight, bias, flags, least, most = op.arguments()
+            if bias is not None:
+                product = FullyConnectedNodeOp(x, weight, None, flags)
+                total = ARITHMETIC["add"](product.result, bias, output_min=least, output_max=most)
+                product.location = total.location = op.location
+                Rewriter.replace_op(op, [product, total], [total.result])
+
+
 class _Encoder:
     """Writes one partition as a graph. Numbers values in the order in which they occur."""
 
@@ -91,6 +107,7 @@ class _Encoder:
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
+        _add_biases(block, self.integer_nodes, self.constants)
         _separate_outputs(terminator)
         self.outputs = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
         for argument in block.args:
@@ -108,7 +125,8 @@ class _Encoder:
                 self._integer_node(op, integer)
             elif isinstance(op, NodeOp) and op.schema.name in _TABLES:
                 self._define(op.result)
-                self.nodes.append(self._node(op, self.ids))
+                weight = integer_weight(op, self.constants)
+                self.nodes.append(self._node(op, self.ids if weight is None else {**self.ids, weight: self.integer_ids[weight]}))
             elif op is not terminator:
                 raise self._error(f"holds {op.name}, which is not an operator of the xnnpack dialect")
         graph = Graph(
@@ -146,8 +164,8 @@ class _Encoder:
         found = integers_of(op.result, self.constants)
         if found is None:
             raise self._error(f"holds {op.name} whose scales are no constant")
-        readers = [use.operation for use in op.result.uses]
-        is_integer, is_float = (any((reader in self.integer_nodes) is wanted for reader in readers) for wanted in (True, False))
+        reads = [self._reads_integers(use.operation, op.result) for use in op.result.uses]
+        is_integer, is_float = any(reads), not all(reads)
         if not is_constant(found.value):
             self.integer_ids[op.result] = self.ids[found.value]
             if is_float:
@@ -159,6 +177,9 @@ class _Encoder:
             self.integer_ids[op.result] = self._define(found.value, found.type, constant_buffer_idx=entry)
         if is_float:
             self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
+
+    def _reads_integers(self, reader: Operation, value: SSAValue) -> bool:
+        return reader in self.integer_nodes or integer_weight(reader, self.constants) is value
 
     def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
         """Returns the floats of a dequantized constant."""

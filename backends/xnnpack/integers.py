@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from xdsl.dialects.builtin import i8
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import f32, i8
+from xdsl.ir import Block, Operation, SSAValue
 
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
@@ -53,6 +53,16 @@ def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, I
             if (integer := _integer_node(node, op, constants)) is not None:
                 found[node] = integer
     return found
+
+
+def integer_weight(node: Operation, constants: ModuleConstants) -> SSAValue | None:
+    """Returns the weight of a layer of floats that is read as integers with a scale for each output; None for other nodes."""
+    if not isinstance(node, products.FullyConnectedNodeOp) or node.argument("flags") or element_of(node.result) != f32:
+        return None
+    x, weight = node.operands[:2]
+    found = integers_of(weight, constants)
+    fits = found is not None and found.type.axis == 0 and found.type.storage == i8 and constants.is_constant(found.value)
+    return weight if fits and x is not weight else None
 
 
 def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None:

@@ -145,7 +145,9 @@ static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_v
     return value->type == type && (is_float(type) || type == XNN_QINT8);
   }
   if (type != XNN_QINT8) {
-    return is_float(value->type);
+    /* Products of floats take weights with a scale for each output; those of float16 do not. */
+    const int is_weight = input == 1 && type == XNN_FP32 && node->kind->form == FORM_FULLY_CONNECTED && node->flags == 0;
+    return is_float(value->type) || (is_weight && value->type == XNN_QCINT8 && value->channel_dim == 0 && value->data != NULL);
   }
   const uint32_t outputs = input == 1 && node->kind->form == FORM_DEPTHWISE ? 3 : 0;
   const uint8_t plain = input == 1 ? XNN_QINT8 : XNN_QINT32, by_channels = input == 1 ? XNN_QCINT8 : XNN_QCINT32;

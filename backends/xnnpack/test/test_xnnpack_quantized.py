@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from torch_programs import seed
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from flambeau.backends.xnnpack.payload import read_payload, write_payload
+import flambeau
+from flambeau.backends.xnnpack.payload import QuantizedTensorValue, read_payload, write_payload
 from flambeau.compiler.edge_program import to_edge
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.payload_runner import run_payload
@@ -207,9 +208,47 @@ def test_a_network_whose_ranges_each_run_finds_compiles():
     assert np.abs(np.asarray(found) - expected).max() <= 0.02 * np.abs(expected).max()
 
 
+@cache
+def floats_with_integer_weights() -> tuple[nn.Module, bytes, list[Tensor]]:
+    """A perceptron whose weights alone are integers, its program, and inputs."""
+    seed()
+    network, inputs = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).eval(), [torch.randn(4, 64) for _ in range(2)]
+    quantized = flambeau.quantize((network, (inputs[0],)), None, "w8").program
+    return network, bytes(to_edge(quantized).to_backend("xnnpack").to_executorch().buffer), inputs
+
+
+def test_weights_of_integers_stay_integers_in_layers_of_floats():
+    network, program, inputs = floats_with_integer_weights()
+    assert nodes_of(program) == {"fully_connected": 2, "add": 2}
+    assert len(program) < len(bytes(to_edge(torch.export.export(network, (inputs[0],))).to_backend("xnnpack").to_executorch().buffer)) / 2
+    context = FlambeauContext()
+    ours = Runtime.get().load_program(program).load_method("forward")
+    for x, theirs in zip(inputs, stock_results(program, inputs), strict=True):
+        expected = network(x).detach().numpy()
+        (found,) = ours.execute([x.numpy()])
+        (computed,) = interpret(read_pte(program, context), context, run_payload).run("forward", [x.numpy()])
+        assert np.array_equal(np.asarray(found), theirs)
+        assert np.allclose(np.asarray(computed), np.asarray(found), atol=1e-5)
+        assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
+def test_layers_of_floats_take_weights_with_a_scale_for_each_output_alone():
+    _, program, _ = floats_with_integer_weights()
+    graph = read_payload(read_program(program).execution_plan[0].delegates[0].processed)[0]
+    weight = next(number for number, value in enumerate(graph.xvalues) if isinstance(value, QuantizedTensorValue))
+    damaged = changed_in(program, weight, {}, {"channel_dim": 1})
+    with pytest.raises(FlambeauError, match=r"node 0 \(fully_connected\): value \d is of a type that it does not take"):
+        Runtime.get().load_program(damaged).load_method("forward")
+
+
 def changed(number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any]) -> bytes:
     """The program of ExecuTorch for the perceptron, in whose payload a value has other fields, or stands for other numbers."""
-    program = read_program(case_of("mlp", True).theirs)
+    return changed_in(case_of("mlp", True).theirs, number, fields, meaning)
+
+
+def changed_in(file: bytes, number: int, fields: Mapping[str, Any], meaning: Mapping[str, Any]) -> bytes:
+    """A program in whose only payload a value has other fields, or stands for other numbers."""
+    program = read_program(file)
     plan = program.execution_plan[0]
     graph = read_payload(plan.delegates[0].processed)[0]
     values: list[Any] = list(graph.xvalues)
@@ -263,6 +302,7 @@ def test_a_layer_takes_no_scales_out_of_range():
 
 def test_a_damaged_program_is_refused_or_runs(run_changed: Callable[[list[bytes], int], list[int]]):
     programs = [case_of(name, kind).theirs for name, kind in drawn(product(NETWORKS, (True, False)), parts=5)]
+    programs.append(floats_with_integer_weights()[1])
     assert sum(run_changed(programs, 500)) == 500 * len(programs)
 
 
