@@ -280,15 +280,21 @@ def type_of(argument: SchemaArgument) -> str:
     return kind.base + "?" * kind.element_optional + "[]" * kind.is_list + "?" * kind.optional
 
 
-def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
-    """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
+@dataclass
+class Call:
+    """The arguments of a kernel as the executor passes them, and of each out its memory: its buffer, and where in it."""
 
-    In-place operators (aten::copy_) take their own first argument as `outs[0].initial`; `in_place` says so where torch has no schema.
-    With `over` the first out takes the storage of that argument, a tensor of its type and shape.
-    """
+    frame: Frame
+    values: list[CValue]
+    written: list[tuple[Out, CValue, Any, int, int]]
+
+    def array(self) -> Any:
+        return (ctypes.POINTER(CValue) * len(self.values))(*[ctypes.pointer(value) for value in self.values])
+
+
+def call_of(name: str, args: Sequence[Any], outs: Sequence[Out], in_place: bool) -> Call:
     frame = Frame()
     schema = schema_of(name)
-    kernel = kernels()[name]
     values: list[CValue] = []
     written: list[tuple[Out, CValue, Any, int, int]] = []
     in_place = in_place or (schema is not None and not schema.outs)
@@ -320,27 +326,47 @@ def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over
             values += [listed, listed]
         else:
             values += [*made[len(made) - len(schema.outs) :], made[0] if len(made) == 1 else listed]
+    access = kernels()[name].access
+    assert kernels()[name].takes(len(values)), f"{name} is registered with {access}, the schema has {len(values)} arguments"
+    return Call(frame, values, written)
 
+
+def scratch_of(name: str, *args: Any, outs: Sequence[Out]) -> int:
+    """The bytes of scratch memory that a kernel asks for."""
+    call, kernel = call_of(name, args, outs, False), kernels()[name]
+    return kernel.scratch(call.array(), len(call.values)) if kernel.scratch else 0
+
+
+def run(name: str, *args: Any, outs: Sequence[Out], in_place: bool = False, over: int | None = None) -> list[torch.Tensor]:
+    """Calls a kernel with the schema's arguments and returns what it wrote; KernelError when it refuses.
+
+    In-place operators (aten::copy_) take their own first argument as `outs[0].initial`; `in_place` says so where torch has no schema.
+    With `over` the first out takes the storage of that argument, a tensor of its type and shape.
+    """
+    kernel = kernels()[name]
+    call = call_of(name, args, outs, in_place)
+    values = call.values
     if over is not None:
-        source, (_, _, _, start, size) = values[over].payload.tensor.contents, written[0]
+        source, (_, _, _, start, size) = values[over].payload.tensor.contents, call.written[0]
         ctypes.memmove(start, source.data, size)
         source.data = start
-    array = (ctypes.POINTER(CValue) * len(values))(*[ctypes.pointer(value) for value in values])
-    assert kernel.takes(len(values)), f"{name} is registered with {kernel.access}, the schema has {len(values)} arguments"
+    array = call.array()
     context = CContext(random=ctypes.pointer(CRandom()))
+    guarded = [(buffer, start, size, "output") for _, _, buffer, start, size in call.written]
     if kernel.scratch:
         needed = kernel.scratch(array, len(values))
         if needed:
-            _, start = frame.storage(b"\xee" * needed)
+            buffer, start = call.frame.storage(b"\xee" * needed)
             context.scratch, context.scratch_size = start, needed
+            guarded.append((buffer, start, needed, "scratch memory"))
     status = kernel.run(ctypes.pointer(context), array, len(values))
-    for _, _, buffer, start, size in written:
+    for buffer, start, size, what in guarded:
         inside = start - ctypes.addressof(buffer)
         guards = buffer.raw[:inside] + buffer.raw[inside + size :]
-        assert guards.count(GUARD_BYTE) == len(guards), f"{name} wrote outside its output"
+        assert guards.count(GUARD_BYTE) == len(guards), f"{name} wrote outside its {what}"
     if status:
         raise KernelError(status, context.text())
-    return [read(out, value, buffer, start) for out, value, buffer, start, _ in written]
+    return [read(out, value, buffer, start) for out, value, buffer, start, _ in call.written]
 
 
 def run_number(name: str, *args: Any) -> int | float | bool:

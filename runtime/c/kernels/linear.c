@@ -10,7 +10,9 @@ size_t fl_linear_scratch(fl_value *const *args, size_t count) {
   if (!input || !weight || input->rank < 1 || weight->rank != 2 || input->dtype != FL_FLOAT32) {
     return 0;
   }
-  return sizeof(float) * fl_matmul_scratch(fl_rows_of(input), (size_t)weight->sizes[0], (size_t)weight->sizes[1]);
+  const size_t rows = fl_rows_of(input), n = (size_t)weight->sizes[0], k = (size_t)weight->sizes[1];
+  return sizeof(float) * fl_matmul_scratch((fl_matrix){NULL, rows, n, n, 1}, (fl_matrix){NULL, rows, k, k, 1},
+                                           (fl_matrix){NULL, k, n, (size_t)weight->strides[1], (size_t)weight->strides[0]});
 }
 
 fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count) {

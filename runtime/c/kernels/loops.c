@@ -16,6 +16,55 @@ size_t fl_blocks_scratch(fl_value *const *args, size_t count) {
   return FL_BLOCKS_BYTES + 2 * FL_TAKEN(fl_nest, 1);
 }
 
+/* Returns n, which is not 0, as a multiple of 64. */
+static size_t in_whole_blocks(size_t n) { return (n + 63) / 64 * 64; }
+
+/* Returns whether a tensor, which may be a view, has its elements side by side in some order. */
+static int is_dense(const fl_tensor *t) {
+  size_t last = 0;
+  for (uint8_t d = 0; d < t->rank; ++d) {
+    last += (size_t)(t->sizes[d] - 1) * (size_t)t->strides[d];
+  }
+  return last + 1 == fl_numel(t);
+}
+
+/* Returns whether both tensors have their elements at the same places. */
+static int is_alike(const fl_tensor *a, const fl_tensor *b) {
+  int alike = fl_same_sizes(a, b);
+  for (uint8_t d = 0; alike && d < a->rank; ++d) {
+    alike = a->sizes[d] == 1 || a->strides[d] == b->strides[d];
+  }
+  return alike;
+}
+
+/* Returns what fl_map_run takes for the first `number` arguments as operands. Of dynamic tensors it knows no more than the bounds. */
+static size_t scratch_of_map(fl_value *const *args, size_t number, const fl_value *result) {
+  const fl_tensor *out = fl_get_tensor(result);
+  size_t operands = 1, scalars = 0;
+  if (out == NULL) {
+    return 0;
+  }
+  size_t elements = fl_numel(out);
+  int is_flat = !out->dynamic && is_dense(out), is_float = out->dtype == FL_FLOAT32;
+  for (size_t i = 0; i < number; ++i) {
+    const fl_tensor *t = fl_get_tensor(args[i]);
+    operands += !fl_is_none(args[i]);
+    scalars += !t && !fl_is_none(args[i]);
+    if (t) {
+      elements = fl_numel(t) > elements ? fl_numel(t) : elements;
+      is_flat = is_flat && !t->dynamic && is_alike(t, out);
+      is_float = is_float && t->dtype == FL_FLOAT32;
+    }
+  }
+  const size_t in_block = elements < FL_BLOCK ? in_whole_blocks(elements) : FL_BLOCK;
+  const size_t blocks = 8 * in_block * (is_flat && is_float ? scalars : 2 * operands);
+  return (is_flat ? 0 : FL_TAKEN(fl_nest, 1)) + (blocks < FL_BLOCKS_BYTES ? blocks : FL_BLOCKS_BYTES);
+}
+
+size_t fl_unary_scratch(fl_value *const *args, size_t count) { return scratch_of_map(args, 1, args[count - 2]); }
+size_t fl_binary_scratch(fl_value *const *args, size_t count) { return scratch_of_map(args, 2, args[count - 2]); }
+size_t fl_ternary_scratch(fl_value *const *args, size_t count) { return scratch_of_map(args, 3, args[count - 2]); }
+
 fl_buffer fl_buffer_for_reading(int8_t from, fl_compute to) {
   return (fl_buffer){.convert = fl_widen(from, to), .element = fl_dtype_size(from), .width = fl_compute_size(to)};
 }
@@ -282,7 +331,8 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
     bytes += found == WHOLE ? 0 : channels[k].buffer.width;
   }
   /* Blocks have room for one more vector at their end. */
-  const size_t room = bytes > 0 ? fl_block_length(bytes) : 0, step = room > FL_LANES ? (room - FL_LANES) / n : 0;
+  const size_t most = in_whole_blocks(rows * n + FL_LANES), block = bytes > 0 ? fl_block_length(bytes) : 0;
+  const size_t room = block < most ? block : most, step = room > FL_LANES ? (room - FL_LANES) / n : 0;
   if (step < 2) {
     return 0;
   }
@@ -315,6 +365,15 @@ static int run_short_rows(fl_context *context, const fl_map *map, fl_nest *nest,
   return 1;
 }
 
+/* Returns whether out's elements lie side by side, and each operand has its elements at the same places, or is one number. */
+static int is_flat(const fl_tensor *out, const fl_tensor *const *in, size_t count) {
+  int flat = is_dense(out);
+  for (size_t k = 0; k < count; ++k) {
+    flat = flat && (in[k]->rank == 0 || is_alike(in[k], out));
+  }
+  return flat;
+}
+
 fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const *in, size_t count, const fl_map *map) {
   const fl_mark mark = fl_mark_scratch(context);
   channel channels[FL_MAX_OPERANDS];
@@ -322,13 +381,20 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
   int with_raw[FL_MAX_OPERANDS];
   char *at[FL_MAX_OPERANDS];
   uint32_t index[FL_MAX_DIMS] = {0};
-  FL_TAKE(fl_nest, nest, 1);
-  FL_TRY(build_nest(context, nest, out, in, count));
-  if (fl_numel(out) == 0) {
+  fl_nest *nest = NULL; /* NULL: the elements of all operands lie side by side */
+  size_t n = fl_numel(out);
+  if (!is_flat(out, in, count)) {
+    FL_TAKE(fl_nest, loops, 1);
+    FL_TRY(build_nest(context, loops, out, in, count));
+    nest = loops;
+  }
+  if (n == 0) {
     fl_release(context, mark);
     return FL_OK;
   }
-  const size_t n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
+  if (nest != NULL) {
+    n = nest->rank > 0 ? nest->sizes[nest->rank - 1] : 1;
+  }
   /* Integers that are computed in a type narrower than out wrap to that type first. */
   const int wraps = map->result == FL_COMPUTE_I64 && map->common >= 0 && map->common != out->dtype && map->common != FL_INT64;
   fl_convert_fn wrap = wraps ? fl_narrow(FL_COMPUTE_I64, map->common) : NULL;
@@ -339,18 +405,18 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
     const fl_compute type = k == 0 ? map->result : map->in[k - 1];
     channel *c = &channels[k];
     c->buffer = k == 0 ? fl_buffer_for_writing(type, tensor->dtype) : fl_buffer_for_reading(tensor->dtype, type);
-    c->stride = nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
+    c->stride = nest == NULL ? (tensor->rank > 0 ? (int64_t)c->buffer.element : 0) : nest->rank > 0 ? nest->strides[k][nest->rank - 1] : 0;
     c->splat = NULL;
     at[k] = tensor->data;
     in_blocks[k] = !fl_is_direct(&c->buffer, n, c->stride) || (k == 0 && wraps);
     with_raw[k] = c->stride == 0 && k > 0 ? 0 : c->stride != (int64_t)c->buffer.element || (k == 0 && wraps);
     bytes += in_blocks[k] ? (with_raw[k] ? c->buffer.element : 0) + c->buffer.width : 0;
   }
-  if (!wraps && n < FL_BLOCK / 2 && run_short_rows(context, map, nest, channels, count, at)) {
+  if (!wraps && nest != NULL && n < FL_BLOCK / 2 && run_short_rows(context, map, nest, channels, count, at)) {
     fl_release(context, mark);
     return FL_OK;
   }
-  const size_t step = bytes > 0 ? fl_block_length(bytes) : n;
+  const size_t most = in_whole_blocks(n), block = bytes > 0 ? fl_block_length(bytes) : n, step = block < most ? block : most;
   for (size_t k = 0; k <= count; ++k) {
     if (in_blocks[k]) {
       FL_TRY(fl_buffer_take(context, &channels[k].buffer, step, with_raw[k]));
@@ -358,7 +424,7 @@ fl_status fl_map_run(fl_context *context, fl_tensor *out, const fl_tensor *const
   }
   do {
     run_row(map, channels, count, n, step, at, wrap, unwrap);
-  } while (fl_nest_next(nest, 1, index, at));
+  } while (nest != NULL && fl_nest_next(nest, 1, index, at));
   fl_release(context, mark);
   return FL_OK;
 }

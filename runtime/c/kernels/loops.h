@@ -26,6 +26,10 @@ _Static_assert(FL_BLOCK * (8 + FL_COMPUTE_BYTES) <= FL_BLOCKS_BYTES, "one operan
 /* Return the scratch memory of kernels that convert elements in blocks, and of kernels that hold up to four views and a nest. */
 size_t fl_blocks_scratch(fl_value *const *args, size_t count);
 size_t fl_views_scratch(fl_value *const *args, size_t count);
+/* Return the scratch memory of kernels that call fl_map_run once, with their first one, two or three arguments. */
+size_t fl_unary_scratch(fl_value *const *args, size_t count);
+size_t fl_binary_scratch(fl_value *const *args, size_t count);
+size_t fl_ternary_scratch(fl_value *const *args, size_t count);
 
 /* ---- elements in blocks ---- */
 

@@ -18,14 +18,23 @@ static size_t pack_columns(size_t n, size_t depth) {
   return least((n + FL_PANEL - 1) / FL_PANEL, panels) * FL_PANEL;
 }
 
-size_t fl_matmul_scratch(size_t m, size_t n, size_t k) {
-  if (m == 0 || n == 0 || k == 0) {
+/* How c = a b is computed, where rows of c are contiguous. A stride that is 1 is so for all smaller sizes too. */
+static int goes_by_rows(fl_matrix c, fl_matrix b) { return c.rows < DIRECT_ROWS && (b.column_stride == 1 || c.columns == 1); }
+static int goes_by_columns(fl_matrix c, fl_matrix a, fl_matrix b) { return c.rows < DIRECT_ROWS && b.row_stride == 1 && a.column_stride == 1; }
+
+static size_t scratch_by_rows(fl_matrix c, fl_matrix a, fl_matrix b) {
+  if (c.rows == 0 || c.columns == 0 || b.rows == 0 || goes_by_rows(c, b) || goes_by_columns(c, a, b)) {
     return 0;
   }
-  /* Either operand may be packed, and either may need a copy with contiguous rows. The result grows with each size. */
-  const size_t depth = least(k, PACK_DEPTH);
-  const size_t panels = (most(m, n) + FL_PANEL - 1) / FL_PANEL;
-  return least(panels * FL_PANEL * depth, most(4 * FL_PANEL * depth, PACK_FLOATS)) + least(most(m, n), FL_GEMM_ROWS) * depth;
+  /* A piece of B, and where elements in a row of A are not contiguous, a copy of some. */
+  const size_t depth = least(b.rows, PACK_DEPTH);
+  const size_t piece = least((c.columns + FL_PANEL - 1) / FL_PANEL * FL_PANEL * depth, most(4 * FL_PANEL * depth, PACK_FLOATS));
+  return piece + (a.column_stride == 1 ? 0 : least(c.rows, FL_GEMM_ROWS) * depth);
+}
+
+size_t fl_matmul_scratch(fl_matrix c, fl_matrix a, fl_matrix b) {
+  const size_t turned = c.column_stride == 1 ? 0 : scratch_by_rows(fl_transposed(c), fl_transposed(b), fl_transposed(a));
+  return most(turned, scratch_by_rows(c, a, b));
 }
 
 /* Computes one to three rows of c, row by row of B: c stays in the first-level cache, and B is read once. Not inlined, because its variables would
@@ -147,10 +156,10 @@ void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *
     for (size_t i = 0; i < c.rows; ++i) {
       memset(c.data + i * c.row_stride, 0, c.columns * sizeof(float));
     }
-  } else if (c.rows < DIRECT_ROWS && (b.column_stride == 1 || c.columns == 1) && c.columns >= FL_LANES) {
-    rows_direct(c, a, b);
-  } else if (c.rows < DIRECT_ROWS && b.row_stride == 1 && a.column_stride == 1) {
+  } else if (goes_by_columns(c, a, b) && (c.columns < FL_LANES || b.column_stride != 1)) {
     columns_direct(c, a, b);
+  } else if (goes_by_rows(c, b)) {
+    rows_direct(c, a, b);
   } else {
     packed(c, a, b, turned ? NULL : bias, scratch);
     if (!turned) {
@@ -231,7 +240,8 @@ static fl_matrix part_in_float(const fl_any_matrix *m, size_t row, size_t rows, 
 
 static __attribute__((noinline)) void multiply_half(const fl_any_matrix *c, const fl_any_matrix *a, const fl_any_matrix *b, float *scratch) {
   const size_t k = a->columns;
-  float *const left = scratch, *const right = left + HALF_TILE * k, *const product = right + HALF_TILE * k;
+  const size_t most_rows = least(HALF_TILE, c->rows), most_columns = least(HALF_TILE, c->columns);
+  float *const left = scratch, *const right = left + most_rows * k, *const product = right + most_columns * k;
   const fl_convert_fn narrow = fl_narrow(FL_COMPUTE_F32, c->dtype);
   for (size_t i = 0; i < c->rows; i += HALF_TILE) {
     const size_t rows = least(HALF_TILE, c->rows - i);
@@ -239,7 +249,7 @@ static __attribute__((noinline)) void multiply_half(const fl_any_matrix *c, cons
     for (size_t j = 0; j < c->columns; j += HALF_TILE) {
       const size_t columns = least(HALF_TILE, c->columns - j);
       const fl_matrix y = part_in_float(b, 0, k, j, columns, right);
-      fl_matmul((fl_matrix){product, rows, columns, columns, 1}, x, y, NULL, product + HALF_TILE * HALF_TILE);
+      fl_matmul((fl_matrix){product, rows, columns, columns, 1}, x, y, NULL, product + most_rows * most_columns);
       for (size_t r = 0; r < rows; ++r) {
         narrow(columns, (uint16_t *)c->data + c->offset + (i + r) * c->row_stride + j, product + r * columns);
       }
@@ -273,28 +283,31 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
   return FL_OK;
 }
 
-static size_t product_scratch(const fl_value *a_value, const fl_value *b_value) {
-  const fl_tensor *a = fl_get_tensor(a_value);
-  const fl_tensor *b = fl_get_tensor(b_value);
-  if (!a || !b || a->rank < 2 || b->rank < 2 || (a->dtype != FL_FLOAT32 && !is_half(a->dtype))) {
+/* Returns the scratch memory of `multiply`. The result may have other sizes still, so only its layout counts. */
+static size_t product_scratch(const fl_value *a_value, const fl_value *b_value, const fl_value *out) {
+  const fl_tensor *a = fl_get_tensor(a_value), *b = fl_get_tensor(b_value), *c = fl_get_tensor(out);
+  if (!a || !b || !c || a->rank < 2 || b->rank < 2 || c->rank < 2 || (a->dtype != FL_FLOAT32 && !is_half(a->dtype))) {
     return 0;
   }
-  if (is_half(a->dtype)) {
-    const size_t k = (size_t)a->sizes[a->rank - 1];
-    return sizeof(float) * (2 * HALF_TILE * k + HALF_TILE * HALF_TILE + fl_matmul_scratch(HALF_TILE, HALF_TILE, k));
+  const fl_matrix x = float_matrix(matrix_of(a, 0)), y = float_matrix(matrix_of(b, 0));
+  const int is_last = c->dim_order[c->rank - 1] == c->rank - 1;
+  if (!is_half(a->dtype)) {
+    return sizeof(float) * fl_matmul_scratch((fl_matrix){NULL, x.rows, y.columns, 1, is_last ? 1 : x.rows + 1}, x, y);
   }
-  return sizeof(float) *
-         fl_matmul_scratch((size_t)a->sizes[a->rank - 2], (size_t)b->sizes[b->rank - 1], (size_t)a->sizes[a->rank - 1]);
+  const size_t k = x.columns, rows = least(HALF_TILE, x.rows), columns = least(HALF_TILE, y.columns);
+  const fl_matrix left = {NULL, rows, k, 1, x.column_stride == 1 ? 1 : rows + 1};
+  const fl_matrix right = {NULL, k, columns, y.column_stride == 1 ? columns + 1 : 1, y.column_stride == 1 ? 1 : k + 1};
+  return sizeof(float) * (rows * k + columns * k + rows * columns + fl_matmul_scratch((fl_matrix){NULL, rows, columns, columns, 1}, left, right));
 }
 
 size_t fl_mm_scratch(fl_value *const *args, size_t count) {
   (void)count;
-  return product_scratch(args[0], args[1]);
+  return product_scratch(args[0], args[1], args[2]);
 }
 
 size_t fl_addmm_scratch(fl_value *const *args, size_t count) {
   (void)count;
-  return product_scratch(args[1], args[2]);
+  return product_scratch(args[1], args[2], args[5]);
 }
 
 fl_status fl_mm_out(fl_context *context, fl_value *const *args, size_t count) {

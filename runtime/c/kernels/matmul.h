@@ -16,8 +16,8 @@ static inline fl_matrix fl_transposed(fl_matrix a) {
   return (fl_matrix){a.data, a.columns, a.rows, a.column_stride, a.row_stride};
 }
 
-/* Returns the floats of scratch memory that fl_matmul needs for a product of m x k with k x n, and for all smaller ones. */
-size_t fl_matmul_scratch(size_t m, size_t n, size_t k);
+/* Returns the floats of scratch memory that fl_matmul needs for c = a b, and for all smaller products of the same layouts. Reads no data. */
+size_t fl_matmul_scratch(fl_matrix c, fl_matrix a, fl_matrix b);
 
 /* Computes c = a b, and adds `bias` to each row of c if it is not NULL. One of c's strides must be 1. */
 void fl_matmul(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, float *scratch);

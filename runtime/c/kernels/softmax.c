@@ -148,6 +148,18 @@ static void lines_side_by_side(side_by_side *work, size_t n, size_t length, char
   }
 }
 
+size_t fl_softmax_scratch(fl_value *const *args, size_t count) {
+  const fl_tensor *self = fl_get_tensor(args[0]), *out = fl_get_tensor(args[3]);
+  int64_t dim = 0;
+  if (self && out && self->rank > 0 && out->rank == self->rank && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && fl_get_int(args[1], &dim)) {
+    dim += dim < 0 ? self->rank : 0;
+    if (dim == self->dim_order[self->rank - 1] && dim == out->dim_order[self->rank - 1]) {
+      return FL_TAKEN(fl_lines, 1);
+    }
+  }
+  return fl_blocks_scratch(args, count);
+}
+
 /* Computes softmax, or its logarithm, with the arguments self, dim, half_to_float, out. */
 static fl_status softmax(fl_context *context, fl_value *const *args, int logarithm) {
   FL_TENSOR_ARGUMENT(self, 0);

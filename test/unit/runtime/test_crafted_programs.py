@@ -97,11 +97,11 @@ REFUSED: dict[str, tuple[pte.ExecutionPlan, str]] = {
     ),
     "mm needs more scratch memory after a move": (
         multiplying_after_moves("aten::mm.out", 0, 1, 2, 2),
-        "aten::mm.out: its arguments need 32768 bytes of scratch memory, at load there were to be",
+        "aten::mm.out: its arguments need 16384 bytes of scratch memory, at load there were to be",
     ),
     "linear needs more scratch memory after a move": (
         multiplying_after_moves("aten::linear.out", 0, 1, 6, 2, 2),
-        "aten::linear.out: its arguments need 32768 bytes of scratch memory, at load there were to be",
+        "aten::linear.out: its arguments need 16384 bytes of scratch memory, at load there were to be",
     ),
     "index_put writes over its indices": (
         one_call(
