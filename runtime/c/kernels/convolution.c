@@ -1,16 +1,20 @@
 /* aten::convolution: one to three spatial dimensions, groups, dilation, transposed, every element type.
  *
  * Floats have three fast algorithms, chosen by layout. Channels last uses conv2d.h, and packs the weight in each call. Contiguous images
- * multiply the unpacked weight by columns gathered from the image (im2col of a few pixels at a time). Depthwise contiguous images are
- * computed row by row. All other cases are computed by the definition.
+ * multiply the unpacked weight by columns gathered from the image (im2col of a few pixels at a time), or use planes.h where groups have few
+ * results. All other cases are computed by the definition.
  */
 #include "convolution.h"
 #include "conv2d.h"
 #include "depthwise.h"
 #include "loops.h"
 #include "optional.h"
+#include "planes.h"
 
-typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_ROWS } way;
+typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES } way;
+
+/* With fewer output channels in a group than this, planes are computed one by one. */
+#define FEW_CHANNELS 4
 
 /* The most floats in the columns (pixels) that are gathered at a time. */
 #define COLUMN_FLOATS 65536
@@ -38,7 +42,6 @@ static fl_status read_list(fl_context *context, const fl_value *value, uint8_t s
 }
 
 static way way_of(const fl_convolution *p) {
-  const size_t per_group = p->in_channels / p->groups;
   if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
   }
@@ -52,7 +55,7 @@ static way way_of(const fl_convolution *p) {
   if (!contiguous || !fl_is_contiguous(p->weight)) {
     return BY_DEFINITION;
   }
-  return per_group == 1 && p->out_channels / p->groups < 4 ? BY_ROWS : BY_COLUMNS;
+  return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
 }
 
 fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes) {
@@ -129,8 +132,8 @@ static fl_status read_problem(fl_context *context, fl_value *const *args, fl_con
   return FL_OK;
 }
 
-/* Returns the convolution in the form of conv2d.h, without the packed weight. */
-static fl_conv2d channels_last(const fl_convolution *p) {
+/* Returns the convolution in the form of conv2d.h, without the weight. */
+static fl_conv2d in_two_dimensions(const fl_convolution *p) {
   return (fl_conv2d){.batch = p->batch,
                      .channels = p->in_channels,
                      .height = p->in[1],
@@ -159,11 +162,15 @@ static size_t packed_weight(const fl_convolution *p) {
 
 static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int bound) {
   if (way_of(p) == CHANNELS_LAST) {
-    const fl_conv2d c = channels_last(p);
+    const fl_conv2d c = in_two_dimensions(p);
     return packed_weight(p) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
   }
   if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
     return packed_weight(p) * sizeof(float);
+  }
+  if (way_of(p) == BY_PLANES) {
+    const fl_conv2d c = in_two_dimensions(p);
+    return fl_conv2d_planes_scratch(&c, p->groups);
   }
   if (way_of(p) == BY_COLUMNS) {
     const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
@@ -180,7 +187,7 @@ size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
 }
 
 static __attribute__((noinline)) void run_channels_last(const fl_convolution *p, float *scratch) {
-  fl_conv2d c = channels_last(p);
+  fl_conv2d c = in_two_dimensions(p);
   const float *weight = p->weight->data;
   const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
   const size_t taps = p->kernel[1] * p->kernel[2];
@@ -260,43 +267,10 @@ static __attribute__((noinline)) void run_by_columns(const fl_convolution *p, fl
   }
 }
 
-/* Computes a convolution of contiguous planes with one input channel per group. */
-static __attribute__((noinline)) void run_by_rows(const fl_convolution *p) {
-  const size_t outs = p->out_channels / p->groups;
-  for (size_t plane = 0; plane < p->batch * p->out_channels; ++plane) {
-    const size_t o = plane % p->out_channels;
-    const float *image = (const float *)p->input->data + (plane / p->out_channels * p->in_channels + o / outs) * p->in[1] * p->in[2];
-    const float *weight = (const float *)p->weight->data + o * p->kernel[1] * p->kernel[2];
-    float *out = (float *)p->out->data + plane * p->out_size[1] * p->out_size[2];
-    const float start = p->bias ? ((const float *)p->bias->data)[o] : 0.0f;
-    for (size_t y = 0; y < p->out_size[1]; ++y, out += p->out_size[2]) {
-      for (size_t x = 0; x < p->out_size[2]; ++x) {
-        out[x] = start;
-      }
-      for (size_t tap = 0; tap < p->kernel[1] * p->kernel[2]; ++tap) {
-        const int64_t row = (int64_t)(y * p->stride[1] + tap / p->kernel[2] * p->dilation[1]) - (int64_t)p->padding[1];
-        if (row < 0 || row >= (int64_t)p->in[1]) {
-          continue;
-        }
-        /* The outputs for which the tap lies within the row. */
-        const int64_t shift = (int64_t)(tap % p->kernel[2] * p->dilation[2]) - (int64_t)p->padding[2];
-        const int64_t stride = (int64_t)p->stride[2], last = (int64_t)p->in[2] - 1 - shift;
-        const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-        const int64_t end = last < 0 ? 0 : last / stride + 1 < (int64_t)p->out_size[2] ? last / stride + 1 : (int64_t)p->out_size[2];
-        const float *from = image + row * (int64_t)p->in[2];
-        const float w = weight[tap];
-        if (stride == 1) {
-          for (int64_t x = begin; x < end; ++x) {
-            out[x] += w * from[x + shift];
-          }
-        } else {
-          for (int64_t x = begin; x < end; ++x) {
-            out[x] += w * from[x * stride + shift];
-          }
-        }
-      }
-    }
-  }
+static __attribute__((noinline)) void run_by_planes(const fl_convolution *p, void *scratch) {
+  fl_conv2d c = in_two_dimensions(p);
+  c.weight = p->weight->data;
+  fl_conv2d_planes(&c, p->groups, scratch);
 }
 
 /* Returns the input index along dimension i that tap k reads for output position `at`; -1 for padding. */
@@ -381,7 +355,7 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
     case CHANNELS_LAST:
     case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, context->scratch); break;
     case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
-    case BY_ROWS: run_by_rows(&p); break;
+    case BY_PLANES: run_by_planes(&p, context->scratch); break;
     case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }
   return FL_OK;

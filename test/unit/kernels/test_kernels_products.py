@@ -144,6 +144,28 @@ def test_wide_and_deep_convolutions() -> None:
         )
 
 
+WINDOWS = [
+    # kernel, stride, padding, dilation
+    ((3, 3), [1, 1], [1, 1], [1, 1]),
+    ((5, 5), [2, 2], [2, 2], [1, 1]),
+    ((2, 3), [2, 1], [2, 2], [1, 2]),
+    ((3, 1), [3, 2], [1, 2], [2, 1]),
+    ((1, 4), [1, 5], [0, 3], [1, 1]),
+    ((2, 2), [5, 1], [4, 0], [3, 1]),
+]
+
+
+@pytest.mark.parametrize(("channels", "out", "groups"), [(3, 3, 3), (2, 6, 2), (4, 4, 2), (5, 3, 1), (6, 24, 6), (8, 16, 2)])
+def test_convolution_of_planes(channels: int, out: int, groups: int) -> None:
+    # Rows shorter than vectors, and longer; images of one band of rows, and of several.
+    for size in [(5, 5), (7, 7), (9, 14), (3, 17), (12, 33), (4, 36), (90, 200), (4, 300)]:
+        for kernel, stride, padding, dilation in WINDOWS:
+            x, w, b = random(2, channels, *size), random(out, channels // groups, *kernel), random(out)
+            rest = (stride, padding, dilation, False, [0, 0], groups)
+            check("aten::convolution.out", convolve(x, w, b, *rest), x, w, b, *rest, tolerance=1e-5)
+            check("aten::convolution.out", convolve(x, w, None, *rest), x, w, None, *rest, tolerance=1e-5)
+
+
 def test_linear_layouts() -> None:
     for rows in (1, 3, 20):
         x, w, b = random(rows, 40), random(30, 40), random(30)
