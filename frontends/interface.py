@@ -62,15 +62,15 @@ def _pt2(source: str, context: FlambeauContext) -> ModuleOp:
 
 def _pte(source: str, context: FlambeauContext) -> ModuleOp:
     from flambeau.runtime.emit import read_pte
-    from flambeau.runtime.pte import PteError
+    from flambeau.runtime.pte import PteError, program_in
 
     try:
-        return read_pte(Path(source).read_bytes(), context)
+        return read_pte(program_in(Path(source).read_bytes()), context)
     except PteError as error:
         raise SourceError(f"{source}: {error}") from error
 
 
-_OWN: dict[str, Frontend] = {".mlir": _mlir, ".pt2": _pt2, ".pte": _pte}
+_OWN: dict[str, Frontend] = {".mlir": _mlir, ".pt2": _pt2, ".pte": _pte, ".bpte": _pte}
 _FRONTENDS: Table[Frontend] = Table("front end", lambda key: ("Flambeau", _OWN[key]) if key in _OWN else None, _KEY)
 
 

@@ -46,7 +46,8 @@ class Program(ExplainsMembers):
     """
 
     def __init__(self, data: "mmap.mmap | bytes | bytearray | memoryview", name: str = "", options: Options = ()):
-        self._memory = _in_place(data)
+        prefix = f"{name}: " if name else ""
+        self._memory = _in_place(_program_in(data, prefix))
         self._file = data if isinstance(data, mmap.mmap) else None
         self.options = options
         self.handle = ctypes.create_string_buffer(PROGRAM_BYTES)
@@ -56,7 +57,7 @@ class Program(ExplainsMembers):
         self.debug_buffer_size = 0
         error = CError()
         address, size = self._memory.ctypes.data, self._memory.nbytes
-        check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, f"{name}: " if name else "")
+        check(library().fl_program_load(self.handle, address, size if len(data) else 0, error), error, prefix)
         count = library().fl_program_method_count(self.handle)
         self._names = [library().fl_program_method_name(self.handle, index).decode(errors="replace") for index in range(count)]
 
@@ -228,7 +229,8 @@ class Runtime:
         """Loads a program. A file is mapped into memory, not read: never write into it, but rename a new file over it.
 
         Args:
-            data: a path, an open file, or the program's bytes, which are not copied if they are `bytes` or a map.
+            data: a path, an open file, or the program's bytes, which are not copied if they are `bytes` or a map; of a `.bpte`, the
+                program in it.
             verification: accepted for ExecuTorch's sake, and ignored: everything is always checked.
             backend_options: the options of backends, by their names: `{"npu": {"threads": 2}}`. Loading a method fails if its backend does
                 not know an option.
@@ -295,6 +297,18 @@ def _linked(
         raise FlambeauError(Status.INVALID_PROGRAM, f"{name}{error}") from error
     except FlatTensorError as error:
         raise FlambeauError(Status.INVALID_EXTERNAL_DATA, f"{error}") from error
+
+
+def _program_in(data: "mmap.mmap | bytes | bytearray | memoryview", prefix: str) -> "mmap.mmap | bytes | bytearray | memoryview":
+    """Returns the bytes of the program in a bundled program, and other bytes as they are."""
+    if bytes(data[4:8]) != b"BP08":
+        return data
+    from flambeau.runtime.pte import PteError, program_in
+
+    try:
+        return memoryview(program_in(data))
+    except PteError as error:
+        raise FlambeauError(Status.INVALID_PROGRAM, f"{prefix}{error}") from error
 
 
 def _in_place(data: "mmap.mmap | bytes | bytearray | memoryview") -> "Array":

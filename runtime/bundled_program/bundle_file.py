@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from flambeau.runtime.binding.metadata import DTYPE_NAMES
 from flambeau.runtime.bundled_program import bundle_records as schema
-from flambeau.runtime.bundled_program.bundle_records import IDENTIFIER, BundledProgram, BundleError, Tensor, Value
+from flambeau.runtime.bundled_program.bundle_records import BundledProgram, BundleError, Tensor, Value
 from flambeau.runtime.flatbuffer import Decoder, Encoder
+from flambeau.runtime.pte.bundled import BUNDLED_IDENTIFIER, is_bundled
 from flambeau.runtime.pte.records import EMPTY
 
 if TYPE_CHECKING:
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 def is_bundled_program(data: Buffer) -> bool:
     """Returns whether bytes begin like a `.bpte`."""
-    return bytes(memoryview(data)[4:8]) == IDENTIFIER
+    return is_bundled(data)
 
 
 def write_bundled_program(bundle: BundledProgram) -> bytes:
     """Returns the bytes of a `.bpte` with these records. Raises BundleError for numbers and texts that the format cannot hold."""
-    return Encoder(schema.BUNDLED_PROGRAM, IDENTIFIER, BundleError).encode(bundle)
+    return Encoder(schema.BUNDLED_PROGRAM, BUNDLED_IDENTIFIER, BundleError).encode(bundle)
 
 
 def read_bundled_program(data: Buffer) -> BundledProgram:
@@ -36,7 +37,7 @@ def read_bundled_program(data: Buffer) -> BundledProgram:
         raise BundleError(f"not a bundled program: it has {len(file)} bytes, fewer than its first fields take")
     if not is_bundled_program(file):
         kind = "a .pte program without test cases, " if bytes(file[4:6]) == b"ET" else ""
-        raise BundleError(f"not a bundled program: {kind}bytes 4 to 7 are {bytes(file[4:8])!r}, not {IDENTIFIER!r}")
+        raise BundleError(f"not a bundled program: {kind}bytes 4 to 7 are {bytes(file[4:8])!r}, not {BUNDLED_IDENTIFIER!r}")
     bundle = cast(BundledProgram, Decoder(file, "the bundled program", BundleError).root(schema.BUNDLED_PROGRAM))
     if bundle.version > (newest := schema.BUNDLED_PROGRAM_SCHEMA_VERSION):
         raise BundleError(f"the bundled program has format version {bundle.version}; {newest} is the newest one known")

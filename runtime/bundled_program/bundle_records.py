@@ -8,7 +8,6 @@ from typing import TypeAlias
 from flambeau.runtime.flatbuffer import Data, FlatbufferError, Refs, Scalar, Scalars, Table, Text, Union
 from flambeau.runtime.pte.records import EMPTY, Bool, Double, Int, ScalarType, dense_bytes
 
-IDENTIFIER = b"BP08"
 BUNDLED_PROGRAM_SCHEMA_VERSION = 2
 
 

@@ -16,6 +16,7 @@ from flambeau.runtime.pte import (
     Program,
     Tensor,
     TensorDataLocation,
+    program_in,
     read_program,
     write_program,
 )
@@ -86,13 +87,13 @@ def link(program: Program, data: Mapping[str, NamedTensor]) -> Program:
 
 
 def link_files(program: Buffer, paths: DataPath | Sequence[DataPath]) -> bytes:
-    """Returns the bytes of a `.pte` like `program`, with the weights that `program` names in these `.ptd` files.
+    """Returns the bytes of a `.pte` like `program`, a `.pte` or `.bpte`, with the weights that it names in these `.ptd` files.
 
     Raises:
         PteError: `program` is not a program, or is damaged.
         FlatTensorError, OSError: as from `read_data_files` and `link`.
     """
-    records = read_program(program)
+    records = read_program(program_in(program))
     return b"".join(write_program(link(records, read_data_files(paths))))
 
 

@@ -1,5 +1,6 @@
 """The `.pte` format as records, and as bytes. FORMAT.md in this folder explains every field."""
 
+from flambeau.runtime.pte.bundled import PROGRAM_SUFFIXES, program_in
 from flambeau.runtime.pte.check import check_program
 from flambeau.runtime.pte.reader import ExtendedHeader, read_header, read_program
 from flambeau.runtime.pte.records import (
@@ -44,7 +45,9 @@ from flambeau.runtime.pte.records import (
 from flambeau.runtime.pte.writer import write_program
 
 __all__ = [
+    "PROGRAM_SUFFIXES",
     "check_program",
+    "program_in",
     "read_header",
     "read_program",
     "write_program",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from flambeau.runtime.flatbuffer import Decoder
 from flambeau.runtime.pte import flatbuffer_tables as schema
+from flambeau.runtime.pte.bundled import is_bundled
 from flambeau.runtime.pte.check import MAXIMUM_RANK, check_program
 from flambeau.runtime.pte.records import (
     EMPTY,
@@ -49,6 +50,8 @@ def read_header(data: memoryview) -> ExtendedHeader | None:
     """
     if len(data) < 8:
         raise PteError(f"not a .pte program: it has {len(data)} bytes, fewer than its first fields take")
+    if is_bundled(data):
+        raise PteError("not a .pte program but a bundled one, a .bpte: give the program in it, which program_in returns")
     if bytes(data[4:8]) != IDENTIFIER:
         raise PteError(f"not a .pte program: bytes 4 to 7 are {bytes(data[4:8])!r}, not {IDENTIFIER!r}")
     if bytes(data[8:12]) != HEADER_MAGIC:

@@ -15,7 +15,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.interface import SourceError, find_frontend, readable, require_torch
 from flambeau.runtime.emit import read_pte
 from flambeau.runtime.flat_tensor import link_files
-from flambeau.runtime.pte import PteError
+from flambeau.runtime.pte import PROGRAM_SUFFIXES, PteError, program_in
 from flambeau.support.files import no_file
 from flambeau.support.logs import logs_silenced
 from flambeau.support.suggestions import did_you_mean
@@ -58,6 +58,8 @@ def stem_of(model: str) -> str:
 def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path] = ()) -> tuple[ModuleOp, bytes | None]:
     """Returns the module in a file that a front end reads; any other file is read as a `.pte`, whose bytes are returned second.
 
+    A `.bpte` is taken for the program in it.
+
     Args:
         path: the file.
         context: receives the weights.
@@ -68,12 +70,14 @@ def load_program(path: Path, context: FlambeauContext, data_path: Sequence[Path]
     """
     if not path.is_file():
         raise absent(path)
-    if path.suffix != ".pte" and (found := find_frontend(str(path))) is not None:
+    if path.suffix not in PROGRAM_SUFFIXES and (found := find_frontend(str(path))) is not None:
         if data_path:
             raise SourceError(f"--data-path is for the weights of a .pte, and {path} is none")
         return found(str(path), context), None
     try:
-        program = link_files(path.read_bytes(), data_path) if data_path else path.read_bytes()
+        program = bytes(program_in(path.read_bytes()))
+        if data_path:
+            program = link_files(program, data_path)
         return read_pte(program, context), program
     except PteError as error:
         raise SourceError(f"{path}: {error}") from error

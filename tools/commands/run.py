@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import ml_dtypes
 import numpy as np
 import typer
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from flambeau.compiler.stages import stage_of
@@ -63,8 +64,14 @@ def parse_backend_options(texts: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
+def _takes_inputs(module: ModuleOp, method: str) -> bool:
+    """Returns whether a method of a planned module has inputs."""
+    methods = (op for op in module.body.block.ops if isinstance(op, MethodOp) and op.sym_name.data == method)
+    return any(bool(op.terminator.inputs) for op in methods)
+
+
 def run_command(
-    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte, a .mlir of any stage, or with --bundled a .bpte")],
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="a .pte or .bpte, or a .mlir of any stage")],
     inputs: Annotated[
         list[str] | None, typer.Option("--input", metavar="VALUE", help="a .npy file, a number, true, false or none; one per input")
     ] = None,
@@ -113,6 +120,8 @@ def run_command(
         near = did_you_mean(method, names)
         raise EngineError(f"there is no method {method!r}{near}; --method names one of {', '.join(names)}")
     runner = make_engine(engine, module, context, method, pte, parse_backend_options(backend_options or ()))
+    if not inputs and program.suffix == ".bpte" and _takes_inputs(module, method):
+        raise EngineError(f"{program}: --input gives the inputs of its program; --bundled runs the bundled test cases")
     values = [parse_input(text) for text in inputs or ()]
     console = stderr_console()
     times: list[float] = []

@@ -13,8 +13,8 @@ from flambeau.dialects.text.source_text import Source
 
 
 def is_program(path: str) -> bool:
-    """Returns whether a file is a `.pte`, which contains its weights."""
-    return path.endswith(".pte")
+    """Returns whether a file is a `.pte` or `.bpte`, which contains its weights."""
+    return path.endswith((".pte", ".bpte"))
 
 
 def read_input(path: str, blobs: BlobStore) -> Source:

@@ -23,6 +23,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.emit.pte_writer import EmitError
 from flambeau.runtime.interpreter.inputs import generate_inputs
+from flambeau.runtime.pte import PROGRAM_SUFFIXES
 from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.engines import EngineError, Runner, make_engine
 from flambeau.tools.commands.model_source import load_program
@@ -58,7 +59,9 @@ def diff_command(
     contexts = [FlambeauContext(), FlambeauContext()]
     paths = (first, second)
     files = data_path or ()
-    loaded = [load_program(path, context, files if path.suffix == ".pte" else ()) for path, context in zip(paths, contexts, strict=True)]
+    loaded = [
+        load_program(path, context, files if path.suffix in PROGRAM_SUFFIXES else ()) for path, context in zip(paths, contexts, strict=True)
+    ]
     programs = [_Given(path, *found, context) for path, found, context in zip(paths, loaded, contexts, strict=True)]
     facts = [dict(_facts(program)) for program in programs]
     if latency:

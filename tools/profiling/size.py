@@ -12,7 +12,7 @@ from rich.table import Table
 
 from flambeau.compiler.program_size import SIZE_BY, SizeBy, SizeRow, program_sizes
 from flambeau.frontends.interface import SourceError
-from flambeau.runtime.pte import PteError, read_program
+from flambeau.runtime.pte import PteError, program_in, read_program
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.engines import EngineError
@@ -33,8 +33,8 @@ def size_command(
     chosen = _rows_of(by)
     if not program.is_file():
         raise absent(program)
-    data = program.read_bytes()
     try:
+        data = bytes(program_in(program.read_bytes()))
         rows = program_sizes(data, chosen)
         operators = {operator.full_name for plan in read_program(data).execution_plan for operator in plan.operators}
     except PteError as error:

@@ -14,6 +14,7 @@ from flambeau.dialects.ml_program.weights import check_weights
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
+from flambeau.runtime.pte import PROGRAM_SUFFIXES
 from flambeau.support.files import write_text
 from flambeau.tools.commands.console import stderr_console, working
 from flambeau.tools.commands.model_source import load_program, load_source, stem_of
@@ -81,7 +82,7 @@ def report_command(
 
 def _load(model: str, context: FlambeauContext) -> tuple[ModuleOp, bytes | None]:
     """Returns the module and, if it is read from a `.pte`, the bytes. Raises SourceError, IRError, UnsupportedProgramError."""
-    if not model.endswith(".pte"):
+    if not model.endswith(PROGRAM_SUFFIXES):
         return load_source(model, context), None
     module, data = load_program(Path(model), context)
     check_weights(module, context.blobs)

@@ -51,6 +51,9 @@ fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_er
     return fl_report(error, FL_INVALID_ARGUMENT, "the program's memory is not aligned to 16 bytes", NULL);
   }
   fl_program opened = {.data = (const uint8_t *)data, .size = size};
+  if (size >= 16 && memcmp(opened.data + 4, "BP08", 4) == 0) {
+    return fl_report(error, FL_INVALID_PROGRAM, "this is a bundled program, a .bpte: give the .pte in it", NULL);
+  }
   if (size < 16 || memcmp(opened.data + 4, "ET", 2) != 0) {
     return FL_ERROR(error, FL_INVALID_PROGRAM, "this is not a .pte file (% bytes, no \"ET12\" at byte 4)", FL_NUMBER(size));
   }

@@ -76,10 +76,12 @@ static uint32_t element(bundle *b, uint32_t table, uint32_t id, uint32_t index) 
   return index < count ? follow(b, at + 4 * index) : 0;
 }
 
+int bundle_is(const void *file, size_t size) { return size >= 8 && memcmp((const uint8_t *)file + 4, "BP08", 4) == 0; }
+
 const char *bundle_open(bundle *b, const void *file, size_t size, const char *method, const void **program, size_t *program_size) {
   uint32_t count = 0;
   *b = (bundle){.file = (const uint8_t *)file, .size = size > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)size};
-  if (size < 8 || memcmp(b->file + 4, "BP08", 4) != 0) {
+  if (!bundle_is(file, size)) {
     return "it is not a bundled program: bytes 4 to 7 are not \"BP08\"";
   }
   if (size > b->size) {
@@ -91,7 +93,7 @@ const char *bundle_open(bundle *b, const void *file, size_t size, const char *me
   *program_size = count;
   uint32_t suites = 0;
   (void)vector(b, root, BUNDLE_SUITES, 4, &suites);
-  for (uint32_t i = 0; i < suites && b->suite == 0; ++i) {
+  for (uint32_t i = 0; method != NULL && i < suites && b->suite == 0; ++i) {
     uint32_t length = 0;
     const uint32_t suite = element(b, root, BUNDLE_SUITES, i);
     const uint32_t name = vector(b, suite, SUITE_METHOD, 1, &length);
@@ -102,7 +104,7 @@ const char *bundle_open(bundle *b, const void *file, size_t size, const char *me
   if (b->is_damaged || at == 0) {
     return b->reason[0] != '\0' ? b->reason : "the bundled program is damaged";
   }
-  return b->suite == 0 ? "the bundled program has no test cases for this method" : NULL;
+  return method != NULL && b->suite == 0 ? "the bundled program has no test cases for this method" : NULL;
 }
 
 uint32_t bundle_cases(bundle *b) {

@@ -22,7 +22,8 @@ typedef struct bundle_value {
 
 typedef enum bundle_list { BUNDLE_INPUTS = 0, BUNDLE_OUTPUTS } bundle_list;
 
-/* Finds the program and the test cases of a method. Returns NULL, or the reason of a failure. */
+int bundle_is(const void *file, size_t size);
+/* Finds the program and, unless it is NULL, the test cases of a method. Returns NULL, or the reason of a failure. */
 const char *bundle_open(bundle *b, const void *file, size_t size, const char *method, const void **program, size_t *program_size);
 uint32_t bundle_cases(bundle *b);
 uint32_t bundle_count(bundle *b, uint32_t number, bundle_list list);

@@ -13,7 +13,7 @@
 enum { EXIT_USAGE = 2, EXIT_FILE = 3, EXIT_PROGRAM = 4, EXIT_INPUT = 5, EXIT_RUN = 6, EXIT_DIFFERS = 7 };
 
 static const char usage[] =
-    "usage: flambeau-run PROGRAM.pte [options]\n"
+    "usage: flambeau-run PROGRAM.pte [options]       the program of a .bpte too\n"
     "  --method NAME        method to run (forward)\n"
     "  --input VALUE ...    one per input: a .npy file, or a number, true or false for a scalar\n"
     "  --output PATH ...    one .npy file per output, or one prefix: PATH0.npy, PATH1.npy, ...\n"
@@ -203,7 +203,8 @@ static int load(const options *opts, run *r) {
     return fail(EXIT_FILE, opts->program, reason);
   }
   const void *program = r->file;
-  if (opts->bundled && (reason = bundle_open(&r->bundle, r->file, size, opts->method, &program, &size)) != NULL) {
+  if ((opts->bundled || bundle_is(r->file, size)) &&
+      (reason = bundle_open(&r->bundle, r->file, size, opts->bundled ? opts->method : NULL, &program, &size)) != NULL) {
     return fail(EXIT_FILE, opts->program, reason);
   }
   if (fl_program_load(&r->program, program, size, &error) != FL_OK || fl_program_find_method(&r->program, opts->method, &index, &error) != FL_OK ||

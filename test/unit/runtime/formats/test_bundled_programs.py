@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from runtime_programs import add_plan, call, executable, plan, write
 from torch import Tensor, nn
 
 from flambeau import BundledProgram, MethodTestCase, MethodTestSuite, serialize_from_bundled_program_to_flatbuffer, to_edge
-from flambeau.runtime import BundledModule, FlambeauError, pte
+from flambeau.runtime import BundledModule, FlambeauError, Runtime, pte
 from flambeau.runtime.bundled_program import BundleError, read_bundled_program, write_bundled_program
 from flambeau.runtime.bundled_program.bundle_records import BundledMethodTestCase, BundledMethodTestSuite
 from flambeau.runtime.bundled_program.bundle_records import BundledProgram as Bundle
 from flambeau.tools.main import main
+from flambeau.tools.opt.driver import main as opt
 
 portable_lib: Any = import_module("executorch.extension.pybindings.portable_lib")
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -356,3 +358,46 @@ def test_the_runner_in_c_refuses_what_is_damaged_in_one_line():
         assert number >= 20 or code == 3
         refused += code not in (0, 7)
     assert refused > 50
+
+
+def test_whatever_takes_a_program_takes_that_in_a_bundled_program(capsys: pytest.CaptureFixture[str]):
+    adding(Path("add.bpte"))
+    bundle, program = Path("add.bpte").read_bytes(), Path("add.pte").read_bytes()
+    assert bytes(memoryview(pte.program_in(bundle))) == program == pte.program_in(program)
+    np.save("x.npy", X)
+    for command in (
+        *(["run", "--input", "x.npy", "--input", "x.npy"], ["run", "--engine", "numpy", "--input", "x.npy", "--input", "x.npy"]),
+        *(["inspect"], ["profile"], ["size"], ["diff", "add.pte"], ["report", "-o", "page.html"]),
+    ):
+        said = dict[str, tuple[str, str]]()
+        for file in ("add.pte", "add.bpte"):
+            assert main([*command, file]) == 0, capsys.readouterr().err
+            said[file] = capsys.readouterr()
+        if command[0] in ("run", "size"):
+            assert said["add.bpte"][0].replace(".bpte", ".pte") == said["add.pte"][0]
+    assert opt(["add.bpte"]) == 0
+    from_bundle = capsys.readouterr().out
+    assert opt(["add.pte"]) == 0
+    assert from_bundle.replace(".bpte", ".pte") == capsys.readouterr().out
+    for given in ("add.bpte", Path("add.bpte"), bundle, bytearray(bundle), memoryview(bundle), BytesIO(bundle)):
+        (y,) = Runtime.get().load_program(given).load_method("forward").execute([X, X])
+        np.testing.assert_array_equal(y, X + X)
+    done = subprocess.run([executable(), "add.bpte", "--input", "x.npy", "x.npy", "--output", "y.npy"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load("y.npy"), X + X)
+
+
+def test_a_damaged_bundled_program_is_refused_wherever_a_program_is_taken(capsys: pytest.CaptureFixture[str]):
+    Path("cut.bpte").write_bytes(adding(Path("add.bpte")).read_bytes()[:400])
+    assert main(["run", "add.bpte"]) == 1
+    assert capsys.readouterr().err == "error: add.bpte: --input gives the inputs of its program; --bundled runs the bundled test cases\n"
+    damaged = r"cut.bpte: the bundled program(, .*)? is (damaged|cut off).*"
+    for command in ("run", "inspect", "profile", "size", "report"):
+        assert main([command, "cut.bpte"]) == 1
+        assert re.fullmatch(rf"error: {damaged}\n", capsys.readouterr().err)
+    with pytest.raises(FlambeauError, match=damaged):
+        Runtime.get().load_program("cut.bpte")
+    done = subprocess.run([executable("flambeau-run-llm"), "add.bpte", "--prompt", "1"], capture_output=True, text=True)
+    assert done.stderr == "flambeau-run-llm: add.bpte: this is a bundled program, a .bpte: give the .pte in it\n"
+    with pytest.raises(pte.PteError, match=r"not a \.pte program but a bundled one, a \.bpte: give the program in it, "):
+        pte.read_program(Path("add.bpte").read_bytes())
