@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, FoundLibrary, State, one_by_one
 from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
 from flambeau.support.executorch_names import explains_arguments
 from flambeau.support.lazy import later
@@ -42,6 +42,7 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.openvino.encode:encode")),
     decode=later("flambeau.backends.openvino.decode:decode"),
     options=OpenvinoOptions,
+    found=FoundLibrary("FLAMBEAU_OPENVINO_LIBRARY", "openvino", "libs", "libopenvino_c."),
     description=Description(
         hardware="CPUs of Intel, AMD and Arm; Intel's GPUs and NPUs, which are not tested here",
         platform="Linux, macOS",

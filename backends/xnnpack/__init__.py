@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flambeau.passes.delegation.interface import Backend, Description, State, one_by_one
+from flambeau.passes.delegation.interface import Backend, Description, FoundLibrary, State, one_by_one
 from flambeau.passes.delegation.partitioner import CompileSpec, Partitioner
 from flambeau.support.executorch_names import explains_arguments
 from flambeau.support.lazy import later
@@ -14,6 +14,7 @@ BACKEND = Backend(
     convert=later("flambeau.backends.xnnpack.lower:convert"),
     encode=one_by_one(later("flambeau.backends.xnnpack.encode:encode")),
     decode=later("flambeau.backends.xnnpack.decode:decode"),
+    found=FoundLibrary("FLAMBEAU_XNNPACK_LIBRARY", "executorch", "lib", "libexecutorch_backend_xnnpack."),
     description=Description(
         hardware="CPUs: x86, Arm, RISC-V",
         platform="Linux, macOS, Android",

@@ -109,6 +109,30 @@ class Description:
 
 
 @dataclass(frozen=True)
+class FoundLibrary:
+    """A library of the vendor that a backend's part of the runtime finds when a program is loaded.
+
+    Attributes:
+        variable: the environment variable that may name its file.
+        package: the Python package that has it.
+        folder: its folder in the package.
+        prefix: what its file's name begins with.
+    """
+
+    variable: str
+    package: str
+    folder: str
+    prefix: str
+
+    def find(self) -> Path | None:
+        """Returns the file of the installed package; None where there is none."""
+        spec = importlib.util.find_spec(self.package)
+        places = () if spec is None else spec.submodule_search_locations or ()
+        files = (file for place in places for file in sorted((Path(place) / self.folder).glob(f"{self.prefix}*")))
+        return next(files, None)
+
+
+@dataclass(frozen=True)
 class Backend:
     """A backend: its operators, and the functions that make payloads of them, imported at their first call (`later`).
 
@@ -129,6 +153,7 @@ class Backend:
         tools: the programs of the vendor that `encode` runs.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
+        found: the library of the vendor that this part loads.
         description: what users choose it by; every built-in backend has one.
     """
 
@@ -144,6 +169,7 @@ class Backend:
     requires: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
     library: Path | None = None
+    found: FoundLibrary | None = None
     description: Description | None = None
 
     def missing(self) -> str | None:

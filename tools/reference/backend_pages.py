@@ -12,7 +12,8 @@ A backend takes operators out of a program and runs them elsewhere; everything e
 `flambeau compile` and `to_backend("NAME")` choose one, or several, of which the first takes first. `edge.survey("NAME")` says what a
 backend would take of a program, and `flambeau compile --explain-partitions` why it leaves the rest. The folder of a backend,
 `backends/NAME`, has a README: what to install, its options, how to debug it, licences. [Plug-ins](../guide/plugins.md) bring others,
-and `flambeau-opt --list-backends` lists all of them.
+and `flambeau-opt --list-backends` lists all of them. `flambeau env` prints where this environment has the libraries of
+vendors, for C programs.
 """
 _STATES = """\
 The state of a backend is one of these:

@@ -1,8 +1,6 @@
 /* Finds and loads OpenVINO, and shares its cores. */
-#define _GNU_SOURCE /* dladdr */
 #include "library.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,36 +91,6 @@ static fl_status find_symbols(const char *path, ov_library *library) {
   return knows_numbers(library) ? FL_OK : fl_library_fail(FL_NOT_FOUND, "%.160s is older than OpenVINO 2025", path);
 }
 
-/* Loads the library of the package `openvino` in the same site-packages as this library. Its name ends in a version. */
-static void *load_beside(void) {
-  static const char folder_name[] = "../../../openvino/libs/";
-  Dl_info own;
-  void *handle = NULL;
-  if (dladdr((const void *)symbols, &own) == 0 || own.dli_fname == NULL) {
-    return NULL;
-  }
-  const char *const slash = strrchr(own.dli_fname, '/');
-  const size_t length = slash == NULL ? 0 : (size_t)(slash - own.dli_fname) + 1;
-  char *const path = (char *)malloc(length + sizeof folder_name + sizeof((struct dirent *)NULL)->d_name);
-  if (path == NULL) {
-    return NULL;
-  }
-  memcpy(path, own.dli_fname, length);
-  memcpy(path + length, folder_name, sizeof folder_name);
-  DIR *const folder = opendir(path);
-  for (const struct dirent *entry; folder != NULL && handle == NULL && (entry = readdir(folder)) != NULL;) {
-    if (begins(entry->d_name, "libopenvino_c.")) {
-      memcpy(path + length + sizeof folder_name - 1, entry->d_name, strlen(entry->d_name) + 1);
-      handle = fl_library_open(path);
-    }
-  }
-  if (folder != NULL) {
-    (void)closedir(folder);
-  }
-  free(path);
-  return handle;
-}
-
 fl_status fl_ov_load(const char *path, ov_library *library) {
   static const char *const names[] = {"libopenvino_c.so", "libopenvino_c.dylib"};
   memset(library, 0, sizeof *library);
@@ -134,15 +102,15 @@ fl_status fl_ov_load(const char *path, ov_library *library) {
     }
   } else {
     path = "the library of the package openvino";
-    library->handle = load_beside();
+    library->handle = fl_library_open_packaged("openvino/libs", "libopenvino_c.");
   }
   for (size_t i = 0; library->handle == NULL && i < sizeof names / sizeof *names; ++i) {
     path = names[i];
     library->handle = fl_library_open(path);
   }
   if (library->handle == NULL) {
-    return fl_library_fail(FL_NOT_FOUND, "there is no OpenVINO library here: install the Python package openvino, or set FLAMBEAU_OPENVINO_LIBRARY to the "
-                                    "path of a libopenvino_c");
+    return fl_library_fail(FL_NOT_FOUND, "there is no OpenVINO library here: set FLAMBEAU_OPENVINO_LIBRARY to the path of one, such as "
+                                    "libopenvino_c.so in the Python package openvino, which flambeau env prints");
   }
   const fl_status status = find_symbols(path, library);
   if (status != FL_OK) {

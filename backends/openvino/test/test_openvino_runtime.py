@@ -209,11 +209,10 @@ def test_without_the_package_the_message_says_what_to_install(tmp_path: Path):
     np.save(tmp_path / "x.npy", IMAGE.numpy())
     environment = {name: value for name, value in os.environ.items() if name != "FLAMBEAU_OPENVINO_LIBRARY"}
     environment["FLAMBEAU_LIBRARY"] = str(shutil.copy(source, tmp_path))
-    for command in ([sys.executable, "-m", "flambeau.tools.main", "run", target], [executable(), target]):
+    runner = shutil.copy(executable(), tmp_path)
+    for command in ([sys.executable, "-m", "flambeau.tools.main", "run", target], [runner, target]):
         done = subprocess.run([*command, "--input", tmp_path / "x.npy"], capture_output=True, text=True, env=environment)
-        message = (
-            r"there is no OpenVINO library here: install the Python package openvino, or set FLAMBEAU_OPENVINO_LIBRARY to the path of a "
-        )
+        message = r"there is no OpenVINO library here: set FLAMBEAU_OPENVINO_LIBRARY to the path of one, such as .* flambeau env prints$"
         assert done.returncode != 0 and done.stderr.count("\n") == 1 and re.search(REFUSES + message, done.stderr), done.stderr
 
 

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The places of the library, the best first. The library in the wheel `executorch`, if it is loaded already or in the same site-packages as this
- * library, has every kind of nodes; the library of a distribution may be older. */
+/* The places of the library, the best first. The library in the wheel `executorch`, if it is loaded already or in the environment of this code, has
+ * every kind of nodes; the library of a distribution may be older. */
 static const char *const places[] = {
 #ifdef __APPLE__
-    "libexecutorch_backend_xnnpack.dylib", "libXNNPACK.dylib",
+    "libexecutorch_backend_xnnpack.dylib", NULL, "libXNNPACK.dylib",
 #else
-    "libexecutorch_backend_xnnpack.so", "$ORIGIN/../../../executorch/lib/libexecutorch_backend_xnnpack.so", "libXNNPACK.so", "libXNNPACK.so.0",
+    "libexecutorch_backend_xnnpack.so", NULL, "libXNNPACK.so", "libXNNPACK.so.0",
 #endif
 };
 
@@ -67,12 +67,13 @@ fl_status fl_xnn_load(const char *path, xnn_library *library) {
     }
   }
   for (size_t i = 0; library->handle == NULL && i < sizeof places / sizeof *places; ++i) {
-    path = places[i];
-    library->handle = fl_library_open(path);
+    path = places[i] != NULL ? places[i] : "the library of the package executorch";
+    library->handle =
+        places[i] != NULL ? fl_library_open(path) : fl_library_open_packaged("executorch/lib", "libexecutorch_backend_xnnpack.");
   }
   if (library->handle == NULL) {
     return fl_library_fail(FL_NOT_FOUND, "there is no XNNPACK library here: set FLAMBEAU_XNNPACK_LIBRARY to the path of one, such as "
-                                     "libexecutorch_backend_xnnpack.so of the Python package executorch, which Python finds by itself");
+                                     "libexecutorch_backend_xnnpack.so in the Python package executorch, which flambeau env prints");
   }
   const fl_status status = find_symbols(path, library);
   if (status != FL_OK) {

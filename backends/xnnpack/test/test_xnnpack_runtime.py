@@ -2,6 +2,7 @@
 
 import ctypes.util
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -18,12 +19,14 @@ from changed_payloads import Trials
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime as StockRuntime
+from runtime_programs import executable
 from shares import drawn, share
 from torch_programs import seed
 
 from flambeau.runtime import FlambeauError, Runtime, include_folder
 from flambeau.runtime.binding.library import find_library
 from flambeau.runtime.pte import read_program
+from flambeau.tools.environment import library_variables
 
 nn = torch.nn
 Tensors = tuple[torch.Tensor, ...]
@@ -258,8 +261,19 @@ def test_without_a_library_the_message_says_what_to_install(mlp: bytes, tmp_path
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "FLAMBEAU_LIBRARY": str(copy)}, capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].endswith(
         "backend 'XnnpackBackend' refuses it: there is no XNNPACK library here: set FLAMBEAU_XNNPACK_LIBRARY to the path of "
-        "one, such as libexecutorch_backend_xnnpack.so of the Python package executorch, which Python finds by itself"
+        "one, such as libexecutorch_backend_xnnpack.so in the Python package executorch, which flambeau env prints"
     )
+
+
+def test_the_runner_in_c_finds_the_library_of_its_environment(mlp: bytes, tmp_path: Path):
+    (program := tmp_path / "mlp.pte").write_bytes(mlp)
+    environment = {name: value for name, value in os.environ.items() if name != "FLAMBEAU_XNNPACK_LIBRARY"}
+    elsewhere = shutil.copy(executable(), tmp_path)
+    known = {name: str(path) for name, path in library_variables().items()}
+    for runner, names, found in ((executable(), {}, True), (elsewhere, {}, False), (elsewhere, known, True)):
+        done = subprocess.run([runner, program], env=environment | names, capture_output=True, text=True)
+        assert ("there is no XNNPACK library here" not in done.stderr) is found, done.stderr
+        assert "takes 1 input" in done.stderr or not found
 
 
 def test_the_environment_may_name_the_library(mlp: bytes, monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,8 @@
 /* Libraries that are found when a program is loaded: their functions, what their users share, and the reasons of failures. */
+#define _GNU_SOURCE /* dladdr */
 #include "flambeau/library.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -9,6 +11,69 @@
 #include <string.h>
 
 void *fl_library_open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
+
+/* Returns the texts one after the other, to be freed; NULL without memory. */
+static char *joined(const char *first, const char *second, const char *third, const char *fourth) {
+  const size_t size = strlen(first) + strlen(second) + strlen(third) + strlen(fourth) + 1;
+  char *const text = (char *)malloc(size);
+  if (text != NULL) {
+    (void)snprintf(text, size, "%s%s%s%s", first, second, third, fourth);
+  }
+  return text;
+}
+
+/* Calls `open` for the entries of a folder whose names begin with `prefix`, until it returns a library. */
+static void *first_entry(const char *folder, const char *prefix, void *(*open)(const char *path, const char *const more[2]), const char *const more[2]) {
+  void *handle = NULL;
+  DIR *const listing = folder == NULL ? NULL : opendir(folder);
+  for (const struct dirent *entry; listing != NULL && handle == NULL && (entry = readdir(listing)) != NULL;) {
+    char *const path = strncmp(entry->d_name, prefix, strlen(prefix)) == 0 ? joined(folder, "/", entry->d_name, "") : NULL;
+    if (path != NULL) {
+      handle = open(path, more);
+    }
+    free(path);
+  }
+  if (listing != NULL) {
+    (void)closedir(listing);
+  }
+  return handle;
+}
+
+static void *open_file(const char *path, const char *const more[2]) {
+  (void)more;
+  return fl_library_open(path);
+}
+
+/* Opens a library in folder more[0] of the site-packages in `path`, a folder of Python's modules; its name begins with more[1]. */
+static void *open_in_packages(const char *path, const char *const more[2]) {
+  char *const folder = joined(path, "/site-packages/", more[0], "");
+  void *const handle = first_entry(folder, more[1], open_file, NULL);
+  free(folder);
+  return handle;
+}
+
+void *fl_library_open_packaged(const char *folder, const char *prefix) {
+  static const char program[] = "/proc/self/exe";
+  const char *const more[2] = {folder, prefix};
+  Dl_info own;
+  if (dladdr((const void *)program, &own) == 0 || own.dli_fname == NULL) {
+    return NULL;
+  }
+  const int is_shared = strstr(own.dli_fname, ".so") != NULL || strstr(own.dli_fname, ".dylib") != NULL;
+  /* The name of a program may be only the word that was typed. */
+  char *file = is_shared ? NULL : realpath(program, NULL);
+  file = file != NULL ? file : joined(own.dli_fname, "", "", "");
+  char *const slash = file == NULL ? NULL : strrchr(file, '/');
+  void *handle = NULL;
+  if (slash != NULL) {
+    *slash = 0;
+    char *const place = joined(file, is_shared ? "/../../../" : "/../lib", is_shared ? folder : "", "");
+    handle = is_shared ? first_entry(place, prefix, open_file, NULL) : first_entry(place, "python", open_in_packages, more);
+    free(place);
+  }
+  free(file);
+  return handle;
+}
 
 void fl_library_close(void *handle) { (void)dlclose(handle); }
 

@@ -207,3 +207,15 @@ def test_what_torch_cannot_run_is_named_with_its_line(tmp_path: Path, capsys: py
     assert main(["run", str(path)]) == 1
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert first.startswith("error: aten.full: ") and "enforce" not in first and second == f"  in {path}:2"
+
+
+def test_env_prints_the_libraries_for_a_shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["env"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("# flambeau ")
+    named = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    assert {"FLAMBEAU_INCLUDE", "FLAMBEAU_LIBRARY"} < {*named} and all(Path(path).exists() for path in named.values())
+    backend = next(name for name in named if name not in ("FLAMBEAU_INCLUDE", "FLAMBEAU_LIBRARY"))
+    monkeypatch.setenv(backend, "/mine.so")
+    assert main(["env", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[backend] == "/mine.so"

@@ -15,6 +15,9 @@ typedef struct fl_library_symbol {
 
 /* Loads a library that is never unloaded, because libraries keep threads and what they have detected of the machine. NULL: dlerror() says why. */
 void *fl_library_open(const char *path);
+/* Loads a library of a Python package in the environment of this code: in the same site-packages as the shared library of Flambeau, or in that beside
+ * the folder of the program. `folder` is its folder in site-packages, `prefix` what its name begins with. NULL: there is none. */
+void *fl_library_open_packaged(const char *folder, const char *prefix);
 void fl_library_close(void *handle);
 /* Stores the pointers of `count` functions in a table. Returns the name of the first function that the library lacks and that is not optional, else
  * NULL. The place of an optional function that it lacks stays as it is. */
