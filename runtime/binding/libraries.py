@@ -3,12 +3,13 @@
 import ctypes
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from flambeau.runtime.binding.library import CBackend, CKernelTable, COption, CRegistry, FlambeauError, Status, library
-from flambeau.support.tables import discover
+from flambeau.support.suggestions import did_you_mean
+from flambeau.support.tables import discover, hint
 
 if TYPE_CHECKING:
     KernelTable: TypeAlias = ctypes._Pointer[CKernelTable]  # pyright: ignore[reportPrivateUsage]  ctypes names it so
@@ -66,14 +67,32 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
     for name, options in given.items():
         if name not in known:
-            names = ", ".join(dict.fromkeys(known.values()))
-            raise FlambeauError(Status.NOT_FOUND, f"there is no backend {name!r}; there are {names}")
+            names = list(dict.fromkeys(known.values()))
+            raise FlambeauError(Status.NOT_FOUND, f"there is no backend {name!r}{hint(str(name), names, listing=True)}")
         if not isinstance(cast(object, options), Mapping):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"the options of backend {name!r} are a dict by name, not {options!r}")
         if known[name] in dict(read):
             raise FlambeauError(Status.INVALID_ARGUMENT, f"backend_options has backend {known[name]!r} twice, once as {name!r}")
+        _check_names(name, known[name], options)
         read.append((known[name], tuple((option, _option_text(name, option, value)) for option, value in options.items())))
     return tuple(read)
+
+
+def _check_names(given: str, backend: str, options: Mapping[str, object]) -> None:
+    """Raises FlambeauError for an option that a backend, which tells its options, does not have."""
+    names = next(_option_names(found) for found in _backends() if _text(found.name) == backend)
+    for option in options:
+        if names is not None and isinstance(cast(object, option), str) and option not in names:
+            listed = f"it has {', '.join(names)}" if names else "it has none"
+            why = f"backend {given!r} has no option {option!r}; {listed}{did_you_mean(option, names)}"
+            raise FlambeauError(Status.INVALID_ARGUMENT, why)
+
+
+def _option_names(backend: CBackend) -> tuple[str, ...] | None:
+    """Returns the names of a backend's options; None where only its own check knows them."""
+    if backend.struct_size < ctypes.sizeof(CBackend) or not backend.option_names:
+        return None
+    return tuple(_text(name) for name in takewhile(lambda name: name is not None, backend.option_names))
 
 
 def _known_names() -> dict[str, str]:
@@ -135,7 +154,7 @@ def _with_options(backend: CBackend, options: tuple[tuple[str, str], ...]) -> CB
     """Returns a copy of the backend with these options, or the backend itself if there are none."""
     if not options:
         return backend
-    copy = ctypes.create_string_buffer(backend.struct_size)
+    copy = ctypes.create_string_buffer(max(backend.struct_size, ctypes.sizeof(CBackend)))
     ctypes.memmove(copy, ctypes.addressof(backend), backend.struct_size)
     configured = CBackend.from_buffer(copy)
     configured.options = (COption * len(options))(*((name.encode(), value.encode()) for name, value in options))
@@ -161,7 +180,7 @@ def _names(table: CKernelTable) -> list[str]:
 
 def _backend(name: str, path: Path) -> CBackend:
     backend = CBackend.from_address(_address(f"fl_backend_{name}", path, f"the backend {name!r}"))
-    if not ctypes.sizeof(CBackend) <= backend.struct_size < _LARGEST_BACKEND:
+    if not CBackend.option_names.offset <= backend.struct_size < _LARGEST_BACKEND:
         text = f"{path} cannot be used as the backend {name!r}: it was compiled with another flambeau/backend.h; compile it again"
         raise FlambeauError(Status.ACCESS_FAILED, text)
     return backend

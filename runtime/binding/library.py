@@ -198,6 +198,7 @@ class CBackend(ctypes.Structure):
         ("init", ctypes.c_void_p),
         ("execute", ctypes.c_void_p),
         ("destroy", ctypes.c_void_p),
+        ("option_names", ctypes.POINTER(ctypes.c_char_p)),
     )
 
 

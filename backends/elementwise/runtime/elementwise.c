@@ -203,5 +203,12 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_elementwise;
-const fl_backend fl_backend_elementwise = {
-    .struct_size = sizeof(fl_backend), .id = "FlambeauElementwise", .name = "elementwise", .measure = measure, .init = init, .execute = execute};
+static const char *const option_names[] = {NULL};
+
+const fl_backend fl_backend_elementwise = {.struct_size = sizeof(fl_backend),
+                                           .id = "FlambeauElementwise",
+                                           .name = "elementwise",
+                                           .measure = measure,
+                                           .init = init,
+                                           .execute = execute,
+                                           .option_names = option_names};

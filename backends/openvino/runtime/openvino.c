@@ -274,10 +274,13 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_openvino;
+static const char *const option_names[] = {"cache", "device", "library", "precision", "threads", NULL};
+
 const fl_backend fl_backend_openvino = {.struct_size = sizeof(fl_backend),
                                         .id = "OpenvinoBackend",
                                         .name = "openvino",
                                         .measure = measure,
                                         .init = init,
                                         .execute = execute,
-                                        .destroy = destroy};
+                                        .destroy = destroy,
+                                        .option_names = option_names};

@@ -183,7 +183,10 @@ OPTIONS: list[tuple[dict[str, object], str]] = [
     ({"threads": 0}, REFUSES + r"its option 'threads' is a number from 1 to 1024, not '0'$"),
     ({"precision": "f64"}, REFUSES + r"its option 'precision' is f32, f16 or bf16, not 'f64'$"),
     ({"device": ""}, REFUSES + r"its option 'device' is a text of 1 to 79 bytes$"),
-    ({"thread": 1}, REFUSES + r"it has no option 'thread'; it has cache, device, library, precision, threads$"),
+    (
+        {"thread": 1},
+        r"backend 'openvino' has no option 'thread'; it has cache, device, .*; did you mean 'threads'\?$",
+    ),
     ({"library": "/nowhere.so"}, REFUSES + r"the OpenVINO library cannot be loaded: /nowhere.so: cannot open shared object file"),
     ({"device": "TPU"}, "OpenVINO does not compile it: .*TPU"),
 ]

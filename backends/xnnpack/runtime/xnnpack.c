@@ -343,10 +343,13 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_xnnpack;
+static const char *const option_names[] = {"library", "threads", NULL};
+
 const fl_backend fl_backend_xnnpack = {.struct_size = sizeof(fl_backend),
                                        .id = "XnnpackBackend",
                                        .name = "xnnpack",
                                        .measure = measure,
                                        .init = init,
                                        .execute = execute,
-                                       .destroy = destroy};
+                                       .destroy = destroy,
+                                       .option_names = option_names};

@@ -18,6 +18,7 @@ from flambeau.tools.main import main
 
 LIBRARY = Path(next(iter(executorch.__path__))) / "lib" / "libexecutorch_backend_xnnpack.so"
 COMMANDS = ("flambeau run", "flambeau run --engine numpy", "flambeau-run")
+NO_OPTION = r"backend 'xnnpack' has no option 'thread'; it has library, threads(; did you mean 'threads'\?)?$"
 REFUSES = "method 'forward', delegate 0: backend 'XnnpackBackend' refuses it: "
 
 
@@ -109,14 +110,23 @@ def test_options(run: Callable[..., tuple[int, str]], command: str):
     assert run(command, "good.pte", "--backend-option", "xnnpack.threads=2")[0] == 0
     for option, message in (
         ("xnnpack.threads=0", REFUSES + r"its option 'threads' is a number from 1 to 1024, not '0'$"),
-        ("xnnpack.thread=2", REFUSES + r"it has no option 'thread'; it has library, threads$"),
+        ("xnnpack.thread=2", NO_OPTION),
         ("xnnpack.library=/nowhere.so", REFUSES + r"the XNNPACK library cannot be loaded: /nowhere.so: cannot open"),
-        ("xnpack.threads=2", r"there is no backend 'xnpack'; there are .*xnnpack"),
+        ("xnpack.threads=2", r"there is no backend 'xnpack'; there are .*xnnpack(; did you mean 'xnnpack'\?)?$"),
         ("xnnpack=2", r"NAME\.OPTION=VALUE"),
         ("xnnpack.=2", r"NAME\.OPTION=VALUE"),
         (".threads=2", r"NAME\.OPTION=VALUE"),
     ):
         refused(run(command, "good.pte", "--backend-option", option), message)
+
+
+@pytest.mark.parametrize("command", ["flambeau run", "flambeau-run"])
+def test_options_are_checked_for_a_program_without_delegates(run: Callable[..., tuple[int, str]], folder: Path, command: str):
+    to_edge(torch.export.export(torch.nn.Linear(4, 4), (torch.ones(2, 4),))).to_executorch().save(folder / "plain.pte")
+    assert run(command, "plain.pte", "--backend-option", "xnnpack.threads=2")[0] == 0
+    refused(run(command, "plain.pte", "--backend-option", "xnnpack.thread=2"), NO_OPTION)
+    refused(run(command, "plain.pte", "--backend-option", "xnpack.threads=2"), r"there is no backend 'xnpack'; there are .*xnnpack")
+    refused(run(command, "plain.pte", "--backend-option", "elementwise.threads=2"), r"'elementwise' has no option 'threads'; it has none$")
 
 
 def test_options_are_for_the_engine_c(run: Callable[..., tuple[int, str]]):

@@ -223,7 +223,6 @@ def test_options_reach_the_backend(mlp: bytes, tmp_path: Path):
     path = tmp_path / "mlp.pte"
     path.write_bytes(mlp)
     refused = {
-        "it has no option 'thread'; it has library, threads": {"thread": 2},
         "its option 'threads' is a number from 1 to 1024, not '0'": {"threads": 0},
         "its option 'threads' is a number from 1 to 1024, not 'two'": {"threads": "two"},
         "the XNNPACK library cannot be loaded: /nowhere.so: cannot open": {"library": "/nowhere.so"},

@@ -30,6 +30,25 @@ static const char *refuse_name(backend_options *options, const char *text, size_
   return options->message;
 }
 
+/* Returns why a backend that tells the names of its options does not have this one, else NULL. */
+static const char *refuse_option(backend_options *options, const fl_backend *backend, const char *text, size_t size) {
+  const char *const *const names = backend->struct_size >= sizeof(fl_backend) ? backend->option_names : NULL;
+  if (names == NULL) {
+    return NULL;
+  }
+  for (size_t i = 0; names[i] != NULL; ++i) {
+    if (is_named(names[i], text, size)) {
+      return NULL;
+    }
+  }
+  int used = snprintf(options->message, sizeof options->message, "backend '%s' has no option '%.*s'; it has%s", backend->name,
+                      (int)(size < 40 ? size : 40), text, names[0] == NULL ? " none" : "");
+  for (size_t i = 0; names[i] != NULL && used < (int)sizeof options->message; ++i) {
+    used += snprintf(options->message + used, sizeof options->message - (size_t)used, "%s %s", i == 0 ? "" : ",", names[i]);
+  }
+  return options->message;
+}
+
 /* Returns the copy of backend `index` that has its options, and makes it first if necessary. */
 static fl_backend *copy_of(backend_options *options, size_t index) {
   if (options->copies[index] == NULL) {
@@ -62,6 +81,10 @@ const char *backend_options_add(backend_options *options, const char *text) {
   }
   if (index == options->count) {
     return refuse_name(options, text, (size_t)(dot - text));
+  }
+  const char *const why = refuse_option(options, options->backends[index], dot + 1, (size_t)(equal - dot) - 1);
+  if (why != NULL) {
+    return why;
   }
   fl_backend *backend = copy_of(options, index);
   fl_option *all = backend == NULL ? NULL : realloc((void *)backend->options, (backend->option_count + 1) * sizeof *all);

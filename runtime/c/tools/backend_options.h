@@ -14,7 +14,8 @@ typedef struct backend_options {
   char message[256];
 } backend_options;
 
-/* Adds an option. Returns NULL, or the reason why it is refused. Loading a method fails later if the backend does not know the option. */
+/* Adds an option. Returns NULL, or the reason why it is refused. Loading a method fails later if the backend does not tell its options, and does not
+ * know this one. */
 const char *backend_options_add(backend_options *options, const char *text);
 
 /* Returns the registry with which to measure and initialise methods; NULL when there are no options. */

@@ -428,6 +428,8 @@ def test_torch_tensors_go_in_and_outputs_go_to_torch():
 def test_options_of_backends_are_checked_when_a_program_is_loaded():
     refused: list[tuple[Any, str]] = [
         ({"nonsense": {"a": 1}}, "there is no backend 'nonsense'; there are elementwise,"),
+        ({"elementwize": {"a": 1}}, "there is no backend 'elementwize'; there are elementwise,"),
+        ({"elementwise": {"a": 1}}, "backend 'elementwise' has no option 'a'; it has none"),
         ({"elementwise": 3}, "the options of backend 'elementwise' are a dict by name, not 3"),
         ({"elementwise": {}, "FlambeauElementwise": {}}, "backend_options has backend 'elementwise' twice, once as 'FlambeauElementwise'"),
         (3, "backend_options is a dict of dicts by the names of backends, not 3"),

@@ -67,6 +67,8 @@ struct fl_backend {
   fl_status (*execute)(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count);
   /* Releases the resources of the delegate outside of its memory. NULL: it has none. */
   void (*destroy)(const fl_backend *self, void *handle);
+  /* The names of its options, ending in NULL, so that tools refuse others before they load a program. NULL: `measure` alone knows them. */
+  const char *const *option_names;
 };
 
 /* Returns compile spec `index` of a delegate, which must be below compile_spec_count. */
