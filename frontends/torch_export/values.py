@@ -73,9 +73,13 @@ def array_of(value: torch.Tensor) -> Array:
     Raises TypeError for a tensor whose type programs cannot hold.
     """
     kind = tensor_type_of(value)
-    dense = value.detach().cpu().resolve_conj().contiguous()
-    bytes_ = cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
-    return bytes_.view(numpy_dtype(element_of(kind))).reshape(tuple(value.shape))
+    return _bytes_of(value).view(numpy_dtype(element_of(kind))).reshape(tuple(value.shape))
+
+
+def _bytes_of(value: torch.Tensor) -> Array:
+    """Returns the elements of a tensor in row-major order; a view of its memory, unless the tensor is lazily conjugated or negated."""
+    dense = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return cast("Array", dense.reshape(-1).view(torch.uint8).numpy())
 
 
 class Weights:
@@ -92,15 +96,14 @@ class Weights:
         identity = self.identity(value)
         blob = self._known.get(identity)
         if blob is None:
-            dense = value.detach().cpu().resolve_conj().contiguous()
-            blob = self._blobs.add(key, memoryview(cast(Any, dense.reshape(-1).view(torch.uint8).numpy())))
+            blob = self._blobs.add(key, memoryview(cast(Any, _bytes_of(value))))
             self._known[identity] = blob
             self._kept.append(value)
         return blob
 
     @staticmethod
     def identity(value: torch.Tensor) -> tuple[Any, ...]:
-        """Returns a key that is equal for tensors with the same address, dtype, shape and strides, and for all empty tensors of a type."""
+        """Returns a key that is equal for tensors with the same elements in the same memory, and for all empty tensors of a type."""
         if not value.numel():
             return (value.dtype, tuple(value.shape))
-        return (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
+        return (value.data_ptr(), value.dtype, tuple(value.shape), value.stride(), value.is_conj(), value.is_neg())

@@ -63,6 +63,9 @@ def as_array(value: object, info: TensorInfo, where: str) -> "Array":
         )
     if hasattr(tensor, "detach"):
         tensor = tensor.detach()
+    if hasattr(tensor, "resolve_neg"):
+        # DLPack forgets that PyTorch negates or conjugates a tensor when it is read.
+        tensor = tensor.resolve_conj().resolve_neg()
     try:
         name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
         if name in DTYPE_CODES and (dtype := numpy_dtype(name)).isbuiltin != 1:
