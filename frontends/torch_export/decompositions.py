@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -63,6 +64,37 @@ def _grouped_product(x: torch.Tensor, weight: torch.Tensor, offsets: torch.Tenso
     return result
 
 
+def _dequantized_blocks(
+    x: torch.Tensor,
+    block_size: Sequence[int],
+    scale: torch.Tensor,
+    zero_point: torch.Tensor | None,
+    input_dtype: torch.dtype,
+    quant_min: int | None = None,
+    quant_max: int | None = None,
+    output_dtype: torch.dtype = torch.float32,
+) -> torch.Tensor:
+    """Dequantizes blocks of a tensor, as torchao's weights are stored: with a scale for each entry of a dimension, or each run of elements.
+
+    Other operators would fold the integers of weights to floats.
+    """
+    importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines the operators
+    limits = torch.iinfo(input_dtype)
+    low, high = (limits.min if quant_min is None else quant_min, limits.max if quant_max is None else quant_max)
+    scales, zeros = scale.reshape(-1).float(), None if zero_point is None else zero_point.reshape(-1).to(torch.int64)
+    parted = [dim for dim, (size, block) in enumerate(zip(x.shape, block_size, strict=True)) if size != block]
+    dim = parted[-1] if parted else 0
+    whole, entries = x, dim
+    if len(parted) != 1 or block_size[dim] != 1:
+        if any(block != 1 for block in block_size[:dim]):
+            raise TypeError(f"blocks of {list(block_size)} are not runs of the elements of {list(x.shape)}")
+        whole, entries = x.reshape(scale.numel(), -1), 0
+    found = torch.ops.quantized_decomposed.dequantize_per_channel(
+        whole, scales, zeros, entries, low, high, input_dtype, out_dtype=output_dtype
+    )
+    return found.reshape(x.shape)
+
+
 def _bins(*_: object) -> torch.Tensor:
     raise TypeError(
         "the numbers in its operand decide its size; for numbers below n use x.new_zeros(n).scatter_add(0, x, torch.ones_like(x))"
@@ -72,6 +104,7 @@ def _bins(*_: object) -> torch.Tensor:
 _FORMS: Mapping[str, Callable[..., Any]] = {
     "prims::convert_element_type": _converted,
     "aten::bincount": _bins,
+    "torchao::dequantize_affine": _dequantized_blocks,
     "aten::fill_diagonal_": _with_diagonal,
     "aten::polygamma_": _polygamma,
     "aten::threshold_backward": _threshold_gradient,

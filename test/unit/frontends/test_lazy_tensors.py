@@ -74,12 +74,12 @@ def test_a_lazy_constant_of_a_quantized_or_delegated_program(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAZY)
-def test_a_lazy_input_is_what_pytorch_reads(name: str) -> None:
+def test_a_lazy_input_is_what_pytorch_reads(name: str, tmp_path: Path) -> None:
     x = LAZY[name]()
     program = to_edge(torch.export.export(Doubles(), (torch.zeros_like(x).contiguous(),))).to_executorch()
     check(program, (x,), (x + x,))
-    Bundle(program, [MethodTestSuite("forward", [MethodTestCase((x,), x + x)])]).save("lazy.bpte")
-    assert [result.passed for result in BundledModule("lazy.bpte").verify(rtol=0, atol=0)] == [True]
+    Bundle(program, [MethodTestSuite("forward", [MethodTestCase((x,), x + x)])]).save(tmp_path / "lazy.bpte")
+    assert [result.passed for result in BundledModule(tmp_path / "lazy.bpte").verify(rtol=0, atol=0)] == [True]
 
 
 class Doubles(torch.nn.Module):
