@@ -211,29 +211,65 @@ static __attribute__((noinline)) void run_channels_last(const fl_convolution *p,
   }
 }
 
+/* Neighbours in a row of the output. */
+typedef struct run {
+  uint32_t start, count; /* places in a panel */
+  uint32_t y, x;         /* of the first */
+} run;
+
+/* Divides the `count` (<= 16) output pixels from `pixel` on into runs, and returns their number. */
+static size_t runs_of(const fl_convolution *p, size_t pixel, size_t count, run *runs) {
+  size_t number = 0, y = pixel / p->out_size[2], x = pixel % p->out_size[2];
+  for (size_t start = 0; start < count; ++number, ++y, x = 0) {
+    const size_t left = p->out_size[2] - x, n = count - start < left ? count - start : left;
+    runs[number] = (run){(uint32_t)start, (uint32_t)n, (uint32_t)y, (uint32_t)x};
+    start += n;
+  }
+  return number;
+}
+
+/* Copies n floats that are `step` apart. */
+static void copy_apart(float *to, const float *from, size_t n, size_t step) {
+  for (size_t i = 0; i < n; ++i) {
+    to[i] = from[i * step];
+  }
+}
+
 /* Gathers the inputs of `count` (<= 16) output pixels, from `pixel` on, into a panel [channel, tap][16]. */
-static void gather_panel(const fl_convolution *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
-  const size_t area = p->in[1] * p->in[2], taps = p->kernel[1] * p->kernel[2];
+static __attribute__((noinline)) void gather_panel(const fl_convolution *p, const float *image, size_t channels, size_t pixel, size_t count, float *panel) {
+  const size_t area = p->in[1] * p->in[2], taps = p->kernel[1] * p->kernel[2], step = p->stride[2];
+  run runs[FL_PANEL];
+  const size_t number = runs_of(p, pixel, count, runs);
   for (size_t tap = 0; tap < taps; ++tap) {
-    int64_t at[FL_PANEL];
-    int run = count == FL_PANEL;
-    for (size_t j = 0; j < FL_PANEL; ++j) {
-      const size_t q = pixel + j;
-      const int64_t y = (int64_t)(q / p->out_size[2] * p->stride[1] + tap / p->kernel[2] * p->dilation[1]) - (int64_t)p->padding[1];
-      const int64_t x = (int64_t)(q % p->out_size[2] * p->stride[2] + tap % p->kernel[2] * p->dilation[2]) - (int64_t)p->padding[2];
-      const int inside = j < count && y >= 0 && y < (int64_t)p->in[1] && x >= 0 && x < (int64_t)p->in[2];
-      at[j] = inside ? y * (int64_t)p->in[2] + x : -1;
-      run = run && inside && at[j] == at[0] + (int64_t)j;
+    const size_t down = tap / p->kernel[2] * p->dilation[1], across = tap % p->kernel[2] * p->dilation[2];
+    int is_whole = count == FL_PANEL;
+    /* Of each run the part that lies within the image. */
+    struct {
+      uint32_t at, count, from;
+    } parts[FL_PANEL];
+    for (size_t r = 0; r < number; ++r) {
+      const size_t row = runs[r].y * p->stride[1] + down, column = runs[r].x * step + across;
+      const size_t skipped = column < p->padding[2] ? (p->padding[2] - column + step - 1) / step : 0;
+      const size_t end = p->in[2] + p->padding[2] > column ? (p->in[2] + p->padding[2] - column + step - 1) / step : 0;
+      const size_t last = end < runs[r].count ? end : runs[r].count;
+      const int inside = row >= p->padding[1] && row - p->padding[1] < p->in[1] && skipped < last;
+      parts[r].at = inside ? runs[r].start + (uint32_t)skipped : 0;
+      parts[r].count = inside ? (uint32_t)(last - skipped) : 0;
+      parts[r].from = inside ? (uint32_t)((row - p->padding[1]) * p->in[2] + column + skipped * step - p->padding[2]) : 0;
+      is_whole = is_whole && parts[r].count == runs[r].count;
     }
     for (size_t c = 0; c < channels; ++c) {
       const float *from = image + c * area;
       float *to = panel + (c * taps + tap) * FL_PANEL;
-      if (run) {
-        memcpy(to, from + at[0], FL_PANEL * sizeof(float));
+      if (is_whole && number == 1 && step == 1) {
+        memcpy(to, from + parts[0].from, FL_PANEL * sizeof(float));
         continue;
       }
-      for (size_t j = 0; j < FL_PANEL; ++j) {
-        to[j] = at[j] >= 0 ? from[at[j]] : 0.0f;
+      if (!is_whole) {
+        memset(to, 0, FL_PANEL * sizeof(float));
+      }
+      for (size_t r = 0; r < number; ++r) {
+        copy_apart(to + parts[r].at, from + parts[r].from, parts[r].count, step);
       }
     }
   }
