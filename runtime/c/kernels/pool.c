@@ -229,17 +229,31 @@ static void write_lowest(const image *in, const image *out, size_t to, const ran
   }
 }
 
-/* Computes the maxima and indices of FL_LANES contiguous channels, for windows with elements in the image. */
-static void maximum_of_channels(const image *in, size_t start, const range *r, float *best_out, int64_t *index_out, size_t index_stride) {
+/* Computes the maxima and indices of FL_LANES windows of one shape, with elements in the image, `apart` from each other in memory and `further` in
+ * their indices: those of contiguous channels, or of neighbours in a row. */
+static void maximum_of_lanes(const image *in, size_t start, const range *r, size_t apart, int32_t further, float *best_out, int64_t *index_out,
+                             size_t index_stride) {
   fl_vec best = fl_set(-INFINITY);
-  fl_ivec index = fl_iset(0);
+  fl_ivec index = fl_iset(0), lanes;
   int found = 0;
+  for (int u = 0; u < FL_LANES; ++u) {
+    lanes[u] = u * further;
+  }
   for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
     for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
-      const fl_vec v = fl_load((const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1]);
+      const float *const from = (const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
+      fl_vec v = fl_zero();
+      if (apart == 1) {
+        v = fl_load(from);
+      } else {
+        FL_UNROLL
+        for (int u = 0; u < FL_LANES; ++u) {
+          v[u] = from[(size_t)u * apart];
+        }
+      }
       const fl_ivec better = found ? (fl_ivec)(v > best) | (fl_ivec)(v != v) : fl_iset(-1);
       best = fl_select(better, v, best);
-      index = (better & fl_iset((int32_t)(i * in->size[1] + j))) | (~better & index);
+      index = (better & (lanes + fl_iset((int32_t)(i * in->size[1] + j)))) | (~better & index);
       found = 1;
     }
   }
@@ -279,6 +293,42 @@ static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t s
   }
 }
 
+/* The memory of the element at a place of an image of `element` bytes an element. */
+static char *at_place(const image *to, size_t place, size_t element) { return (char *)to->tensor->data + place * element; }
+
+/* Computes the maximum and the index of one window of a channel, which lies at `start`. */
+static void maximum_of_window(const image *in, const image *out, const range *r, size_t start, size_t to, int64_t *index) {
+  const size_t element = fl_dtype_size(in->tensor->dtype);
+  size_t from = 0;
+  if (maximum(in, start, r, &from, index)) {
+    memcpy(at_place(out, to, element), at_place(in, from, element), element);
+  } else {
+    write_lowest(in, out, to, r, index);
+  }
+}
+
+/* Computes the maxima and indices of a channel whose rows are contiguous, which lie at `start`, `to` and `place`. */
+static void maximum_of_plane(const image *in, const image *out, const image *places, const window *w, size_t start, size_t to, size_t place) {
+  const int is_small = in->tensor->dtype == FL_FLOAT32 && in->size[0] * in->size[1] <= INT32_MAX && w->stride[1] * FL_LANES <= INT32_MAX;
+  range r;
+  for (int64_t y = 0; y < w->out[0]; ++y) {
+    range_of(in, w, 0, y, &r);
+    for (int64_t x = 0; x < w->out[1];) {
+      const int64_t first = x * w->stride[1] - w->padding[1], reach = (FL_LANES - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1];
+      const size_t at = to + (size_t)y * out->stride[0] + (size_t)x;
+      int64_t *const index = (int64_t *)places->tensor->data + place + (size_t)y * places->stride[0] + (size_t)x * places->stride[1];
+      range_of(in, w, 1, x, &r);
+      if (is_small && first >= 0 && first + reach < in->size[1] && r.first[0] < r.end[0] && x + FL_LANES <= w->out[1]) {
+        maximum_of_lanes(in, start, &r, (size_t)w->stride[1], (int32_t)w->stride[1], (float *)out->tensor->data + at, index, places->stride[1]);
+        x += FL_LANES;
+      } else {
+        maximum_of_window(in, out, &r, start, at, index);
+        ++x;
+      }
+    }
+  }
+}
+
 fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -301,10 +351,14 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
   (void)image_of(indices, &places);
   const int vectors = in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 && w.dilation[1] == 1;
   const int floats = vectors && input->dtype == FL_FLOAT32, bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
-  const size_t element = fl_dtype_size(input->dtype);
+  const int is_by_planes = in.channel_stride != 1 && in.stride[1] == 1 && out.stride[1] == 1;
   range r;
   for (size_t n = 0; n < in.batch; ++n) {
-    for (int64_t y = 0; y < w.out[0]; ++y) {
+    for (size_t c = 0; is_by_planes && c < in.channels; ++c) {
+      maximum_of_plane(&in, &out, &places, &w, n * in.batch_stride + c * in.channel_stride, n * out.batch_stride + c * out.channel_stride,
+                       n * places.batch_stride + c * places.channel_stride);
+    }
+    for (int64_t y = 0; !is_by_planes && y < w.out[0]; ++y) {
       range_of(&in, &w, 0, y, &r);
       for (int64_t x = 0; x < w.out[1]; ++x) {
         range_of(&in, &w, 1, x, &r);
@@ -317,17 +371,12 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
                            places.channel_stride);
         }
         for (; floats && c + FL_LANES <= in.channels; c += FL_LANES) {
-          maximum_of_channels(&in, n * in.batch_stride + c, &r, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
-                              places.channel_stride);
+          maximum_of_lanes(&in, n * in.batch_stride + c, &r, 1, 0, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
+                           places.channel_stride);
         }
         for (; c < in.channels; ++c) {
-          size_t from = 0;
-          int64_t *const at = index + c * places.channel_stride;
-          if (maximum(&in, n * in.batch_stride + c * in.channel_stride, &r, &from, at)) {
-            memcpy((char *)out_tensor->data + (to + c * out.channel_stride) * element, (const char *)input->data + from * element, element);
-          } else {
-            write_lowest(&in, &out, to + c * out.channel_stride, &r, at);
-          }
+          maximum_of_window(&in, &out, &r, n * in.batch_stride + c * in.channel_stride, to + c * out.channel_stride,
+                            index + c * places.channel_stride);
         }
       }
     }

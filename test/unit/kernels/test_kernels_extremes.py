@@ -153,6 +153,28 @@ def test_an_operand_in_another_layout_than_the_result() -> None:
         check("aten::ceil.out", torch.ceil(x.half()), last.half(), order=order)
 
 
+def test_largest_in_long_rows() -> None:
+    for shape in [(2, 3, 9, 40), (2, 20, 23), (1, 1, 5, 70)]:
+        x = sample(shape)
+        x.view(-1)[::101] = torch.nan
+        for kernel, stride, padding, dilation in [
+            ((3, 3), (2, 2), 1, 1),
+            ((2, 2), (2, 2), 0, 1),
+            ((3, 2), (1, 3), 1, 2),
+            ((1, 5), (1, 1), (0, 2), 1),
+        ]:
+            for dtype in (torch.float32, torch.float64):
+                given = x.to(dtype)
+                values, places = F.max_pool2d(given, kernel, stride, padding, dilation, return_indices=True)
+                outs = [Out(values.shape, dtype), Out(values.shape, torch.int64)]
+                pair = [padding, padding] if isinstance(padding, int) else list(padding)
+                results = run(
+                    "aten::max_pool2d_with_indices.out", given, list(kernel), list(stride), pair, [dilation] * 2, False, outs=outs
+                )
+                torch.testing.assert_close(results[0], values, rtol=0, atol=0, equal_nan=True)
+                torch.testing.assert_close(results[1], places, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
 def test_largest_bytes_of_channels_side_by_side(dtype: torch.dtype) -> None:
     """More channels than a vector has lanes, and fewer numbers than elements, so that many are equal."""
