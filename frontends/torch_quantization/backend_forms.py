@@ -15,9 +15,7 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.frontends.torch_export import import_program
 from flambeau.frontends.torch_export.node_locations import DEBUG_HANDLE
-from flambeau.frontends.torch_quantization.recipe import RecipeError
 from flambeau.passes.analysis.operator_table import OperatorTable
-from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
@@ -52,22 +50,6 @@ class BackendForms:
     def keeps_scale(self, node: fx.Node) -> bool:
         """Returns whether a node's result must have the scale and the zero point of its operand."""
         return any(map(self.table.numbers.keeps_scale, self.operators.get(node.name, ())))
-
-
-def quantizing_backend(text: str) -> Partitioner:
-    """Returns the backend of this name, perhaps with options. Raises RecipeError if it does not exist or takes no quantized numbers."""
-    try:
-        found = Partitioner(text)
-    except BackendError as error:
-        raise RecipeError(f"{error} ({_those_with_integers()})") from None
-    if not found.table.has_integers:
-        raise RecipeError(f"the backend {text!r} takes no quantized numbers ({_those_with_integers()})")
-    return found
-
-
-def _those_with_integers() -> str:
-    names = [name for name in backend_names() if Partitioner(name).table.has_integers]
-    return f"with quantized numbers: {', '.join(names) or 'none'}"
 
 
 def _at_edge(program: ExportedProgram, backend: Partitioner) -> Mapping[str, Sequence[SchemaOp]]:

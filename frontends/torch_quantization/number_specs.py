@@ -11,8 +11,8 @@ from torchao.quantization.pt2e.quantizer import FixedQParamsQuantizationSpec, Qu
 from xdsl.dialects.builtin import i8
 
 from flambeau.dialects.ir.tensor_types import ElementType
+from flambeau.frontends.quantization_choices import RecipeError
 from flambeau.frontends.torch_export.values import element_type
-from flambeau.frontends.torch_quantization.recipe import RecipeError
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import OperatorTable
 

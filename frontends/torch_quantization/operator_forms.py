@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, cast
+from typing import cast
 
 import torch
 from torch import fx
@@ -12,12 +12,6 @@ from torch.utils import _pytree as pytree
 
 from flambeau.frontends.torch_export.exported_graph import Overload
 from flambeau.frontends.torch_export.imported_operators import class_of
-
-Scheme: TypeAlias = Literal["int8", "int8-dynamic", "w8", "float"]
-
-SCHEMES: Final = ("int8", "int8-dynamic", "w8")
-"""Integers for weights and results, with ranges from samples or from each run; or for weights only."""
-FLOAT: Final = "float"
 
 LAYERS: dict[str, tuple[str, ...]] = {
     "linear": ("int8", "int8-dynamic", "w8"),

@@ -15,13 +15,14 @@ from torch.utils import _pytree as pytree
 from torchao.quantization.pt2e import ObserverBase
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme, quantizing_backend
 from flambeau.frontends.torch_export import capture
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
-from flambeau.frontends.torch_quantization.backend_forms import BackendForms, quantizing_backend
-from flambeau.frontends.torch_quantization.operator_forms import FLOAT, Scheme, overload_of
+from flambeau.frontends.torch_quantization.backend_forms import BackendForms
+from flambeau.frontends.torch_quantization.operator_forms import overload_of
 from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
 from flambeau.frontends.torch_quantization.ranges import Calibration
-from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
+from flambeau.frontends.torch_quantization.recipe import Recipe
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
 from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_of_recurrent_layers

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import get_args
 
-from flambeau.frontends.torch_quantization.operator_forms import FLOAT, SCHEMES, Scheme
+from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme, check_scheme
 from flambeau.support.suggestions import did_you_mean
-
-
-class RecipeError(ValueError):
-    """An error of a recipe that does not exist, or does not fit the program. The message is one line for the user."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +22,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for scheme in (self.scheme, *self.overrides.values()):
-            if scheme not in get_args(Scheme):
-                raise RecipeError(f"there is no recipe {scheme!r}; there are {', '.join(SCHEMES)}{did_you_mean(str(scheme), SCHEMES)}")
+            check_scheme(str(scheme))
 
     def scheme_of(self, names: Set[str]) -> tuple[Scheme, str | None]:
         """Returns the scheme of an operator with these names, and the override that selects it, or None."""

@@ -16,6 +16,7 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_export.node_locations import module_path
 from flambeau.frontends.torch_quantization.backend_forms import BackendForms
@@ -23,11 +24,9 @@ from flambeau.frontends.torch_quantization.number_specs import NumberSpecs
 from flambeau.frontends.torch_quantization.operator_forms import (
     AVERAGES,
     CLAMPS,
-    FLOAT,
     JOIN,
     LAYERS,
     PAIRS,
-    Scheme,
     is_function,
     keeps_numbers,
     layer_of,
@@ -37,7 +36,7 @@ from flambeau.frontends.torch_quantization.operator_forms import (
     weight_of,
     why_not_int8,
 )
-from flambeau.frontends.torch_quantization.recipe import Recipe, RecipeError
+from flambeau.frontends.torch_quantization.recipe import Recipe
 
 _KEY = "quantization_annotation"
 

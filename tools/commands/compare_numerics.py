@@ -17,6 +17,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
+from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.etdump import ETDumpError, read_etdump_file
 from flambeau.runtime.interpreter import InterpreterError
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
@@ -80,6 +81,9 @@ def numerics_command(
     log = None if etdump is None or debug_buffer is None else (read_etdump_file(etdump), debug_buffer.read_bytes())
     stage = stage if log is None else DEVICE
     options = SemanticsOptions(tolerance, None if inputs is None else load_inputs(inputs), seed)
+    _check_names(stage, against)
+    find_target(target)
+    road = with_backends(PipelineOptions(target), backends, no_delegate)
     context = FlambeauContext()
     console = stderr_console()
     with working(console, f"reading {model}"):
@@ -87,7 +91,6 @@ def numerics_command(
     source = stage_of(module)
     chosen = against or usual_reference(module, method)
     _check(stage, chosen, source)
-    road = with_backends(PipelineOptions(target), backends, no_delegate)
     with working(console, f"running {model} at {chosen} and {stage}"):
         reference = module if chosen in (EAGER, source) else _at(module, context, chosen, road)
         try:
@@ -113,10 +116,14 @@ def numerics_command(
         raise typer.Exit(1)
 
 
-def _check(stage: str, against: str, source: str) -> None:
+def _check_names(stage: str, against: str | None) -> None:
     for option, name, other in (("--stage", stage, DEVICE), ("--against", against, EAGER)):
-        if name not in (*STAGES, other):
+        if name not in (*STAGES, other, None):
             raise StageError(f"{option} {name}: there are the stages {', '.join(STAGES)}, and {other}")
+
+
+def _check(stage: str, against: str, source: str) -> None:
+    for option, name in (("--stage", stage), ("--against", against)):
         if name in STAGES and STAGES.index(name) < STAGES.index(source):
             raise StageError(f"{option} {name}: the program is at stage {source!r} already, which comes after")
     if stage == against:

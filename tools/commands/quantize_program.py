@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flambeau.frontends.interface import require_torchao
+from flambeau.frontends.quantization_choices import Scheme, check_scheme, quantizing_backend
 from flambeau.support.files import replacing
 from flambeau.support.logs import logs_silenced
 from flambeau.tools.commands.console import print_json, stderr_console, working
@@ -22,7 +23,6 @@ from flambeau.tools.commands.shared_options import AsJson, LoadPlugins
 from flambeau.tools.semantics.stored_inputs import load_inputs
 
 if TYPE_CHECKING:
-    from flambeau.frontends.torch_quantization.operator_forms import Scheme
     from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport
     from flambeau.passes.delegation.report import DelegationInfo
 
@@ -109,6 +109,9 @@ def quantize_command(
     if path.suffix != ".pt2":
         raise OutputError(f"-o {path}: a quantized model is written as a .pt2 file, which flambeau compile takes")
     check_output(path, "pt2", model)
+    check_scheme(options.recipe)
+    if options.backend is not None:
+        quantizing_backend(options.backend)
     require_torchao("flambeau quantize")
     from flambeau.compiler.edge_program import to_edge
     from flambeau.frontends.torch_quantization.post_training import quantize, save

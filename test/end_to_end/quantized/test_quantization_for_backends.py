@@ -19,8 +19,8 @@ from flambeau import to_edge, to_edge_transform_and_lower
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.ir.tensor_types import element_of, f32, ui8
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.frontends.quantization_choices import RecipeError
 from flambeau.frontends.torch_quantization.post_training import QuantizedProgram
-from flambeau.frontends.torch_quantization.recipe import RecipeError
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation.interface import register_backend

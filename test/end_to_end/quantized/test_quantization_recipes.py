@@ -17,9 +17,8 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.fused.quantized import QuantizedConv2dOp, QuantizedLinearOp
 from flambeau.dialects.fused.quantized_elementwise import QuantizedAddOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.quantization_choices import SCHEMES, RecipeError, Scheme
 from flambeau.frontends.torch_export import import_program
-from flambeau.frontends.torch_quantization.operator_forms import SCHEMES, Scheme
-from flambeau.frontends.torch_quantization.recipe import RecipeError
 from flambeau.frontends.torch_quantization.samples import SamplesError
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,35 @@ def test_a_command_refuses_before_it_works(command: str, message: str, capsys: p
     assert main(command.split()) == 1
     assert f"error: {message}" in capsys.readouterr().err.splitlines()[-1]
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+UNKNOWN_NAMES = {
+    "quantize model.py:make --recipe int9": "there is no recipe 'int9'; there are int8, int8-dynamic, w8; did you mean 'int8'?",
+    "quantize model.py:make --for foo": "there is no backend 'foo'; there are elementwise, ",
+    "compile model.py:make --target foo": "there is no target 'foo'; there are executorch, ",
+    "compile model.py:make --backend foo": "--backend foo: there is no backend 'foo'; there are ",
+    "compile model.py:make --planner foo": "--planner foo: there is no planning algorithm 'foo'; there are ",
+    "compile model.py:make --to foo": "there is no stage 'foo'; there are ",
+    "report model.py:make --target foo": "there is no target 'foo'; there are ",
+    "report model.py:make --backend foo": "--backend foo: there is no backend 'foo'; there are ",
+    "numerics model.py:make --target foo": "there is no target 'foo'; there are ",
+    "numerics model.py:make --backend foo": "--backend foo: there is no backend 'foo'; there are ",
+    "numerics model.py:make --stage foo": "--stage foo: there are the stages ",
+    "numerics model.py:make --against foo": "--against foo: there are the stages ",
+    **{
+        f"quantize model.py:make --recipe {name}": f"there is no recipe '{name}'; there are int8, int8-dynamic, w8; no recipe has w"
+        for name in ("int4", "w4", "4bit", "8da4w", "int4-dynamic", "w4a8", "uint4")
+    },
+}
+
+
+def test_an_unknown_name_is_refused_before_pytorch_is_imported() -> None:
+    code = "import json, sys; from flambeau.tools.main import main; codes = [main(line.split()) for line in json.loads(sys.argv[1])]"
+    words = [sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules; print(codes)", json.dumps([*UNKNOWN_NAMES])]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == f"{[1] * len(UNKNOWN_NAMES)}\n", done.stderr
+    for line, message in zip(done.stderr.splitlines(), UNKNOWN_NAMES.values(), strict=True):
+        assert line.startswith(f"error: {message}")
 
 
 def test_a_command_replaces_what_it_wrote(capsys: pytest.CaptureFixture[str]) -> None:
