@@ -60,7 +60,7 @@ def quantize(
     Args:
         model: a result of `torch.export.export`, or a module and its example inputs, as `(module, inputs)` or `(module, inputs, kwargs)`.
         samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
-            sample. A recipe with ranges from samples needs some.
+            sample. A recipe with ranges from samples needs some; for another one, an empty list is as None.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
         backend: the name of a backend, perhaps with options, whose table decides about the numbers, and about the operators between
             integers. Without one, these are those of Flambeau's kernels.
@@ -81,7 +81,10 @@ def quantize(
     program = model if isinstance(model, ExportedProgram) else capture(*model)
     check_trains_not(program.graph)
     program = _functional(program)
-    if samples is None and "int8" in (recipe.scheme, *recipe.overrides.values()):
+    needs_samples = "int8" in (recipe.scheme, *recipe.overrides.values())
+    if not needs_samples and isinstance(samples, Mapping | Sequence) and not samples:
+        samples = None
+    if samples is None and needs_samples:
         raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
     leaves = arguments_of(program, samples)
     forms = None if chosen is None else BackendForms.of(program, chosen)

@@ -11,8 +11,9 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from flambeau.frontends.quantization_choices import FLOAT
 from flambeau.frontends.torch_export.node_locations import module_path
-from flambeau.frontends.torch_quantization.operator_forms import FLOAT, operator_name
+from flambeau.frontends.torch_quantization.operator_forms import operator_name
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice
 
 _MOST_NAMES = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -244,6 +244,13 @@ def test_linear_layers_of_any_dynamic_sizes_are_computed_in_integers():
     assert sum(isinstance(op, QuantizedLinearOp) for op in compilation.module.walk()) == 2
     for sample, found in zip(samples, run(quantized, samples), strict=True):
         assert decibels([model(*sample).detach().numpy()], [found]) > 25
+
+
+@pytest.mark.parametrize("recipe", ["int8-dynamic", "w8"])
+def test_no_samples_at_all_are_as_none(recipe: Scheme):
+    program = torch.export.export(mlp(), (torch.ones(4, 64),))
+    for empty in cast("list[Any]", [[], (), {}]):
+        assert flambeau.quantize(program, empty, recipe).choices.keys() == flambeau.quantize(program, None, recipe).choices.keys()
 
 
 def test_arguments_in_each_others_place_are_refused():

@@ -16,8 +16,8 @@ import flambeau
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.fused.quantized import QuantizedConv2dOp
 from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.frontends.quantization_choices import Scheme
 from flambeau.frontends.torch_export import import_program
-from flambeau.frontends.torch_quantization.operator_forms import Scheme
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
