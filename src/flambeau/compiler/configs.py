@@ -17,6 +17,8 @@ from flambeau.support.tables import hint
 if TYPE_CHECKING:
     from torch._ops import OpOverload, OpOverloadPacket
 
+_OWN_PLANNER = '@flambeau.planner("name") above a function gives one of your own a name'
+
 
 @explains_arguments
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class MemoryPlanningPass:
     alloc_graph_input: bool = True
     alloc_graph_output: bool = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(cast(object, self.memory_planning_algo), str):
+            why = instead_of_object(self.memory_planning_algo, f"name one, such as {PipelineOptions.planner!r}; {_OWN_PLANNER}")
+            raise TypeError(f"memory_planning_algo is the name of a planner, not {full_name(self.memory_planning_algo)}: {why}")
+
 
 @explains_arguments
 @dataclass(frozen=True)
@@ -74,6 +81,13 @@ class ExecutorchBackendConfig:
     memory_planning_pass: str | MemoryPlanningPass | Mapping[str, str | MemoryPlanningPass] = PipelineOptions.planner
     emit_stacktrace: bool = True
     external_constants: bool | ExternalFile = False
+
+    def __post_init__(self) -> None:
+        given: Any = self.memory_planning_pass
+        for item in cast("Mapping[Any, Any]", given).values() if isinstance(given, Mapping) else (given,):
+            if not isinstance(item, str | MemoryPlanningPass):
+                why = instead_of_object(item, f'name one, such as "best", or give a flambeau.MemoryPlanningPass; {_OWN_PLANNER}')
+                raise TypeError(f"memory_planning_pass is the name of a planner, not {full_name(item)}: {why}")
 
 
 def planned(
@@ -94,9 +108,6 @@ def planned(
 def _with_planner(options: PipelineOptions, given: str | MemoryPlanningPass) -> PipelineOptions:
     planning = given if isinstance(given, MemoryPlanningPass) else MemoryPlanningPass(given)
     planner = planning.memory_planning_algo
-    if not isinstance(cast(object, planner), str):
-        why = instead_of_object(planner, 'name one, such as "best", or give a flambeau.MemoryPlanningPass')
-        raise TypeError(f"memory_planning_pass is the name of a planner, not {full_name(planner)}: {why}")
     found = replace(options, planner=planner, alloc_graph_input=planning.alloc_graph_input, alloc_graph_output=planning.alloc_graph_output)
     try:
         planner_pass(found)

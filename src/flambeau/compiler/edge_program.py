@@ -219,6 +219,10 @@ class EdgeProgramManager(ExplainsMembers):
             raise ValueError(f"{path}: save writes IR (.mlir); to_executorch().save writes a .pte")
         write_module(self.module, self.context, Path(path))
 
+    def __deepcopy__(self, memo: object) -> EdgeProgramManager:
+        """Returns a manager of a copy of the IR. Weights and recorded programs, which do not change, are shared."""
+        return EdgeProgramManager(self.module.clone(), self.context, self.options, self.recorded)
+
     def __str__(self) -> str:
         return print_module(self.module)
 
@@ -365,13 +369,14 @@ def generate_etrecord(
 
     Args:
         et_record: the path to write to, or an open binary file.
-        edge_dialect_program: the program at the edge level, of `to_edge(..., generate_etrecord=True)`.
-        executorch_program: the result of `edge_dialect_program.to_executorch()`.
+        edge_dialect_program: the program at the edge level, of `to_edge(..., generate_etrecord=True)`, or a `copy.deepcopy` of it.
+        executorch_program: the result of `to_executorch()` of this program, or of one that was made of it.
 
     Raises:
         ValueError: the programs do not belong together, or `to_edge` was called without `generate_etrecord=True`.
     """
-    if executorch_program.edge is not edge_dialect_program:
+    edge = executorch_program.edge
+    if edge is None or (edge is not edge_dialect_program and edge.recorded is not edge_dialect_program.recorded):
         raise ValueError("generate_etrecord: the finished program is not one that to_executorch of this edge program gave")
     executorch_program.get_etrecord().save(et_record)
 

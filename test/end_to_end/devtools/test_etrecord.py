@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,23 @@ def test_a_record_of_stock_executorch_is_read(tmp_path: Path) -> None:
     found = read_etrecord(tmp_path / "stock")
     assert found.handles.keys() == {int(number) for number in program.debug_handle_map["forward"]}
     assert {handle for handles in found.handles.values() for handle in handles} & found.nodes.keys()
+
+
+@pytest.mark.parametrize("backend", [None, "elementwise"])
+def test_a_copy_from_before_stands_for_the_program(tmp_path: Path, backend: str | None):
+    """As in ExecuTorch's tutorials, whose `to_executorch` changes the program at the edge level."""
+    model, inputs = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval(), (torch.ones(2, 4),)
+    edge = to_edge(torch.export.export(model, inputs), generate_etrecord=True)
+    before = copy.deepcopy(edge)
+    text, edge = str(edge), edge if backend is None else edge.to_backend(backend)
+    program = edge.to_executorch()
+    generate_etrecord(tmp_path / "copy.bin", before, program)
+    program.get_etrecord().save(tmp_path / "own.bin")
+    assert str(before) == text and before.module is not edge.module
+    ours, theirs = read_etrecord(tmp_path / "copy.bin"), read_etrecord(tmp_path / "own.bin")
+    assert ours.handles and ours.handles == theirs.handles
+    (found,) = Runtime.get().load_program(before.to_executorch().buffer).load_method("forward").execute(inputs)
+    np.testing.assert_allclose(found, model(*inputs).detach(), rtol=1e-5)
 
 
 def test_without_a_record_nothing_changes() -> None:

@@ -344,6 +344,9 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
         ("to_edge: constant_methods is a dict of values by method name, not flambeau's", TypeError, lambda: to_edge(exported, misplaced())),
         ("a flambeau.ExecutorchBackendConfig, not executorch's", TypeError, lambda: finished(stock.ExecutorchBackendConfig())),
         ("memory_planning_pass is the name of a planner, not executorch's MemoryPlanningPass: ", TypeError, lambda: planned()),
+        ("memory_planning_pass is the name of a planner, not function: .*planner", TypeError, lambda: by_function("config")),
+        ("memory_planning_pass is the name of a planner, not function: .*planner", TypeError, lambda: by_function("config by method")),
+        ("memory_planning_algo is the name of a planner, not function: .*planner", TypeError, lambda: by_function("pass")),
         ("not Swish", TypeError, lambda: to_edge(unexported())),
         (
             "EdgeCompileConfig has no argument '_check_ir_validity', which ExecuTorch has: ",
@@ -367,6 +370,12 @@ def test_what_belongs_to_executorch_is_refused_in_one_line(exported: ExportedPro
     def planned() -> object:
         planner: Any = stock.ExecutorchBackendConfig().memory_planning_pass
         return edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planner))
+
+    def by_function(where: str) -> object:
+        function: Any = lowered
+        if where == "pass":
+            return MemoryPlanningPass(function)
+        return ExecutorchBackendConfig(memory_planning_pass=function if where == "config" else {"forward": function})
 
     def made(**given: Any) -> object:
         return EdgeCompileConfig(**given)
