@@ -392,6 +392,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
     "simplify-jumps": (Case("edge", (branching, plain_edge), before="lower-scf,convert-edge-to-exec,coalesce-slots"),),
+    "sink-operators": (Case("edge", _EXEC),),
     "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
 }
 """The modules of each pass."""

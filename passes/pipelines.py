@@ -137,6 +137,8 @@ def legalize(options: PipelineOptions) -> Sequence[ModulePass]:
 def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
     """From values to storage: kernel calls that write into slots."""
     return [
+        # Dequantizes weights where they are used: at the start of a method, the floats of all layers would live at once.
+        _pass("sink-operators"),
         # Replaces structured control flow by blocks and branches, the only form that the later passes handle.
         _pass("lower-scf"),
         _pass(
