@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 import zipfile
 from collections.abc import Mapping
+from contextlib import redirect_stderr
 from importlib import import_module
+from io import TextIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
@@ -75,18 +80,39 @@ def _register_operators(path: Path) -> None:
             import_module(module)
 
 
+class _WithoutGraphs(TextIOBase):
+    """A stream without the graph that torch.export prints, in one piece, before it raises; FLAMBEAU_DEBUG keeps it."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+        self._was_graph = False
+
+    def write(self, text: str) -> int:
+        """Writes a text that is no graph, nor the line break behind one."""
+        is_graph = "def forward(self" in text and "torch.ops." in text
+        if os.environ.get("FLAMBEAU_DEBUG") or not (is_graph or (self._was_graph and text == "\n")):
+            self._stream.write(text)
+        self._was_graph = is_graph
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes the stream."""
+        self._stream.flush()
+
+
 def capture(
     module: torch.nn.Module, example_inputs: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None
 ) -> ExportedProgram:
     """Exports a module with example inputs, without gradients and in its present mode. Raises CaptureError."""
     try:
-        with torch.no_grad():
+        with torch.no_grad(), redirect_stderr(_WithoutGraphs(sys.stderr)):
             return torch.export.export(module, example_inputs, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
         # Capture runs the module's own code, which may raise anything.
         place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
         where = "" if place is None else f", at {place.file}:{place.line}"
-        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}") from error
+        advice = "; torch.cond or torch.where computes by what a tensor holds" if isinstance(error, GuardOnDataDependentSymNode) else ""
+        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}{advice}") from error
 
 
 def export_module(
@@ -135,4 +161,6 @@ def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]
 
 
 def _first_line(error: Exception) -> str:
+    if isinstance(error, GuardOnDataDependentSymNode):
+        return str(error).strip().partition(" (unhinted:")[0]
     return str(error).strip().partition("\n")[0].strip() or type(error).__name__

@@ -467,3 +467,21 @@ def test_quantised_operators_are_rows_of_the_quant_dialect() -> None:
 
     text = check(function, torch.randn(3))
     assert "quantized_decomposed.quantize_per_tensor(" in text and "quantized_decomposed.dequantize_per_tensor(" in text
+
+
+def test_a_branch_on_data_is_refused_in_one_line(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def branching(x: Tensor) -> Tensor:
+        return x + 1 if x.sum() > 0 else x - 1
+
+    capfd.readouterr()
+    with pytest.raises(CaptureError) as caught:
+        export_module(Function(branching), (torch.ones(3),), FlambeauContext())
+    assert str(caught.value).endswith(
+        ": Could not guard on data-dependent expression Eq(u0, 1); torch.cond or torch.where computes by what a tensor holds"
+    )
+    printed = capfd.readouterr()
+    assert "def forward" not in printed.out + printed.err
+    monkeypatch.setenv("FLAMBEAU_DEBUG", "1")
+    with pytest.raises(CaptureError):
+        export_module(Function(branching), (torch.ones(3),), FlambeauContext())
+    assert "def forward" in capfd.readouterr().err
