@@ -16,7 +16,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.pte import PROGRAM_SUFFIXES
 from flambeau.support.files import write_text
-from flambeau.tools.commands.console import stderr_console, working
+from flambeau.tools.commands.console import ProgressLine, stderr_console, working
 from flambeau.tools.commands.model_source import load_program, load_source, stem_of
 from flambeau.tools.commands.output_paths import OutputError, check_outputs
 from flambeau.tools.commands.shared_options import Backends, LoadPlugins, NoDelegate, with_backends
@@ -67,10 +67,10 @@ def report_command(
     if not context.examples and inputs is None and leaves:
         console.print("note: inputs are made up, since the model brings none and there is no --inputs; times and errors may depend on them")
     subject = Subject(module, context, method, road, data)
-    with working(console, f"compiling {model}"):
-        lowered = lower(subject)
-    with working(console, f"running {model}"):
-        parts = gather(subject, lowered, leaves, options, iterations)
+    with working(console, f"compiling {model}") as status:
+        lowered = lower(subject, ProgressLine(console, status, f"compiling {model}"))
+    with working(console, f"reporting {model}") as status:
+        parts = gather(subject, lowered, leaves, options, iterations, ProgressLine(console, status, f"reporting {model}"))
     write_text(path, report_page(f"{model} · {method}", parts))
     if model_explorer is not None:
         write_text(model_explorer, json.dumps(graph_collection(model, lowered.graphs)))

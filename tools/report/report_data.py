@@ -74,13 +74,14 @@ class Lowered:
     partitions: Part
 
 
-def lower(subject: Subject) -> Lowered:
-    """Compiles the program and records each stage. Raises PassError, StageError, EmitError."""
+def lower(subject: Subject, tell: Callable[[str], object]) -> Lowered:
+    """Compiles the program and records each stage, after telling its name. Raises PassError, StageError, EmitError."""
     recorder, partitions = StageRecorder(), PartitionReport()
     compilation = Compilation(subject.source.clone(), subject.context, subject.road, instrumentations=(recorder, partitions))
     graphs: dict[str, ProgramGraph] = {}
     stages: list[Part] = []
     for stage in STAGES[STAGES.index(compilation.stage) :]:
+        tell(f"stage {stage}")
         done = len(recorder.steps)
         compilation.to(stage)
         graphs[stage] = graph = program_graph(compilation.module, subject.method)
@@ -99,18 +100,25 @@ def lower(subject: Subject) -> Lowered:
     return Lowered(compilation.module, data, graphs, {"stages": stages}, rows if rows["rows"] else {"missing": NO_BACKEND})
 
 
-def gather(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], options: SemanticsOptions, iterations: int) -> dict[str, Part]:
-    """Returns the parts of a report by name. A part that cannot be made has the reason under `missing`."""
-    return {
-        "stages": lowered.stages,
-        "memory": _part(lambda: _memory(subject, lowered)),
-        "profile": _part(lambda: _profile(subject, lowered, inputs, iterations)),
-        "numerics": _part(lambda: _numerics(subject, lowered, inputs, options)),
-        "sizes": _part(lambda: _sizes(lowered)),
-        "partitions": lowered.partitions,
-        "overview": _part(lambda: _overview(subject, lowered)),
-        "sources": _sources(lowered),
+def gather(
+    subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], options: SemanticsOptions, iterations: int, tell: Callable[[str], object]
+) -> dict[str, Part]:
+    """Returns the parts of a report by name, each after telling its name. A part that cannot be made has the reason under `missing`."""
+    makers: dict[str, Callable[[], Part]] = {
+        "stages": lambda: lowered.stages,
+        "memory": lambda: _memory(subject, lowered),
+        "profile": lambda: _profile(subject, lowered, inputs, iterations),
+        "numerics": lambda: _numerics(subject, lowered, inputs, options),
+        "sizes": lambda: _sizes(lowered),
+        "partitions": lambda: lowered.partitions,
+        "overview": lambda: _overview(subject, lowered),
+        "sources": lambda: _sources(lowered),
     }
+    found: dict[str, Part] = {}
+    for number, (name, make) in enumerate(makers.items(), 1):
+        tell(f"{name} ({number} of {len(makers)})")
+        found[name] = _part(make)
+    return found
 
 
 def _part(make: Callable[[], Part]) -> Part:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from base64 import b64decode
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,16 @@ def test_a_file_that_is_not_a_program_is_refused(folder: Path, capsys: pytest.Ca
     wrong.write_bytes(b"not a program")
     assert main(["report", str(wrong), "-o", str(folder / "none.html")]) == 1
     assert "Traceback" not in capsys.readouterr().err and not (folder / "none.html").exists()
+
+
+def test_progress_is_told_where_there_is_no_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count()
+    monkeypatch.setattr("flambeau.tools.commands.console.time.monotonic", lambda: float(next(seconds)))
+    model = f"{folder / 'layers.py'}:model"
+    assert main(["report", model, "-o", str(folder / "told.html"), "--iterations", "1"]) == 0
+    told = capsys.readouterr().err.replace("\n", "")
+    places = [told.index(f"compiling {model}: stage {stage}") for stage in STAGES]
+    places += [told.index(f"reporting {model}: {part} ({number} of 8)") for number, part in enumerate(("stages", "memory", "profile"), 1)]
+    assert places == sorted(places)
