@@ -1,7 +1,8 @@
 /* Computes convolution of contiguous planes, with vectors along the rows of the result.
  *
- * A band is some rows of a group's planes, copied with zeros around the image. Of columns that lie a stride apart it has every one of a remainder
- * side by side, and rows likewise: then neighbours in the result read neighbours under each tap, whatever the stride. */
+ * A band is some rows of a group's planes, copied with zeros around the image. Of columns that lie a stride apart it has those of each remainder
+ * side by side, and rows likewise: then neighbours in the result read neighbours under each tap, whatever the stride. All is written from front
+ * to back in whole vectors, so that what is written too far is replaced. */
 #include "planes.h"
 
 #include "scratch.h"
@@ -16,7 +17,8 @@ typedef struct band {
   size_t channels;                /* of a group */
   size_t remainders_down, remainders_across;
   size_t rows;                    /* of the result */
-  size_t lines, width;            /* rows of the band for each remainder, and floats of each */
+  size_t lines, width;            /* lines of the band for each remainder down, and floats of each remainder across in a line */
+  size_t line;                    /* floats of a line */
   size_t plane;                   /* floats of a channel */
 } band;
 
@@ -31,7 +33,8 @@ static band band_of(const fl_conv2d *c, size_t groups, size_t rows) {
   b.remainders_across = least(c->stride_width, across + 1);
   b.lines = rows + down / c->stride_height;
   b.width = c->out_width + across / c->stride_width;
-  b.plane = times(times(b.remainders_down, b.remainders_across), times(b.lines, b.width));
+  b.line = times(b.remainders_across, b.width);
+  b.plane = times(times(b.remainders_down, b.lines), b.line);
   return b;
 }
 
@@ -45,6 +48,9 @@ static band fitting_band(const fl_conv2d *c, size_t groups) {
   return band_of(c, groups, least(1 + further, c->out_height));
 }
 
+/* Returns the floats of a line of the image with zeros around it, from which a line of the band is made. */
+static size_t padded_line(const fl_conv2d *c, const band *b) { return c->stride_width > 1 ? times(c->stride_width, b->width) + 2 * FL_LANES : 0; }
+
 static size_t taps_of(const fl_conv2d *c) { return c->kernel_height * c->kernel_width; }
 
 size_t fl_conv2d_planes_scratch(const fl_conv2d *c, size_t groups) {
@@ -54,50 +60,59 @@ size_t fl_conv2d_planes_scratch(const fl_conv2d *c, size_t groups) {
   /* A smaller image may have more rows in a band. */
   const band one = band_of(c, groups, 1), all = band_of(c, groups, c->out_height);
   const size_t floats = most(floats_of(&one), least(floats_of(&all), BAND_FLOATS));
-  const size_t bytes = times(floats + SLACK, sizeof(float)) + FL_TAKEN(size_t, taps_of(c));
+  const size_t bytes = times(floats + SLACK + padded_line(c, &one), sizeof(float)) + FL_TAKEN(size_t, taps_of(c));
   return bytes > SIZE_MAX / 2 ? SIZE_MAX / 2 : bytes;
 }
 
-/* Copies n floats that are `step` apart. */
-static void copy_apart(float *restrict to, const float *restrict from, size_t n, size_t step) {
-  size_t i = 0;
-  if (step == 1) {
-    for (; i + FL_LANES <= n; i += FL_LANES) {
-      fl_store(to + i, fl_load(from + i));
-    }
-    if (i > 0 && i < n) {
-      fl_store(to + n - FL_LANES, fl_load(from + n - FL_LANES));
-      return;
-    }
-  } else if (step == 2) {
-    for (; i < n; ++i) {
-      to[i] = from[2 * i];
-    }
+/* Writes n floats, zeros if `from` is NULL, and up to FL_LANES - 1 more. Returns the end of the n floats. */
+FL_INLINE float *put(float *to, const float *from, size_t n) {
+  for (size_t i = 0; i < n; i += FL_LANES) {
+    fl_store(to + i, !from ? fl_zero() : n - i >= FL_LANES ? fl_load(from + i) : fl_load_part(from + i, n - i));
   }
+  return to + n;
+}
+
+#if defined(__has_builtin) && FL_LANES > 1
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE 1
+#endif
+#endif
+
+/* Writes n floats that lie `step` apart, and up to 3 more. */
+static void put_every(float *to, const float *from, size_t n, size_t step) {
+  size_t i = 0;
+#ifdef SHUFFLE
+  typedef float quad __attribute__((vector_size(16)));
+  for (; step == 2 && i < n; i += 4) {
+    quad a, b;
+    memcpy(&a, from + 2 * i, sizeof a);
+    memcpy(&b, from + 2 * i + 4, sizeof b);
+    const quad even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    memcpy(to + i, &even, sizeof even);
+  }
+#endif
   for (; i < n; ++i) {
-    to[i] = from[step * i];
+    to[i] = from[i * step];
   }
 }
 
-/* Copies what a band of `rows` rows from y on reads of a channel. The columns beside the image are zeros already; so are rows outside, unless
- * the band held other rows before. */
-static void fill(const fl_conv2d *c, const band *b, const float *image, size_t y, size_t rows, int is_used, float *to) {
-  const size_t lines = b->lines - b->rows + rows;
-  for (size_t across = 0; across < b->remainders_across; ++across) {
-    const size_t step = c->stride_width, padding = c->padding_width;
-    const size_t first = padding > across ? (padding - across + step - 1) / step : 0;
-    const size_t end = c->width + padding > across ? least((c->width + padding - across + step - 1) / step, b->width) : 0;
-    const size_t n = end > first ? end - first : 0;
-    const float *const from = image + (n > 0 ? first * step + across - padding : 0);
-    for (size_t down = 0; down < b->remainders_down; ++down) {
-      float *line = to + (down * b->remainders_across + across) * b->lines * b->width + first;
-      for (size_t i = 0; i < lines && n > 0; ++i, line += b->width) {
-        const size_t row = (y + i) * c->stride_height + down;
-        if (row >= c->padding_height && row - c->padding_height < c->height) {
-          copy_apart(line, from + (row - c->padding_height) * c->width, n, step);
-        } else if (is_used) {
-          memset(line, 0, n * sizeof(float));
-        }
+/* Copies what a band of `rows` rows from y on reads of a channel. */
+static void fill(const fl_conv2d *c, const band *b, const float *image, size_t y, size_t rows, float *padded, float *to) {
+  const int is_apart = c->stride_width > 1;
+  const size_t lines = b->lines - b->rows + rows, step = is_apart ? c->stride_width : 1, length = step * b->width;
+  const size_t before = least(c->padding_width, length), held = least(c->width, length - before), after = length - before - held;
+  for (size_t down = 0; down < b->remainders_down; ++down) {
+    float *line = to + down * b->lines * b->line;
+    for (size_t i = 0; i < lines; ++i, line += b->line) {
+      const size_t row = (y + i) * c->stride_height + down;
+      if (row < c->padding_height || row - c->padding_height >= c->height) {
+        (void)put(line, NULL, b->line);
+        continue;
+      }
+      float *const start = is_apart ? padded : line;
+      (void)put(put(put(start, NULL, before), image + (row - c->padding_height) * c->width, held), NULL, after);
+      for (size_t across = 0; is_apart && across < b->remainders_across; ++across) {
+        put_every(line + across * b->width, padded + across, b->width, step);
       }
     }
   }
@@ -201,19 +216,20 @@ void fl_conv2d_planes(const fl_conv2d *c, size_t groups, void *scratch) {
   const size_t taps = taps_of(c), outs = c->out_channels / groups, pixels = c->out_height * c->out_width;
   size_t *const offsets = scratch;
   float *const floats = (float *)(void *)((char *)scratch + FL_TAKEN(size_t, taps));
+  float *const padded = floats + floats_of(&b) + SLACK;
   memset(floats, 0, (floats_of(&b) + SLACK) * sizeof(float));
   for (size_t tap = 0; tap < taps; ++tap) {
     const size_t down = tap / c->kernel_width * c->dilation_height, across = tap % c->kernel_width * c->dilation_width;
-    const size_t remainder = down % c->stride_height * b.remainders_across + across % c->stride_width;
-    offsets[tap] = (remainder * b.lines + down / c->stride_height) * b.width + across / c->stride_width;
+    const size_t line = down % c->stride_height * b.lines + down / c->stride_height;
+    offsets[tap] = line * b.line + across % c->stride_width * b.width + across / c->stride_width;
   }
-  tile t = {.offsets = offsets, .taps = taps, .channels = b.channels, .plane = b.plane, .line = b.width, .input = floats, .out_line = c->out_width};
+  tile t = {.offsets = offsets, .taps = taps, .channels = b.channels, .plane = b.plane, .line = b.line, .input = floats, .out_line = c->out_width};
   for (size_t group = 0; group < c->batch * groups; ++group) {
     const float *const image = c->input + group * b.channels * c->height * c->width;
     for (size_t y = 0; y < c->out_height; y += b.rows) {
       const size_t rows = least(b.rows, c->out_height - y);
       for (size_t channel = 0; channel < b.channels; ++channel) {
-        fill(c, &b, image + channel * c->height * c->width, y, rows, b.rows < c->out_height, floats + channel * b.plane);
+        fill(c, &b, image + channel * c->height * c->width, y, rows, padded, floats + channel * b.plane);
       }
       for (size_t o = 0; o < outs; ++o) {
         const size_t channel = group % groups * outs + o;
