@@ -257,7 +257,7 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
         }
       }
     } else {
-      const fl_gemm g = {keys, 1, a->q.width, b->keys, NULL, FL_ACTIVATION_NONE, 0};
+      const fl_gemm g = {keys, 1, a->q.width, b->keys, NULL, FL_ACTIVATION_NONE, 0, NULL};
       fl_gemm_dense(&g, q + i * a->q.row_stride, a->q.row_stride, queries, b->scores, b->block, NULL, 0);
     }
     for (size_t r = 0; r < queries; ++r) {
@@ -271,7 +271,7 @@ static void run_block(const attention *a, const buffers *b, size_t batch, size_t
         add_values(b->scores + r * b->block, v, keys, a->v.row_stride, a->v.width, first, out + (i + r) * a->out.row_stride);
       }
     } else {
-      const fl_gemm g = {a->v.width, 1, keys, b->values, NULL, FL_ACTIVATION_NONE, !first};
+      const fl_gemm g = {a->v.width, 1, keys, b->values, NULL, FL_ACTIVATION_NONE, !first, NULL};
       fl_gemm_dense(&g, b->scores, b->block, queries, out + i * a->out.row_stride, a->out.row_stride, NULL, 0);
     }
   }

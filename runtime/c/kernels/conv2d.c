@@ -105,12 +105,12 @@ void fl_conv2d_run(const fl_conv2d *c, void *scratch) {
     return;
   }
   if (fl_conv2d_is_product(c)) {
-    const fl_gemm g = {c->out_channels, 1, c->channels, c->weight, c->bias, c->activation, 0};
+    const fl_gemm g = {c->out_channels, 1, c->channels, c->weight, c->bias, c->activation, 0, NULL};
     fl_gemm_dense(&g, c->input, c->channels, c->batch * pixels, c->out, c->out_channels, c->addend, c->out_channels);
     return;
   }
   const cut t = cut_of(c);
-  const fl_gemm g = {c->out_channels, t.segments, t.depth, c->weight, c->bias, c->activation, 0};
+  const fl_gemm g = {c->out_channels, t.segments, t.depth, c->weight, c->bias, c->activation, 0, NULL};
   const float **pointers = scratch;
   float *band = (float *)(void *)((char *)scratch + pointers_size(&t));
   const size_t across = t.segments / c->kernel_height;

@@ -275,11 +275,21 @@ static __attribute__((noinline)) void gather_panel(const fl_convolution *p, cons
   }
 }
 
-static __attribute__((noinline)) void run_by_columns(const fl_convolution *p, float *scratch) {
+/* Makes one row of an image of which each pixel is read for one pixel of the result, so that panels have one run. */
+static void join_rows(fl_convolution *p) {
+  if (p->kernel[1] * p->kernel[2] == 1 && p->stride[1] * p->stride[2] == 1 && p->padding[1] + p->padding[2] == 0) {
+    p->in[2] = p->out_size[2] = p->in[1] * p->in[2];
+    p->in[1] = p->out_size[1] = 1;
+  }
+}
+
+static __attribute__((noinline)) void run_by_columns(fl_convolution *p, float *scratch) {
+  join_rows(p);
   const size_t channels = p->in_channels / p->groups, outs = p->out_channels / p->groups;
   const size_t depth = channels * p->kernel[1] * p->kernel[2];
   const size_t pixels = p->out_size[1] * p->out_size[2];
   const size_t step = gathered_pixels(depth, pixels);
+  const float *const bias = p->bias ? p->bias->data : NULL;
   for (size_t n = 0; n < p->batch; ++n) {
     for (size_t g = 0; g < p->groups; ++g) {
       const float *image = (const float *)p->input->data + (n * p->in_channels + g * channels) * p->in[1] * p->in[2];
@@ -290,13 +300,7 @@ static __attribute__((noinline)) void run_by_columns(const fl_convolution *p, fl
         for (size_t j = 0; j < columns; j += FL_PANEL) {
           gather_panel(p, image, channels, q + j, columns - j < FL_PANEL ? columns - j : FL_PANEL, scratch + j * depth);
         }
-        for (size_t o = 0; o < outs; ++o) {
-          const float start = p->bias ? ((const float *)p->bias->data)[g * outs + o] : 0.0f;
-          for (size_t j = 0; j < columns; ++j) {
-            out[o * pixels + q + j] = start;
-          }
-        }
-        const fl_gemm product = {columns, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 1};
+        const fl_gemm product = {columns, 1, depth, scratch, NULL, FL_ACTIVATION_NONE, 0, bias ? bias + g * outs : NULL};
         fl_gemm_dense(&product, weight, depth, outs, out + q, pixels, NULL, 0);
       }
     }

@@ -40,6 +40,7 @@ typedef struct tile {
   size_t c_stride;
   size_t columns;           /* number of valid columns from `c` on */
   const float *bias;
+  const float *row_bias;
   const float *addend;
   size_t addend_stride;
   float low, high;
@@ -60,6 +61,7 @@ static __attribute__((noinline)) void finish_part(const tile *t, const float *pr
     float v = product[j];
     v += t->accumulate ? *c : 0.0f;
     v += t->bias ? t->bias[j] : 0.0f;
+    v += t->row_bias ? t->row_bias[i] : 0.0f;
     v += t->addend ? t->addend[i * t->addend_stride + j] : 0.0f;
     if (t->clamp) {
       v = v < t->low ? t->low : v > t->high ? t->high : v;
@@ -83,6 +85,12 @@ FL_INLINE void compute_tile(const tile *t, const int mr, const int nv, const int
     FL_UNROLL
     for (int x = 0; x < mr * nv; ++x) {
       acc[x] = fl_load(t->bias + x % nv * FL_LANES);
+    }
+  }
+  if (whole && t->row_bias) {
+    FL_UNROLL
+    for (int x = 0; x < mr * nv; ++x) {
+      acc[x] += fl_set(t->row_bias[x / nv]);
     }
   }
   const size_t stride = t->panel_stride;
@@ -232,6 +240,9 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_
     if (t.addend) {
       t.addend += rows * t.addend_stride;
     }
+    if (t.row_bias) {
+      t.row_bias += rows;
+    }
   }
 }
 
@@ -279,6 +290,7 @@ static void multiply_rows(const fl_gemm *g, const float *const *rows, const floa
         t.c_stride = c_stride;
         t.columns = g->n - column;
         t.accumulate = g->accumulate || !first;
+        t.row_bias = first ? g->row_bias : NULL;
         if (last) {
           t.bias = g->bias ? g->bias + column : NULL;
           t.addend = addend ? addend + column : NULL;
@@ -307,7 +319,9 @@ void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, 
   const size_t blocks = (m + FL_GEMM_ROWS - 1) / FL_GEMM_ROWS;
   for (size_t block = 0, i = 0; block < blocks; ++block) {
     const size_t count = m / blocks + (block < m % blocks);
-    multiply_rows(g, NULL, a + i * a_stride, a_stride, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
+    fl_gemm part = *g;
+    part.row_bias = g->row_bias ? g->row_bias + i : NULL;
+    multiply_rows(&part, NULL, a + i * a_stride, a_stride, count, c + i * c_stride, c_stride, addend ? addend + i * addend_stride : NULL, addend_stride);
     i += count;
   }
 }

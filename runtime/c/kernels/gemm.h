@@ -40,6 +40,7 @@ typedef struct fl_gemm {
   const float *bias;        /* n floats, or NULL */
   fl_activation activation;
   int accumulate;           /* 1: C = activation(C + A B + bias + addend) */
+  const float *row_bias;    /* a number for each row of C, which is added to the row, or NULL */
 } fl_gemm;
 
 /* Returns the number of floats in packed B of k rows and n columns. */

@@ -71,7 +71,7 @@ fl_status fl_packed_linear_out(fl_context *context, fl_value *const *args, size_
   FL_CHECK(context, !addend || (addend->dtype == FL_FLOAT32 && fl_same_sizes(addend, out) && fl_is_contiguous(addend)),
            "the addend must have the result's shape");
   const size_t n = (size_t)features, k = (size_t)weight->sizes[1];
-  const fl_gemm g = {n, 1, k, weight->data, bias ? bias->data : NULL, activation, 0};
+  const fl_gemm g = {n, 1, k, weight->data, bias ? bias->data : NULL, activation, 0, NULL};
   fl_gemm_dense(&g, input->data, k, fl_rows_of(input), out->data, n, addend ? addend->data : NULL, n);
   return FL_OK;
 }

@@ -120,7 +120,7 @@ static void packed(fl_matrix c, fl_matrix a, fl_matrix b, const float *bias, flo
       const size_t depth = least(PACK_DEPTH, b.rows - k);
       fl_pack_b(b.data + k * b.row_stride + column * b.column_stride, depth, columns, b.row_stride, b.column_stride, scratch);
       const int last = k + depth == b.rows;
-      const fl_gemm g = {columns, 1, depth, scratch, last && bias ? bias + column : NULL, FL_ACTIVATION_NONE, k > 0};
+      const fl_gemm g = {columns, 1, depth, scratch, last && bias ? bias + column : NULL, FL_ACTIVATION_NONE, k > 0, NULL};
       if (a.column_stride == 1 || depth == 1) {
         fl_gemm_dense(&g, a.data + k * a.column_stride, a.row_stride, c.rows, c.data + column, c.row_stride, NULL, 0);
         continue;

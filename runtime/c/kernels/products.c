@@ -83,7 +83,7 @@ static void run_by_panels(const mixed *p, float *panel) {
         panel[k * FL_PANEL + j] = j < width ? (float)weight[k * p->k_stride + (n + j) * p->n_stride] * scales[scale_place(p, k, n + j)] : 0.0f;
       }
     }
-    const fl_gemm product = {width, 1, p->k, panel, NULL, FL_ACTIVATION_NONE, 0};
+    const fl_gemm product = {width, 1, p->k, panel, NULL, FL_ACTIVATION_NONE, 0, NULL};
     fl_gemm_dense(&product, p->x->data, p->k, p->m, (float *)p->out->data + n, p->n, NULL, 0);
   }
 }

@@ -13,11 +13,11 @@ typedef struct parameters {
   size_t stride, count;
 } parameters;
 
-static double scale_at(const parameters *p, size_t i) {
+static __attribute__((noinline)) double scale_at(const parameters *p, size_t i) {
   return p->scales ? fl_read_real(p->scales->dtype, p->scales->data, i / p->stride % p->count) : p->scale;
 }
 
-static int64_t zero_point_at(const parameters *p, size_t i) {
+static __attribute__((noinline)) int64_t zero_point_at(const parameters *p, size_t i) {
   if (!p->zero_points) {
     return p->zero_point;
   }
@@ -28,7 +28,7 @@ static int64_t zero_point_at(const parameters *p, size_t i) {
 
 static int is_wide(const parameters *p) { return p->scales && p->scales->dtype == FL_FLOAT64; }
 
-static double inverse_at(const parameters *p, size_t i) {
+static __attribute__((noinline)) double inverse_at(const parameters *p, size_t i) {
   return p->scales && !is_wide(p) ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
 }
 
