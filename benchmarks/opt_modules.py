@@ -192,6 +192,14 @@ def shared(f: Function, x: Value) -> Value:
     return f.op("mul.Tensor", [x, f.load(("@w0", T) if f.globals else f.weight(T, 8))], T)
 
 
+def early(f: Function, x: Value) -> Value:
+    """Adds transformations of the weight that all steps share, before any of them is read."""
+    weight = f.load(("@w0", T) if f.globals else f.weight(T, 8))
+    for item in [f.op("add.Scalar", [weight], T, other=f"{index}.0") for index in range(3)]:
+        x = f.op("mul.Tensor", [x, item], T)
+    return x
+
+
 def identities(f: Function, x: Value) -> Value:
     """Adds operations that return their operand, or undo the previous operation."""
     a = f.op("permute", [x], "tensor<4x2xf32>", dims="[1, 0]")
@@ -392,7 +400,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
     "simplify-jumps": (Case("edge", (branching, plain_edge), before="lower-scf,convert-edge-to-exec,coalesce-slots"),),
-    "sink-operators": (Case("edge", _EXEC),),
+    "sink-operators": (Case("edge", (early, *_EXEC)),),
     "verify-plan": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat,reuse-storage,plan-memory"),),
 }
 """The modules of each pass."""

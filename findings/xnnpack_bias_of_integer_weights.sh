@@ -61,5 +61,5 @@ def result_with(bias):
 done(library.xnn_initialize(None))
 seen = [result_with(bias) for bias in (0.0, 10.0)]
 print(f"with the biases 0 and 10: expected 2 and 12, seen {seen}")
-sys.exit(None if seen == [2.0, 7.0] else "changed")
+sys.exit(None if seen == [2.0, 7.0] else f"changed: with the bias 10, the result is {seen[1]}")
 PYTHON

@@ -19,9 +19,9 @@ from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme, 
 from flambeau.frontends.torch_export import capture
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_quantization.backend_forms import BackendForms
+from flambeau.frontends.torch_quantization.calibration import Calibration
 from flambeau.frontends.torch_quantization.operator_forms import overload_of
 from flambeau.frontends.torch_quantization.quantization_report import QuantizationReport, compare
-from flambeau.frontends.torch_quantization.ranges import Calibration
 from flambeau.frontends.torch_quantization.recipe import Recipe
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
