@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import run
 
 import pytest
 import torch
@@ -85,7 +85,7 @@ UNKNOWN_NAMES = {
 def test_an_unknown_name_is_refused_before_pytorch_is_imported() -> None:
     code = "import json, sys; from flambeau.tools.main import main; codes = [main(line.split()) for line in json.loads(sys.argv[1])]"
     words = [sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules; print(codes)", json.dumps([*UNKNOWN_NAMES])]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = run(words, capture_output=True, text=True)
     assert done.stdout == f"{[1] * len(UNKNOWN_NAMES)}\n", done.stderr
     for line, message in zip(done.stderr.splitlines(), UNKNOWN_NAMES.values(), strict=True):
         assert line.startswith(f"error: {message}")

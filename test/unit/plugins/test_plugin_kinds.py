@@ -197,7 +197,7 @@ def test_a_front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert flambeau_main(["compile", "wrong.steps", "--load-plugin", "front.py"]) == 1
     assert capsys.readouterr().err.endswith("wrong.steps:2: error: ATen has no operator 'relo'\n")
     assert flambeau_main(["compile", "model.steps"]) == 1
-    assert "a program is a .mlir, .pt2, .pte file, package.module:name or file.py:name" in capsys.readouterr().err
+    assert "a program is a .mlir, .pt2, .pte, .bpte file, package.module:name or file.py:name" in capsys.readouterr().err
 
 
 def test_a_front_end_of_a_scheme_and_what_front_ends_may_not_give(tmp_path: Path):
@@ -207,7 +207,7 @@ def test_a_front_end_of_a_scheme_and_what_front_ends_may_not_give(tmp_path: Path
     assert isinstance(load_source("hub://empty", context), ModuleOp)
     for source, message in {
         "hub://other": "its front end returned str, not a module",
-        "other://x": "a program is a .mlir, .pt2, .pte, .steps, hub://, .broken.steps file, package.module:name or file.py:name",
+        "other://x": "a program is a .mlir, .pt2, .pte, .bpte, .steps, hub://, .broken.steps file, package.module:name or file.py:name",
         str(tmp_path / "x.broken.steps"): "its front end returned an invalid module: ",
         str(tmp_path / "gone.steps"): "no such file: ",
     }.items():
