@@ -38,7 +38,7 @@ static uint32_t fl_hash(fl_name name) {
 
 /* Returns the index of a name in the block that is equal to `name`; `none` if there is none. Adds the steps of the search to `cost`. */
 static uint32_t fl_find_equal(const fl_program *program, fl_vector named, const fl_block *block, fl_name name, uint32_t hash, uint32_t none, uint64_t *cost) {
-  if ((block->filter[hash % FILTER_BITS / 8] >> hash % 8 & 1u) == 0) {
+  if (((uint32_t)block->filter[hash % FILTER_BITS / 8] >> hash % 8 & 1u) == 0) {
     return none;
   }
   *cost += BLOCK / 4;
