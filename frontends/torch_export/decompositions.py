@@ -74,25 +74,18 @@ def _dequantized_blocks(
     quant_max: int | None = None,
     output_dtype: torch.dtype = torch.float32,
 ) -> torch.Tensor:
-    """Dequantizes blocks of a tensor, as torchao's weights are stored: with a scale for each entry of a dimension, or each run of elements.
-
-    Other operators would fold the integers of weights to floats.
-    """
-    importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines the operators
+    """Dequantizes a tensor with a scale for each entry of a dimension, as torchao stores weights, with an operator that is not folded."""
+    parted = [dim for dim, (size, block) in enumerate(zip(x.shape, block_size, strict=True)) if size != block]
+    if len(parted) != 1 or block_size[parted[0]] != 1:
+        whole = torch.ops.torchao.dequantize_affine.default
+        return whole.decompose(x, block_size, scale, zero_point, input_dtype, quant_min, quant_max, output_dtype)
+    importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines the operator
     limits = torch.iinfo(input_dtype)
     low, high = (limits.min if quant_min is None else quant_min, limits.max if quant_max is None else quant_max)
     scales, zeros = scale.reshape(-1).float(), None if zero_point is None else zero_point.reshape(-1).to(torch.int64)
-    parted = [dim for dim, (size, block) in enumerate(zip(x.shape, block_size, strict=True)) if size != block]
-    dim = parted[-1] if parted else 0
-    whole, entries = x, dim
-    if len(parted) != 1 or block_size[dim] != 1:
-        if any(block != 1 for block in block_size[:dim]):
-            raise TypeError(f"blocks of {list(block_size)} are not runs of the elements of {list(x.shape)}")
-        whole, entries = x.reshape(scale.numel(), -1), 0
-    found = torch.ops.quantized_decomposed.dequantize_per_channel(
-        whole, scales, zeros, entries, low, high, input_dtype, out_dtype=output_dtype
+    return torch.ops.quantized_decomposed.dequantize_per_channel(
+        x, scales, zeros, parted[0], low, high, input_dtype, out_dtype=output_dtype
     )
-    return found.reshape(x.shape)
 
 
 def _bins(*_: object) -> torch.Tensor:

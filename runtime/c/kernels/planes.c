@@ -172,8 +172,8 @@ TILE(4, 2)
 TILE(1, 4)
 TILE(2, 4)
 
-/* Computes `rows` rows of the result, `vectors` vectors of each. */
-static void compute_rows(tile t, size_t rows, size_t vectors) {
+/* Computes `rows` rows of the result, `vectors` vectors of each. It is not inlined, as what follows, so that copies of tiles take little stack. */
+static __attribute__((noinline)) void compute_rows(tile t, size_t rows, size_t vectors) {
   while (rows > 0) {
     const size_t some = rows >= 4 && vectors < 4 ? 4 : rows >= 2 ? 2 : 1;
     if (vectors == 4) {
@@ -191,7 +191,7 @@ static void compute_rows(tile t, size_t rows, size_t vectors) {
 }
 
 /* Computes `rows` rows of a plane of the result from `out` on. */
-static void compute_band(const fl_conv2d *c, tile t, size_t rows) {
+static __attribute__((noinline)) void compute_band(const fl_conv2d *c, tile t, size_t rows) {
   t.width = least(c->out_width, FL_LANES);
   for (size_t x = 0; x < c->out_width;) {
     const size_t wanted = (c->out_width - x + FL_LANES - 1) / FL_LANES, vectors = wanted >= 4 ? 4 : wanted >= 2 ? 2 : 1;
