@@ -1,4 +1,4 @@
-"""Linear layers of floats whose weights are integers."""
+"""Layers of floats whose weights are integers."""
 
 from __future__ import annotations
 
@@ -36,3 +36,27 @@ class WeightOnlyLinearOp(SchemaOp):
     def numpy(x: Array, packed: Array, /, scales: Array, bias: Array | None, out_features: int) -> Array:
         product = np.matmul(x, unpack_linear_weight(packed, out_features).T.astype(x.dtype)) * scales
         return product if bias is None else product + bias
+
+
+@row("fused", "flambeau", "dequantize_packed(Tensor packed_weight, Tensor scales) -> Tensor")
+class DequantizePackedOp(SchemaOp):
+    """packed_weight * scales: the floats of an int8 weight in the order of `fused.conv2d`, whose columns have a scale each.
+
+    Dense weights are [panels, depth, 16], those of depthwise convolutions [taps, columns]; there are scales for the last panel's padding too.
+    """
+
+    takes = frozenset((i8,))
+
+    @staticmethod
+    def infer(packed: Tensor, scales: Tensor, /) -> Tensor:
+        if element_of(scales) != f32:
+            raise TypeError(f"scales must be of float32, got {dtype_of(element_of(scales)).torch}")
+        shape = shape_of(packed)
+        if len(shape) not in (2, 3) or shape[-1] % PANEL or (len(shape) == 3 and shape[-1] != PANEL):
+            raise ValueError(f"packed_weight must have the shape [panels, depth, {PANEL}] or [taps, panels * {PANEL}], got {list(shape)}")
+        require_shape("scales", scales, (shape[0] * PANEL if len(shape) == 3 else shape[1],))
+        return tensor(f32, shape)
+
+    @staticmethod
+    def numpy(packed: Array, scales: Array, /) -> Array:
+        return packed.astype(np.float32) * scales.reshape((-1, 1, PANEL) if packed.ndim == 3 else (1, -1))

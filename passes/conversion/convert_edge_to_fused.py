@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
@@ -21,16 +21,19 @@ from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionO
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
-from flambeau.dialects.fused.packing import pack_conv_weight, pack_linear_weight
+from flambeau.dialects.fused.packing import PANEL, pack_conv_weight, pack_linear_weight, panels
+from flambeau.dialects.fused.weight_only import DequantizePackedOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.causal_masks import causal_mask
 from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, linear_parts
+from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.targets.interface import Target, TargetName, find_target
+from flambeau.support.lazy import Array, np
 
 
 def _plain(*values: SSAValue | None) -> bool:
@@ -89,7 +92,10 @@ class LinearPattern(Pattern):
 
 @dataclass(frozen=True)
 class Conv2dPattern(Pattern):
-    """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout."""
+    """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout.
+
+    Weights of int8 are packed as integers, and dequantized in that order.
+    """
 
     target: Target
     constants: ModuleConstants
@@ -101,7 +107,8 @@ class Conv2dPattern(Pattern):
         assert isinstance(op, ConvolutionOp)
         arguments: list[Any] = op.arguments()
         x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
-        array = self.constants.array(weight)
+        integers = dequantized(weight, self.constants)
+        array = self.constants.array(weight if integers is None else integers.value)
         if not self.target.has(FusedConv2dOp):
             return decline(_lacks(self.target, FusedConv2dOp))
         if not self.target.takes(CHANNELS_LAST):
@@ -115,12 +122,15 @@ class Conv2dPattern(Pattern):
         depthwise = groups == shape_of(x)[1] == array.shape[0]
         if groups != 1 and not depthwise:
             return decline("not packed: its channels are in groups, neither all in one nor one in each")
-        packed = pack_conv_weight(array, groups)
-        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        if integers is not None and not _has_columns(integers.type):
+            return decline("not packed: its weight is not of int8 with zero points of 0 and a scale for each output channel")
+        packed = self._packed(weight if integers is None else integers.value, array, groups)
+        if integers is not None:
+            packed = DequantizePackedOp(packed, self._scales(integers)).result
         image = ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST)
         fused = FusedConv2dOp(
             image.result,
-            load.results[0],
+            packed,
             bias,
             None,
             tuple(array.shape[2:]),
@@ -133,6 +143,23 @@ class Conv2dPattern(Pattern):
         )
         fused.result.name_hint = op.result.name_hint
         replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
+
+
+    def _packed(self, value: SSAValue, array: Array, groups: int) -> SSAValue:
+        packed = pack_conv_weight(array, groups)
+        return self.constants.add(f"{self.constants.name(value)}.packed", packed, tensor(element_of(value), packed.shape)).results[0]
+
+    def _scales(self, integers: Quantized) -> SSAValue:
+        """Returns the scales of the columns of a packed weight."""
+        columns = shape_of(integers.value)[0]
+        scales = np.zeros(panels(columns) * PANEL, np.float32)
+        scales[:columns] = integers.type.scales
+        return self.constants.add(f"{self.constants.name(integers.value)}.scales", scales, tensor(f32, scales.shape)).results[0]
+
+
+def _has_columns(kind: QuantizedType) -> bool:
+    """Returns whether `fused.dequantize_packed` dequantizes integers of this type."""
+    return kind.storage == i8 and not any(kind.zero_points) and kind.axis in (None, 0)
 
 
 def _pair(values: tuple[int, ...]) -> tuple[int, int]:
@@ -206,7 +233,7 @@ class NormPattern(Pattern):
 class ConvertEdgeToFusedPass(ModulePass):
     """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators that the target has.
 
-    Constant weights are packed now.
+    Constant weights are packed now, those of int8 that are dequantized as integers.
 
     Needs: `edge` operators. Leaves: `fused` operators, convolutions among them channels-last between two `edge._to_dim_order_copy`, which
     `propagate-layouts` moves outward. Operators with other dtypes or with weights that are not constants stay, and so do those

@@ -63,6 +63,15 @@ def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def dequantize_packed(rng: np.random.Generator) -> list[Sample]:
+    """Returns packed integers of dense and depthwise convolutions."""
+    return [
+        (pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 32)),
+        (bytes_of(rng, "int8", 9, 48), f32(rng, 48)),
+        (bytes_of(rng, "int8", 0, 5, 16), f32(rng, 0)),
+    ]
+
+
 def dynamic_quantized_linear(rng: np.random.Generator) -> list[Sample]:
     """Returns products of integers with a scale for the whole input, and for each of its rows."""
 
@@ -125,6 +134,7 @@ FUSED: dict[str, Samples] = {
     ],
     "fused.quantized_linear": quantized_linear,
     "fused.quantized_conv2d": quantized_convolution,
+    "fused.dequantize_packed": dequantize_packed,
     "fused.weight_only_linear": weight_only_linear,
     "fused.dynamic_quantized_linear": dynamic_quantized_linear,
     "fused.linear": linear,

@@ -13,23 +13,24 @@ typedef struct parameters {
   size_t stride, count;
 } parameters;
 
-static __attribute__((noinline)) double scale_at(const parameters *p, size_t i) {
-  return p->scales ? fl_read_real(p->scales->dtype, p->scales->data, i / p->stride % p->count) : p->scale;
+static size_t channel_of(const parameters *p, size_t i) { return i / p->stride % p->count; }
+
+static __attribute__((noinline)) double scale_of(const parameters *p, size_t channel) {
+  return p->scales ? fl_read_real(p->scales->dtype, p->scales->data, channel) : p->scale;
 }
 
-static __attribute__((noinline)) int64_t zero_point_at(const parameters *p, size_t i) {
+static __attribute__((noinline)) int64_t zero_point_of(const parameters *p, size_t channel) {
   if (!p->zero_points) {
     return p->zero_point;
   }
-  const size_t at = i / p->stride % p->count;
   const fl_tensor *t = p->zero_points;
-  return fl_is_float(t->dtype) ? fl_i64_of_real(fl_read_real(t->dtype, t->data, at)) : (int64_t)fl_read_integer(t->dtype, t->data, at);
+  return fl_is_float(t->dtype) ? fl_i64_of_real(fl_read_real(t->dtype, t->data, channel)) : (int64_t)fl_read_integer(t->dtype, t->data, channel);
 }
 
 static int is_wide(const parameters *p) { return p->scales && p->scales->dtype == FL_FLOAT64; }
 
-static __attribute__((noinline)) double inverse_at(const parameters *p, size_t i) {
-  return p->scales && !is_wide(p) ? (double)(1.0f / (float)scale_at(p, i)) : 1.0 / scale_at(p, i);
+static __attribute__((noinline)) double inverse_of(const parameters *p, size_t channel) {
+  return p->scales && !is_wide(p) ? (double)(1.0f / (float)scale_of(p, channel)) : 1.0 / scale_of(p, channel);
 }
 
 /* Stores the value of a Scalar, or of a tensor of one element. */
@@ -124,7 +125,7 @@ static int compute(const parameters *p, const job *job, int8_t real, size_t coun
     return 0;
   }
   for (size_t i = 0; i < p->count; ++i) {
-    const int64_t zero = zero_point_at(p, i * p->stride);
+    const int64_t zero = zero_point_of(p, i);
     if (zero < -MOST_ZERO_POINT || zero > MOST_ZERO_POINT) {
       return 0;
     }
@@ -146,7 +147,8 @@ static fl_status quantize(fl_context *context, const fl_tensor *input, fl_tensor
     return FL_OK;
   }
   for (size_t i = 0; i < count; ++i) {
-    const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_at(p, i), inverse = inverse_at(p, i);
+    const size_t channel = channel_of(p, i);
+    const double x = fl_read_real(input->dtype, input->data, i), zero = (double)zero_point_of(p, channel), inverse = inverse_of(p, channel);
     double v = wide ? x * inverse : (double)((float)x * (float)inverse);
     v = is_shifted_first ? nearbyint(wide ? v + zero : (double)((float)v + (float)zero)) : nearbyint(v) + zero;
     v = v < (double)range[0] ? (double)range[0] : v > (double)range[1] ? (double)range[1] : v;
@@ -165,7 +167,8 @@ static fl_status dequantize(fl_context *context, const fl_tensor *input, fl_tens
     return FL_OK;
   }
   for (size_t i = 0; i < count; ++i) {
-    const double x = fl_read_real(input->dtype, input->data, i) - (double)zero_point_at(p, i), scale = scale_at(p, i);
+    const size_t channel = channel_of(p, i);
+    const double x = fl_read_real(input->dtype, input->data, i) - (double)zero_point_of(p, channel), scale = scale_of(p, channel);
     fl_write_real(out->dtype, out->data, i, wide ? x * scale : (double)((float)x * (float)scale));
   }
   return FL_OK;

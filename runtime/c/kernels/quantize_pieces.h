@@ -7,16 +7,15 @@ typedef struct NAMED(piece) {
   NUMBER factors[PIECE], zeros[PIECE];
 } NAMED(piece);
 
-/* Sets the parameters of n elements: those of elements from `at` on, or all those of element `at`. */
-static void NAMED(set)(NAMED(piece) *piece, const parameters *p, const job *job, size_t at, size_t n, int is_one) {
-  NUMBER factor = 0, zero = 0;
-  for (size_t i = 0; i < n; ++i) {
-    if (i == 0 || (!is_one && (at + i) % p->stride == 0)) {
-      factor = (NUMBER)(job->is_quantizing ? inverse_at(p, at + i) : scale_at(p, at + i));
-      zero = (NUMBER)zero_point_at(p, at + i);
+/* Sets the parameters of n elements from `at` on. */
+static void NAMED(set)(NAMED(piece) *piece, const parameters *p, const job *job, size_t at, size_t n) {
+  for (size_t i = 0; i < n;) {
+    const size_t channel = (at + i) / p->stride, left = (channel + 1) * p->stride - (at + i), end = left < n - i ? i + left : n;
+    const NUMBER factor = (NUMBER)(job->is_quantizing ? inverse_of : scale_of)(p, channel % p->count), zero = (NUMBER)zero_point_of(p, channel % p->count);
+    for (; i < end; ++i) {
+      piece->factors[i] = factor;
+      piece->zeros[i] = zero;
     }
-    piece->factors[i] = factor;
-    piece->zeros[i] = zero;
   }
 }
 
@@ -64,7 +63,7 @@ static void NAMED(compute_all)(const parameters *p, const job *job, size_t count
   NAMED(piece) piece;
   if (p->stride >= PIECE) {
     for (size_t start = 0; start < count; start += p->stride) {
-      NAMED(set)(&piece, p, job, start, PIECE, 1);
+      NAMED(set)(&piece, p, job, start, PIECE);
       for (size_t i = 0; i < p->stride; i += PIECE) {
         NAMED(compute)(&piece, job, start + i, p->stride - i < PIECE ? p->stride - i : PIECE);
       }
@@ -74,7 +73,7 @@ static void NAMED(compute_all)(const parameters *p, const job *job, size_t count
   const size_t period = p->stride * p->count;
   for (size_t start = 0; start < period; start += PIECE) {
     const size_t n = period - start < PIECE ? period - start : PIECE;
-    NAMED(set)(&piece, p, job, start, n, 0);
+    NAMED(set)(&piece, p, job, start, n);
     for (size_t at = start; at < count; at += period) {
       NAMED(compute)(&piece, job, at, n);
     }

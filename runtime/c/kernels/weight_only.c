@@ -1,4 +1,5 @@
-/* flambeau::weight_only_linear: multiplies rows of floats with a weight of bytes, which are converted to floats in registers. */
+/* Weights of bytes. flambeau::weight_only_linear multiplies rows of floats with them, and converts them to floats in registers;
+ * flambeau::dequantize_packed writes these, for convolutions, which read each of them for many pixels. */
 #include "loops.h"
 #include "optional.h"
 #include "weight_only.def"
@@ -134,5 +135,43 @@ fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, 
   FL_TRY(fl_resize_features(context, out, input, features));
   const layer l = {(size_t)features, (size_t)weight->sizes[1], weight->data, scales->data, bias ? bias->data : NULL};
   run(&l, input->data, fl_rows_of(input), out->data);
+  return FL_OK;
+}
+
+/* Writes `depth` rows of a panel's columns, which lie `step` numbers apart. */
+static void dequantize_panel(const int8_t *from, const float *scales, size_t depth, size_t step, float *to) {
+  fl_vec factors[VECTORS];
+  for (int j = 0; j < VECTORS; ++j) {
+    factors[j] = fl_load(scales + j * FL_LANES);
+  }
+  for (size_t i = 0; i < depth; ++i, from += step, to += step) {
+    FL_UNROLL
+    for (int j = 0; j < VECTORS; ++j) {
+      fl_store(to + j * FL_LANES, fl_load_int8(from + j * FL_LANES) * factors[j]);
+    }
+  }
+}
+
+fl_status fl_dequantize_packed_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(weight, 0);
+  FL_TENSOR_ARGUMENT(scales, 1);
+  FL_TENSOR_ARGUMENT(out, 2);
+  FL_CHECK(context, weight->dtype == FL_INT8 && scales->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32,
+           "the weight must be of int8, the scales and the result of float32");
+  const int is_dense = weight->rank == 3;
+  FL_CHECK(context, fl_is_contiguous(weight) && (is_dense ? weight->sizes[2] == FL_PANEL : weight->rank == 2 && weight->sizes[1] % FL_PANEL == 0),
+           "the weight must be packed: [panels, depth, 16], or [taps, channels rounded up to 16]");
+  const size_t panels = (size_t)weight->sizes[is_dense ? 0 : 1] / (is_dense ? 1 : FL_PANEL), depth = (size_t)weight->sizes[is_dense ? 1 : 0];
+  FL_CHECK(context, scales->rank == 1 && (size_t)scales->sizes[0] == panels * FL_PANEL && fl_is_contiguous(scales), "there must be a scale for each column");
+  FL_TRY(fl_resize(context, out, weight->sizes, weight->rank));
+  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
+  const int8_t *const from = weight->data;
+  const float *const factors = scales->data;
+  float *const to = out->data;
+  for (size_t panel = 0; panel < panels; ++panel) {
+    const size_t at = panel * FL_PANEL * (is_dense ? depth : 1);
+    dequantize_panel(from + at, factors + panel * FL_PANEL, depth, is_dense ? FL_PANEL : panels * FL_PANEL, to + at);
+  }
   return FL_OK;
 }

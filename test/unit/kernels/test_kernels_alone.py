@@ -52,6 +52,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "aten::slice_scatter.out": ("the source must have self's type",),
     "flambeau::cached_attention.out": ("innermost", "the same number of dimensions"),
     "flambeau::conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
+    "flambeau::dequantize_packed.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::dynamic_quantized_linear.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::layer_norm.out": (CONTIGUOUS,),
     "flambeau::linear.out": (CONTIGUOUS, "the weight must be packed"),

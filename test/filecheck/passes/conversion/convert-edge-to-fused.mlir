@@ -3,6 +3,9 @@
 ml_program.global private @w(#flambeau.blob<"w", "29e1889124dc651e">) : tensor<4x3xf32>
 ml_program.global private @k(#flambeau.blob<"k", "624ca9ed8543b4ed">) : tensor<2x3x3x3xf32>
 ml_program.global private @d(#flambeau.blob<"d", "835aa0f465494efb">) : tensor<3x1x3x3xf32>
+ml_program.global private @i(#flambeau.blob<"i", "6803a3b635fabf44">) : tensor<2x3x3x3xi8>
+ml_program.global private @s(#flambeau.blob<"s", "bfa5538a8f3284f3">) : tensor<2xf32>
+ml_program.global private @z(#flambeau.blob<"z", "374708fff7719dd5">) : tensor<2xi64>
 
 // Constant weights are packed in panels of 16 columns.
 // CHECK-LABEL: func.func @linear
@@ -29,6 +32,24 @@ func.func @convolutions(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x4x4xf32>, tensor
   %0 = edge.convolution(%x, %k, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x4x4xf32>
   %1 = edge.convolution(%x, %d, none) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 3} : (tensor<1x3x8x8xf32>, tensor<3x1x3x3xf32>) -> tensor<1x3x6x6xf32>
   func.return %0, %1 : tensor<1x2x4x4xf32>, tensor<1x3x6x6xf32>
+}
+
+// Weights of int8 are packed as integers, each column with its scale; other weights of integers become floats as they are.
+// CHECK-LABEL: func.func @integers
+// CHECK:         %[[P:.*]] = ml_program.global_load_const @i.packed : tensor<1x27x16xi8>
+// CHECK:         %[[S:.*]] = ml_program.global_load_const @i.scales : tensor<16xf32>
+// CHECK:         %[[W:.*]] = fused.dequantize_packed(%[[P]], %[[S]]) : (tensor<1x27x16xi8>, tensor<16xf32>) -> tensor<1x27x16xf32>
+// CHECK:         fused.conv2d(%{{.*}}, %[[W]], none, none)
+// CHECK:         edge.convolution
+func.func @integers(%x: tensor<1x3x8x8xf32>) -> (tensor<1x2x6x6xf32>, tensor<1x2x6x6xf32>) {
+  %k = ml_program.global_load_const @i : tensor<2x3x3x3xi8>
+  %s = ml_program.global_load_const @s : tensor<2xf32>
+  %z = ml_program.global_load_const @z : tensor<2xi64>
+  %w = quantized_decomposed.dequantize_per_channel(%k, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x3x3x3xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x3x3x3xf32>
+  %v = quantized_decomposed.dequantize_per_tensor(%k) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3x3x3xi8>) -> tensor<2x3x3x3xf32>
+  %0 = edge.convolution(%x, %w, none) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x6x6xf32>
+  %1 = edge.convolution(%x, %v, none) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x8x8xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x6x6xf32>
+  func.return %0, %1 : tensor<1x2x6x6xf32>, tensor<1x2x6x6xf32>
 }
 
 // Attention and norms have their fused form as they are.
