@@ -5,13 +5,15 @@
  * results. All other cases are computed by the definition.
  */
 #include "convolution.h"
+#include "apart.h"
 #include "conv2d.h"
 #include "depthwise.h"
+#include "depthwise_planes.h"
 #include "loops.h"
 #include "optional.h"
 #include "planes.h"
 
-typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES } way;
+typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES, DEPTHWISE_PLANES } way;
 
 /* With fewer output channels in a group than this, planes are computed one by one. */
 #define FEW_CHANNELS 4
@@ -39,23 +41,6 @@ static fl_status read_list(fl_context *context, const fl_value *value, uint8_t s
     to[i] = (size_t)x;
   }
   return FL_OK;
-}
-
-static way way_of(const fl_convolution *p) {
-  if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
-    return BY_DEFINITION;
-  }
-  const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
-  if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
-    if (p->groups == 1) {
-      return CHANNELS_LAST;
-    }
-    return p->groups == p->in_channels && p->in_channels == p->out_channels ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
-  }
-  if (!contiguous || !fl_is_contiguous(p->weight)) {
-    return BY_DEFINITION;
-  }
-  return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
 }
 
 fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes) {
@@ -154,6 +139,28 @@ static fl_conv2d in_two_dimensions(const fl_convolution *p) {
                      .out = p->out->data};
 }
 
+static way way_of(const fl_convolution *p) {
+  if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
+    return BY_DEFINITION;
+  }
+  const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
+  const int is_depthwise = p->groups == p->in_channels && p->in_channels == p->out_channels;
+  if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
+    if (p->groups == 1) {
+      return CHANNELS_LAST;
+    }
+    return is_depthwise ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
+  }
+  if (!contiguous || !fl_is_contiguous(p->weight)) {
+    return BY_DEFINITION;
+  }
+  const fl_conv2d c = in_two_dimensions(p);
+  if (is_depthwise && p->groups >= FEW_CHANNELS && fl_conv2d_depthwise_planes_fits(&c)) {
+    return DEPTHWISE_PLANES;
+  }
+  return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
+}
+
 /* Returns the floats of the packed weight, rounded up to whole cache lines. */
 static size_t packed_weight(const fl_convolution *p) {
   const size_t taps = p->kernel[1] * p->kernel[2];
@@ -171,6 +178,10 @@ static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int 
   if (way_of(p) == BY_PLANES) {
     const fl_conv2d c = in_two_dimensions(p);
     return fl_conv2d_planes_scratch(&c, p->groups);
+  }
+  if (way_of(p) == DEPTHWISE_PLANES) {
+    const fl_conv2d c = in_two_dimensions(p);
+    return fl_conv2d_depthwise_planes_scratch(&c, bound);
   }
   if (way_of(p) == BY_COLUMNS) {
     const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
@@ -228,10 +239,47 @@ static size_t runs_of(const fl_convolution *p, size_t pixel, size_t count, run *
   return number;
 }
 
-/* Copies n floats that are `step` apart. */
-static void copy_apart(float *to, const float *from, size_t n, size_t step) {
-  for (size_t i = 0; i < n; ++i) {
-    to[i] = from[i * step];
+/* The places in a panel whose pixels lie in a row within the image, and the float of a plane that the first one reads. */
+typedef struct part {
+  uint32_t at, count, from;
+} part;
+
+/* The most parts that a panel is put together from in vectors, and the fewest channels for which their masks pay. */
+#define MASKED_PARTS 4
+#define MASKED_CHANNELS 8
+#define PANEL_VECTORS (FL_PANEL / FL_LANES)
+
+/* Gathers a row of a panel from each of `channels` planes. Reads 16 floats for each part, and masks those of other parts. */
+static void gather_masked(const float *image, size_t area, size_t channels, const part *parts, size_t number, float *to, size_t step) {
+  fl_ivec masks[MASKED_PARTS][PANEL_VECTORS];
+  for (size_t r = 0; r < number; ++r) {
+    for (size_t lane = 0; lane < FL_PANEL; ++lane) {
+      masks[r][lane / FL_LANES][lane % FL_LANES] = lane - parts[r].at < parts[r].count ? -1 : 0;
+    }
+  }
+  for (size_t c = 0; c < channels; ++c, image += area, to += step) {
+    fl_ivec v[PANEL_VECTORS] = {{0}};
+    for (size_t r = 0; r < number; ++r) {
+      const float *const from = image + parts[r].from - parts[r].at;
+      FL_UNROLL
+      for (int j = 0; j < PANEL_VECTORS; ++j) {
+        v[j] |= (fl_ivec)fl_load(from + j * FL_LANES) & masks[r][j];
+      }
+    }
+    FL_UNROLL
+    for (int j = 0; j < PANEL_VECTORS; ++j) {
+      fl_store(to + j * FL_LANES, (fl_vec)v[j]);
+    }
+  }
+}
+
+/* Gathers a row of a panel from one plane, of pixels that are `step` apart. */
+static void gather_apart(const float *plane, const part *parts, size_t number, size_t step, int is_whole, float *to) {
+  if (!is_whole) {
+    memset(to, 0, FL_PANEL * sizeof(float));
+  }
+  for (size_t r = 0; r < number; ++r) {
+    fl_copy_apart(to + parts[r].at, plane + parts[r].from, parts[r].count, step);
   }
 }
 
@@ -243,33 +291,41 @@ static __attribute__((noinline)) void gather_panel(const fl_convolution *p, cons
   for (size_t tap = 0; tap < taps; ++tap) {
     const size_t down = tap / p->kernel[2] * p->dilation[1], across = tap % p->kernel[2] * p->dilation[2];
     int is_whole = count == FL_PANEL;
-    /* Of each run the part that lies within the image. */
-    struct {
-      uint32_t at, count, from;
-    } parts[FL_PANEL];
+    part parts[FL_PANEL];
+    size_t least = SIZE_MAX, most = 0, used = 0;
     for (size_t r = 0; r < number; ++r) {
-      const size_t row = runs[r].y * p->stride[1] + down, column = runs[r].x * step + across;
+      const size_t row = runs[r].y * p->stride[1] + down, column = runs[r].x * step + across, end = p->in[2] + p->padding[2];
       const size_t skipped = column < p->padding[2] ? (p->padding[2] - column + step - 1) / step : 0;
-      const size_t end = p->in[2] + p->padding[2] > column ? (p->in[2] + p->padding[2] - column + step - 1) / step : 0;
-      const size_t last = end < runs[r].count ? end : runs[r].count;
-      const int inside = row >= p->padding[1] && row - p->padding[1] < p->in[1] && skipped < last;
-      parts[r].at = inside ? runs[r].start + (uint32_t)skipped : 0;
-      parts[r].count = inside ? (uint32_t)(last - skipped) : 0;
-      parts[r].from = inside ? (uint32_t)((row - p->padding[1]) * p->in[2] + column + skipped * step - p->padding[2]) : 0;
-      is_whole = is_whole && parts[r].count == runs[r].count;
-    }
-    for (size_t c = 0; c < channels; ++c) {
-      const float *from = image + c * area;
-      float *to = panel + (c * taps + tap) * FL_PANEL;
-      if (is_whole && number == 1 && step == 1) {
-        memcpy(to, from + parts[0].from, FL_PANEL * sizeof(float));
+      const size_t last = column + (runs[r].count - 1) * step < end ? runs[r].count : column < end ? (end - column + step - 1) / step : 0;
+      if (row < p->padding[1] || row - p->padding[1] >= p->in[1] || skipped >= last) {
+        is_whole = 0;
         continue;
       }
-      if (!is_whole) {
-        memset(to, 0, FL_PANEL * sizeof(float));
+      const size_t at = runs[r].start + skipped, from = (row - p->padding[1]) * p->in[2] + column + skipped * step - p->padding[2];
+      parts[used++] = (part){(uint32_t)at, (uint32_t)(last - skipped), (uint32_t)from};
+      is_whole = is_whole && last - skipped == runs[r].count;
+      /* `from` of 16 floats, with 16 added. */
+      least = from + FL_PANEL - at < least ? from + FL_PANEL - at : least;
+      most = from + FL_PANEL - at > most ? from + FL_PANEL - at : most;
+    }
+    float *to = panel + tap * FL_PANEL;
+    if (is_whole && number == 1 && step == 1) {
+      for (size_t c = 0; c < channels; ++c, to += taps * FL_PANEL) {
+        memcpy(to, image + c * area + parts[0].from, FL_PANEL * sizeof(float));
       }
-      for (size_t r = 0; r < number; ++r) {
-        copy_apart(to + parts[r].at, from + parts[r].from, parts[r].count, step);
+      continue;
+    }
+    /* Of the first and the last plane, 16 floats may reach beyond the image. */
+    const int is_masked = step == 1 && used <= MASKED_PARTS && channels >= MASKED_CHANNELS && area >= 2 * FL_PANEL;
+    const size_t before = is_masked && used > 0 && least < FL_PANEL ? 1 : 0, after = is_masked && most > area ? 1 : 0;
+    const size_t masked = is_masked ? channels - before - after : 0;
+    for (size_t c = 0; c < channels; ++c) {
+      if (c == before && masked > 0) {
+        gather_masked(image + c * area, area, masked, parts, used, to + c * taps * FL_PANEL, taps * FL_PANEL);
+        c += masked;
+      }
+      if (c < channels) {
+        gather_apart(image + c * area, parts, used, step, is_whole, to + c * taps * FL_PANEL);
       }
     }
   }
@@ -310,7 +366,11 @@ static __attribute__((noinline)) void run_by_columns(fl_convolution *p, float *s
 static __attribute__((noinline)) void run_by_planes(const fl_convolution *p, void *scratch) {
   fl_conv2d c = in_two_dimensions(p);
   c.weight = p->weight->data;
-  fl_conv2d_planes(&c, p->groups, scratch);
+  if (way_of(p) == BY_PLANES) {
+    fl_conv2d_planes(&c, p->groups, scratch);
+  } else {
+    fl_conv2d_depthwise_planes(&c, scratch);
+  }
 }
 
 /* Returns the input index along dimension i that tap k reads for output position `at`; -1 for padding. */
@@ -395,7 +455,8 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
     case CHANNELS_LAST:
     case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, context->scratch); break;
     case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
-    case BY_PLANES: run_by_planes(&p, context->scratch); break;
+    case BY_PLANES:
+    case DEPTHWISE_PLANES: run_by_planes(&p, context->scratch); break;
     case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }
   return FL_OK;

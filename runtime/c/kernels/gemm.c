@@ -56,17 +56,18 @@ typedef struct tile {
 
 /* Finishes row i of a tile that reaches beyond the last column, from memory. This is rare, so tiles contain no code for it. */
 static __attribute__((noinline)) void finish_part(const tile *t, const float *product, size_t i) {
-  for (size_t j = 0; j < t->columns; ++j) {
-    float *c = t->c + i * t->c_stride + j;
-    float v = product[j];
-    v += t->accumulate ? *c : 0.0f;
-    v += t->bias ? t->bias[j] : 0.0f;
-    v += t->row_bias ? t->row_bias[i] : 0.0f;
-    v += t->addend ? t->addend[i * t->addend_stride + j] : 0.0f;
+  for (size_t j = 0; j < t->columns; j += FL_LANES) {
+    const size_t n = t->columns - j < FL_LANES ? t->columns - j : FL_LANES;
+    float *const c = t->c + i * t->c_stride + j;
+    fl_vec v = fl_load(product + j);
+    v += t->accumulate ? fl_load_part(c, n) : fl_zero();
+    v += t->bias ? fl_load_part(t->bias + j, n) : fl_zero();
+    v += t->row_bias ? fl_set(t->row_bias[i]) : fl_zero();
+    v += t->addend ? fl_load_part(t->addend + i * t->addend_stride + j, n) : fl_zero();
     if (t->clamp) {
-      v = v < t->low ? t->low : v > t->high ? t->high : v;
+      v = fl_min_b(fl_set(t->high), fl_max_b(fl_set(t->low), v));
     }
-    *c = v;
+    fl_store_part(c, v, n);
   }
 }
 
@@ -180,13 +181,15 @@ static void (*const tiles[TILE_VECTORS][TILE_ROWS])(const tile *) = {
     NAMES(1), NAMES(2), NAMES(3), {tile_1_4, tile_2_4, tile_3_4, tile_4_4, tile_5_4, tile_6_4, 0, 0}};
 #elif FL_LANES == 1
 TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2)
-static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2};
+static void (*const tiles[TILE_VECTORS][TILE_ROWS])(const tile *) = {{0}, {tile_1_2, tile_2_2, tile_3_2, tile_4_2}};
 #elif TILE_VECTORS == 4
 TILE(1, 4) TILE(2, 4) TILE(3, 4) TILE(4, 4) TILE(5, 4) TILE(6, 4)
-static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_4, tile_2_4, tile_3_4, tile_4_4, tile_5_4, tile_6_4};
+static void (*const tiles[TILE_VECTORS][TILE_ROWS])(const tile *) = {{0}, {0}, {0}, {tile_1_4, tile_2_4, tile_3_4, tile_4_4, tile_5_4, tile_6_4}};
 #else
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
 TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
-static void (*const tiles[TILE_ROWS])(const tile *) = {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2};
+#define NAMES(nv) {tile_1_##nv, tile_2_##nv, tile_3_##nv, tile_4_##nv, tile_5_##nv, tile_6_##nv}
+static void (*const tiles[TILE_VECTORS][TILE_ROWS])(const tile *) = {NAMES(1), NAMES(2)};
 #endif
 
 /* Returns the number of columns of the next tile, when `left` columns are left. */
@@ -198,21 +201,27 @@ static size_t tile_columns(size_t left) {
     panels = panels % 3 == 1 || (panels % 3 == 2 && panels >= 8) ? 4 : 3;
   }
   return panels * FL_PANEL;
+#elif FL_LANES == 8
+  return left <= FL_LANES ? FL_LANES : TILE_VECTORS * FL_LANES;
 #else
   (void)left;
   return TILE_VECTORS * FL_LANES;
 #endif
 }
 
+/* Prefetches rows of A. Weights of another layer come from memory, and short rows end before the hardware has found their pattern. */
+static void prefetch_rows(const float *rows, size_t count, size_t stride, size_t depth) {
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t k = 0; k < depth; k += 16) {
+      __builtin_prefetch(rows + i * stride + k, 0, 3);
+    }
+  }
+}
+
 /* Computes m rows, divided evenly into tiles, with the columns of B in one tile's width. `t` describes the first row. Prefetches the part of B at
  * `next`, which is needed afterwards. */
-static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_activation activation) {
-#if FL_LANES == 16
-  const size_t nv = columns / FL_LANES;
-  const size_t most = nv == 4 ? 6 : TILE_ROWS;
-#else
-  const size_t most = TILE_ROWS;
-#endif
+static void run_columns(tile t, size_t m, size_t columns, const float *next, int is_first, fl_activation activation) {
+  const size_t nv = columns / FL_LANES, most = FL_LANES == 16 && nv == 4 ? 6 : TILE_ROWS;
   const size_t count = (m + most - 1) / most;
   const size_t slice = next ? t.segments * t.depth / count + 1 : 0;
   for (size_t q = 0; q < count; ++q) {
@@ -220,11 +229,10 @@ static void run_columns(tile t, size_t m, size_t columns, const float *next, fl_
       __builtin_prefetch(next + (q * slice + i) * FL_PANEL, 0, 2);
     }
     const size_t rows = m / count + (q < m % count);
-#if FL_LANES == 16
+    if (is_first && q + 1 < count) {
+      prefetch_rows(t.first_row + rows * t.row_stride + t.offset, m / count + (q + 1 < m % count), t.row_stride, t.depth);
+    }
     tiles[nv - 1][rows - 1](&t);
-#else
-    tiles[rows - 1](&t);
-#endif
     if (activation != FL_ACTIVATION_NONE) {
       const size_t valid = t.columns < columns ? t.columns : columns;
       for (size_t i = 0; i < rows; ++i) {
@@ -300,7 +308,7 @@ static void multiply_rows(const fl_gemm *g, const float *const *rows, const floa
           t.high = g->activation == FL_ACTIVATION_RELU6 ? 6.0f : INFINITY;
         }
         const float *next = column + columns < g->n ? t.b + columns * k : NULL;
-        run_columns(t, m, columns, next, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
+        run_columns(t, m, columns, next, column == 0 && rows == NULL, last && !in_registers ? g->activation : FL_ACTIVATION_NONE);
         column += columns;
       }
       offset += depth;

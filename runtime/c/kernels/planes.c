@@ -5,6 +5,7 @@
  * to back in whole vectors, so that what is written too far is replaced. */
 #include "planes.h"
 
+#include "apart.h"
 #include "scratch.h"
 
 /* A band of several rows has at most so many floats, which stay in cache. */
@@ -72,30 +73,6 @@ FL_INLINE float *put(float *to, const float *from, size_t n) {
   return to + n;
 }
 
-#if defined(__has_builtin) && FL_LANES > 1
-#if __has_builtin(__builtin_shufflevector)
-#define SHUFFLE 1
-#endif
-#endif
-
-/* Writes n floats that lie `step` apart, and up to 3 more. */
-static void put_every(float *to, const float *from, size_t n, size_t step) {
-  size_t i = 0;
-#ifdef SHUFFLE
-  typedef float quad __attribute__((vector_size(16)));
-  for (; step == 2 && i < n; i += 4) {
-    quad a, b;
-    memcpy(&a, from + 2 * i, sizeof a);
-    memcpy(&b, from + 2 * i + 4, sizeof b);
-    const quad even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-    memcpy(to + i, &even, sizeof even);
-  }
-#endif
-  for (; i < n; ++i) {
-    to[i] = from[i * step];
-  }
-}
-
 /* Copies what a band of `rows` rows from y on reads of a channel. */
 static void fill(const fl_conv2d *c, const band *b, const float *image, size_t y, size_t rows, float *padded, float *to) {
   const int is_apart = c->stride_width > 1;
@@ -112,7 +89,7 @@ static void fill(const fl_conv2d *c, const band *b, const float *image, size_t y
       float *const start = is_apart ? padded : line;
       (void)put(put(put(start, NULL, before), image + (row - c->padding_height) * c->width, held), NULL, after);
       for (size_t across = 0; is_apart && across < b->remainders_across; ++across) {
-        put_every(line + across * b->width, padded + across, b->width, step);
+        fl_copy_apart(line + across * b->width, padded + across, b->width, step);
       }
     }
   }

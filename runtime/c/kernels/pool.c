@@ -1,4 +1,5 @@
 /* Kernels of pooling over the last two dimensions: average, maximum with indices, adaptive average. */
+#include "apart.h"
 #include "loops.h"
 #include "optional.h"
 
@@ -70,6 +71,9 @@ static fl_status output_size(fl_context *context, const image *in, int ceil_mode
   return FL_OK;
 }
 
+/* The channels whose sums are formed beside each other, which hides the latency of additions. */
+#define CHAINS 8
+
 /* Writes the average over rows [y0, y1) and columns [x0, x1) of each channel of image n to output pixel (y, x). */
 static void average(const image *in, const image *out, size_t n, size_t y, size_t x, int64_t y0, int64_t y1, int64_t x0, int64_t x1,
                     int64_t divisor) {
@@ -98,6 +102,21 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
     /* The smallest integer has no quotient by -1. */
     const int64_t mean = divisor == -1 ? (int64_t)(0 - sum) : (int64_t)sum / divisor;
     fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, (uint64_t)mean);
+  }
+  for (; in->tensor->dtype == FL_FLOAT32 && c + CHAINS <= in->channels; c += CHAINS) {
+    double sums[CHAINS] = {0};
+    for (int64_t i = y0; i < y1; ++i) {
+      for (int64_t j = x0; j < x1; ++j) {
+        const float *const from = (const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
+        FL_UNROLL
+        for (size_t u = 0; u < CHAINS; ++u) {
+          sums[u] += (double)from[(c + u) * in->channel_stride];
+        }
+      }
+    }
+    for (size_t u = 0; u < CHAINS; ++u) {
+      ((float *)out->tensor->data)[to + (c + u) * out->channel_stride] = (float)(sums[u] / (double)divisor);
+    }
   }
   for (; c < in->channels; ++c) {
     double sum = 0;
@@ -242,15 +261,7 @@ static void maximum_of_lanes(const image *in, size_t start, const range *r, size
   for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
     for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
       const float *const from = (const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1];
-      fl_vec v = fl_zero();
-      if (apart == 1) {
-        v = fl_load(from);
-      } else {
-        FL_UNROLL
-        for (int u = 0; u < FL_LANES; ++u) {
-          v[u] = from[(size_t)u * apart];
-        }
-      }
+      const fl_vec v = fl_load_apart(from, apart);
       const fl_ivec better = found ? (fl_ivec)(v > best) | (fl_ivec)(v != v) : fl_iset(-1);
       best = fl_select(better, v, best);
       index = (better & (lanes + fl_iset((int32_t)(i * in->size[1] + j)))) | (~better & index);

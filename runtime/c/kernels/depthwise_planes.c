@@ -1,0 +1,126 @@
+/* Computes depthwise convolution of contiguous planes as one of channels-last bands, with vectors along the channels.
+ *
+ * A band has some rows of some channels, copied with zeros around the image and transposed, so that neighbours are channels of one pixel. The
+ * band of the result is transposed back. Rows of images are often shorter than vectors, and channels are many.
+ */
+#include "depthwise_planes.h"
+
+#include "apart.h"
+#include "depthwise.h"
+#include "scratch.h"
+
+/* The channels of a band, which are those of a panel. */
+#define BAND_CHANNELS FL_PANEL
+/* The most floats of the image in a band of several rows, which stay in the second-level cache, and in one of one row. */
+#define BAND_FLOATS 16384
+#define ROW_FLOATS 65536
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t times(size_t a, size_t b) { return a != 0 && b > SIZE_MAX / 16 / a ? SIZE_MAX / 16 : a * b; }
+
+/* Floats and lines of a band of the image with `rows` rows of the result. */
+static size_t lines_of(const fl_conv2d *c, size_t rows) { return times(rows - 1, c->stride_height) + (c->kernel_height - 1) * c->dilation_height + 1; }
+static size_t line_of(const fl_conv2d *c) {
+  return times(times(c->out_width - 1, c->stride_width) + (c->kernel_width - 1) * c->dilation_width + 1, BAND_CHANNELS);
+}
+
+/* Returns the rows of the result in a band. */
+static size_t rows_of(const fl_conv2d *c) {
+  const size_t each = times(line_of(c), c->stride_height), one = times(line_of(c), lines_of(c, 1));
+  return least(c->out_height, 1 + (one < BAND_FLOATS ? (BAND_FLOATS - one) / each : 0));
+}
+
+int fl_conv2d_depthwise_planes_fits(const fl_conv2d *c) { return c->out_width > 0 && times(line_of(c), lines_of(c, 1)) <= ROW_FLOATS; }
+
+size_t fl_conv2d_depthwise_planes_scratch(const fl_conv2d *c, int bound) {
+  if (c->batch == 0 || c->out_height == 0 || c->out_width == 0 || c->channels == 0) {
+    return 0;
+  }
+  const size_t taps = c->kernel_height * c->kernel_width * BAND_CHANNELS;
+  const size_t rows = rows_of(c), whole = times(line_of(c), lines_of(c, bound ? c->out_height : rows));
+  /* A smaller image may have more rows in a band, or a longer one of one row. */
+  const size_t image = bound && whole > BAND_FLOATS ? ROW_FLOATS : whole;
+  const size_t result = bound ? least(times(times(c->out_width, c->out_height), BAND_CHANNELS), ROW_FLOATS) : rows * c->out_width * BAND_CHANNELS;
+  return FL_TAKEN(float, taps) + FL_TAKEN(float, image) + FL_TAKEN(float, result);
+}
+
+#ifdef FL_SHUFFLE
+/* Transposes 4 x 4 floats. */
+FL_INLINE void transpose_quads(const float *from, size_t from_step, float *to, size_t to_step) {
+  const fl_quad a = fl_load_quad(from), b = fl_load_quad(from + from_step), c = fl_load_quad(from + 2 * from_step), d = fl_load_quad(from + 3 * from_step);
+  const fl_quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const fl_quad ab_last = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd_last = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const fl_quad columns[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                           __builtin_shufflevector(ab_last, cd_last, 0, 1, 4, 5), __builtin_shufflevector(ab_last, cd_last, 2, 3, 6, 7)};
+  FL_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    memcpy(to + (size_t)i * to_step, &columns[i], sizeof(fl_quad));
+  }
+}
+#endif
+
+/* Writes the transpose of `rows` x `columns` floats. The last four of more are written again, where they are no multiple of four. */
+static void transpose(const float *from, size_t from_step, size_t rows, size_t columns, float *to, size_t to_step) {
+#ifdef FL_SHUFFLE
+  if (rows >= 4 && columns >= 4) {
+    for (size_t i = 0; i < rows; i += 4) {
+      const size_t row = least(i, rows - 4);
+      for (size_t j = 0; j < columns; j += 4) {
+        const size_t column = least(j, columns - 4);
+        transpose_quads(from + row * from_step + column, from_step, to + column * to_step + row, to_step);
+      }
+    }
+    return;
+  }
+#endif
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      to[j * to_step + i] = from[i * from_step + j];
+    }
+  }
+}
+
+/* Fills the lines of a band from line `first` of the image with its padding on. */
+static void fill(const fl_conv2d *c, const float *image, size_t channels, size_t first, size_t lines, float *band) {
+  const size_t length = line_of(c) / BAND_CHANNELS, before = least(c->padding_width, length), held = least(c->width, length - before);
+  const size_t line = length * channels, after = length - before - held;
+  for (size_t i = 0; i < lines; ++i, band += line) {
+    const size_t row = first + i;
+    if (row < c->padding_height || row - c->padding_height >= c->height) {
+      memset(band, 0, line * sizeof(float));
+      continue;
+    }
+    memset(band, 0, before * channels * sizeof(float));
+    transpose(image + (row - c->padding_height) * c->width, c->height * c->width, channels, held, band + before * channels, channels);
+    memset(band + (before + held) * channels, 0, after * channels * sizeof(float));
+  }
+}
+
+void fl_conv2d_depthwise_planes(const fl_conv2d *c, void *scratch) {
+  const size_t taps = c->kernel_height * c->kernel_width, rows = rows_of(c), pixels = c->out_height * c->out_width;
+  float *const weight = scratch, *const band = weight + FL_TAKEN(float, taps *BAND_CHANNELS) / sizeof(float);
+  float *const result = band + FL_TAKEN(float, line_of(c) * lines_of(c, rows)) / sizeof(float);
+  fl_conv2d part = *c;
+  part.batch = 1;
+  part.padding_height = part.padding_width = 0;
+  part.width = line_of(c) / BAND_CHANNELS;
+  part.input = band;
+  part.weight = weight;
+  part.out = result;
+  for (size_t channel = 0; channel < c->channels; channel += BAND_CHANNELS) {
+    const size_t count = least(BAND_CHANNELS, c->channels - channel);
+    transpose(c->weight + channel * taps, taps, count, taps, weight, BAND_CHANNELS);
+    part.channels = part.out_channels = count;
+    part.bias = c->bias ? c->bias + channel : NULL;
+    for (size_t n = 0; n < c->batch; ++n) {
+      const size_t plane = n * c->channels + channel;
+      for (size_t y = 0; y < c->out_height; y += rows) {
+        part.out_height = least(rows, c->out_height - y);
+        part.height = lines_of(c, part.out_height);
+        fill(c, c->input + plane * c->height * c->width, count, y * c->stride_height, part.height, band);
+        fl_conv2d_depthwise(&part);
+        transpose(result, count, part.out_height * c->out_width, count, c->out + plane * pixels + y * c->out_width, pixels);
+      }
+    }
+  }
+}
