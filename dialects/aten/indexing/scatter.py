@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+import math
+
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.complex_numbers.complex_families import PartwiseOp, RealNumberOp
 from flambeau.dialects.aten.indexing.embedding import require_in_range
 from flambeau.dialects.aten.indexing.gather import check_gathered, places_along
-from flambeau.dialects.aten.library.numerics import widened
-from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, normalize_dim, shape_of, tensor
-from flambeau.dialects.schema.families import require_category, require_number
+from flambeau.dialects.aten.library.numerics import element_of_array, widened
+from flambeau.dialects.aten.library.operands import as_operand, to_element
+from flambeau.dialects.aten.movement.shape import view
+from flambeau.dialects.aten.reductions.scan import strides
+from flambeau.dialects.aten.reductions.sort import shifted
+from flambeau.dialects.ir.extents import differ
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, is_empty, normalize_dim, shape_of, tensor, ui8
+from flambeau.dialects.schema.families import require_category, require_number, wide_element
 from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -42,6 +50,41 @@ def sources(source: Array, index: Array) -> Array:
     """Returns the part of the source that belongs to the index tensor."""
     own = source.reshape(source.shape or (1,))
     return own[tuple(slice(extent) for extent in index.shape or (1,))]
+
+
+def neutral(reduce: str, element: Attribute) -> float:
+    """Returns the number that changes no result of a reduction."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    dtype = dtype_of(element)
+    bits = 8 * dtype.size if dtype.category else 1
+    is_unsigned = dtype.name.startswith("u") or not dtype.category
+    lowest, highest = (0, 2**bits - 1) if is_unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if dtype.category == 2:
+        lowest, highest = -math.inf, math.inf
+    return lowest if reduce == "amax" else highest
+
+
+def _combined(x: SSAValue, dim: int, index: SSAValue, source: SSAValue, reduce: str) -> SSAValue:
+    """Returns the tensor whose elements along `dim` are combined with those of the source that have their index.
+
+    The source is put in the order of the indices. What it has of an index is a run then, and the last of the run gets all of it in steps of
+    powers of two. So no two elements are put at one place, whose order a backend may choose.
+    """
+    combine = {"prod": aten.mul.Tensor, "amax": aten.maximum, "amin": aten.minimum}[reduce]
+    x, index, source = (aten.transpose.int(part, dim, -1) for part in (x, index, source))
+    count, places = shape_of(index)[-1], shape_of(x)[-1]
+    index, order = aten.topk.results(index, count, -1, False)
+    total = aten.gather(source, -1, order)
+    for stride in strides(count):
+        is_same = aten.eq.Tensor(index, shifted(index, stride, -1))
+        total = aten.where.self(is_same, combine(shifted(total, stride), total), total)
+    total = combine(aten.gather(x, -1, index), total)
+    # The others go to a place behind the last one.
+    behind = aten.slice.Tensor(aten.constant_pad_nd(index, (0, 1), -1), -1, 1)
+    ends = aten.where.self(aten.ne.Tensor(index, behind), index, as_operand(places, element_of(index)))
+    result = aten.scatter.src(aten.constant_pad_nd(x, (0, 1), 0), -1, ends, total)
+    return aten.transpose.int(aten.slice.Tensor(result, -1, 0, -1), dim, -1)
 
 
 class ScatterOp(SchemaOp):
@@ -115,17 +158,39 @@ class ScatterReduceTwoOp(SchemaOp):
         counts = np.full(result.shape, int(include_self), np.int64)
         np.add.at(counts, places, 1)
         if not include_self:
-            if result.dtype.kind == "f":
-                lowest, highest = -np.inf, np.inf
-            else:
-                lowest, highest = (False, True) if result.dtype == np.bool_ else (np.iinfo(result.dtype).min, np.iinfo(result.dtype).max)
-            result[places] = {"sum": 0, "mean": 0, "prod": 1, "amax": lowest, "amin": highest}[reduce]
+            result[places] = neutral(reduce, element_of_array(result))
         combine = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
         combine.at(result, places, values)
         if reduce == "mean":
             divisor = np.maximum(counts, 1)
             result = result / divisor if result.dtype.kind == "f" else result // divisor
         return result.reshape(x.shape).astype(x.dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, /, dim: int, index: SSAValue, src: SSAValue, reduce: str, include_self: bool) -> SSAValue:
+        shape, element = shape_of(x), element_of(x)
+        if is_empty(shape_of(index)):
+            return aten.clone(x)
+        line, places, source = (part if shape_of(part) else view(part, (1,)) for part in (x, index, src))
+        wide = ui8 if element == i1 else wide_element(element)
+        line, source = to_element(line, wide), to_element(source, wide)
+        if element == i1:
+            reduce = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)  # a count may be more than a byte has
+        for axis, extent in enumerate(shape_of(places)):
+            if differ(shape_of(source)[axis], extent):
+                source = aten.slice.Tensor(source, axis, 0, extent)
+        if not include_self:
+            line = aten.scatter.value(line, dim, places, neutral(reduce, wide))
+        if reduce in ("sum", "mean"):
+            line = aten.scatter_add(line, dim, places, source)
+        else:
+            line = _combined(line, dim, places, source, reduce)
+        if reduce == "mean":
+            own, each = aten.full(shape_of(line), int(include_self), i64), aten.full(shape_of(places), 1, i64)
+            counts = to_element(aten.clamp(aten.scatter_add(own, dim, places, each), 1), wide)
+            is_float = dtype_of(element).category == 2
+            line = aten.div.Tensor(line, counts) if is_float else aten.div.Tensor_mode(line, counts, rounding_mode="floor")
+        return view(to_element(line, element), shape)
 
 
 SPELLINGS = {"add": "sum", "multiply": "prod"}
