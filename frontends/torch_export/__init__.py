@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 import zipfile
@@ -112,7 +113,8 @@ def capture(
         place = raised_at(error, lambda file: file != _HERE and _TORCH not in file.parents and file.is_file())
         where = "" if place is None else f", at {place.file}:{place.line}"
         advice = "; torch.cond or torch.where computes by what a tensor holds" if isinstance(error, GuardOnDataDependentSymNode) else ""
-        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {_first_line(error)}{advice}") from error
+        why = _of_cache(error) or f"{_first_line(error)}{advice}"
+        raise CaptureError(f"torch.export cannot capture {type(module).__name__}{where}: {why}") from error
 
 
 def export_module(
@@ -158,6 +160,18 @@ def export_constants(values: Mapping[str, object]) -> dict[str, ExportedProgram]
             why = f"a method returns numbers, strings, tensors, None, and lists and dicts of them; {value!r:.80} is something else"
             raise CaptureError(f"constant method {name!r}: {why}") from error
     return programs
+
+
+def _of_cache(error: Exception) -> str | None:
+    """Returns why a program cannot have a cache of transformers among its inputs or outputs, if that is what the error is about."""
+    found = re.search(r"<class '(transformers\.[\w.]*?(\w*Cache))'>", str(error))
+    if found is None:
+        return None
+    wrapper = "Seq2SeqLMExportableModule" if found[2].startswith("EncoderDecoder") else "TorchExportableModuleForDecoderOnlyLM"
+    return (
+        f"a {found[1]} is not made of tensors alone; export it without one (config.use_cache = False), or with one in buffers, by "
+        f"transformers.integrations.executorch.{wrapper}, whose own export() gives what to compile"
+    )
 
 
 def _first_line(error: Exception) -> str:
