@@ -171,7 +171,7 @@ class PartitionPass(ModulePass):
     backends: tuple[Chosen, ...] = ()
     """Backends, the first choice first, perhaps with options of their own in braces: `elementwise{least=3}`."""
     no_delegate: tuple[str, ...] = ()
-    """What stays: paths of modules, `layers.0.attention`, and names of operators."""
+    """What stays: paths of modules, `layers.0.attention`, and names of operators; `decode:softmax` does in one method only."""
 
     def report(self, module: ModuleOp, ctx: Context) -> DelegationInfo:
         """Returns the report of the partitioned module: the backend of each operator, and why the others stay."""

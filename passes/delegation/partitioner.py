@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import cast, get_origin
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
@@ -27,6 +26,7 @@ from flambeau.passes.delegation.interface import (
     find_identifier,
     unknown_identifier,
 )
+from flambeau.passes.delegation.vetoes import method_of
 from flambeau.passes.manager.grammar import Element, parse
 from flambeau.passes.manager.pass_options import Option, Value, construct, option_fields, options_text, value_text
 from flambeau.passes.manager.registry import PipelineError
@@ -124,12 +124,7 @@ class Partitioner(ExplainsMembers):
 
     def is_for(self, op: Operation) -> bool:
         """Returns whether it gets operators of the function that an operation is, or is in."""
-        if not self.options.methods:
-            return True
-        around: Operation | None = op
-        while around is not None and not isinstance(around, FuncOp):
-            around = around.parent_op()
-        return around is not None and around.sym_name.data in self.options.methods
+        return not self.options.methods or method_of(op) in self.options.methods
 
     def why_not(self, op: Operation) -> str | None:
         """Returns why it leaves an operation alone; None if it takes it."""

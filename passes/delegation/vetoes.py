@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from flambeau.dialects.ir.locations import module_paths
@@ -12,11 +13,19 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.support.suggestions import did_you_mean
 
 
+def method_of(op: Operation) -> str | None:
+    """Returns the name of the function that an operation is, or is in; None outside of functions."""
+    around: Operation | None = op
+    while around is not None and not isinstance(around, FuncOp):
+        around = around.parent_op()
+    return None if around is None else around.sym_name.data
+
+
 class Vetoes:
     """Why the user keeps an operation from every backend; called with it, the reason, or None for one that may go.
 
     A text is the path of a module, whose submodules it stands for too, or the name of an operator: `softmax`, `add.Tensor`,
-    `edge.add.Tensor`.
+    `edge.add.Tensor`. Behind the name of a method, `decode:softmax`, it is for that method only.
     """
 
     def __init__(self, texts: Sequence[str]):
@@ -38,9 +47,9 @@ class Vetoes:
 
 
 def _names(op: SchemaOp) -> set[str]:
-    """Returns the texts that veto an operator: its names, the path of its module and of the enclosing ones."""
+    """Returns the texts that veto an operator: its names, the paths of its module and of the enclosing ones, also with its method."""
     found = {op.name, op.schema.name, op.schema.base, op.schema.base.lstrip("_")}
     for path in module_paths(op.location):
         parts = path.split(".")
         found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return found
+    return found | {f"{method_of(op)}:{text}" for text in found}

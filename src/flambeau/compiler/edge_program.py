@@ -25,18 +25,23 @@ from flambeau.dialects.text.module_text import print_module, write_module
 from flambeau.passes.delegation.interface import backend_names
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.report import DelegationInfo, delegation_info
-from flambeau.passes.delegation.vetoes import Vetoes
+from flambeau.passes.delegation.vetoes import Vetoes, method_of
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, place
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
 from flambeau.support.files import replacing, write_bytes
+from flambeau.support.tables import hint
 from flambeau.support.unchanging_bytes import UnchangingBytes
 
 AnyPartitioner: TypeAlias = str | Partitioner
 """A backend: its name, perhaps with options in braces, or a `Partitioner`."""
-Passes: TypeAlias = str | Sequence[ModulePass]
-"""The text of a pipeline, or passes."""
+Passes: TypeAlias = str | Sequence[ModulePass] | Pipeline
+"""The text of a pipeline, or passes, or a pipeline of them."""
+Kept: TypeAlias = str | Sequence[str]
+"""Operators to keep undelegated: paths of modules, such as `layers.0.attention`, or names of operators."""
+Unless: TypeAlias = Callable[[SchemaOp], bool]
+"""Whether to keep an operator undelegated."""
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -156,7 +161,7 @@ class EdgeProgramManager(ExplainsMembers):
 
     @explains_arguments
     def transform(self, passes: Passes | Mapping[str, Passes]) -> EdgeProgramManager:
-        """Returns a manager of the program after some passes, given as the text of a pipeline or as passes; or these by method.
+        """Returns a manager of the program after some passes, given as a pipeline, its text or a list of passes; or these by method.
 
         Raises PassError, PipelineError.
         """
@@ -170,21 +175,23 @@ class EdgeProgramManager(ExplainsMembers):
     def to_backend(
         self,
         partitioner: AnyPartitioner | Mapping[str, AnyPartitioner],
-        no_delegate: str | Sequence[str] = (),
-        unless: Callable[[SchemaOp], bool] | None = None,
+        no_delegate: Kept | Mapping[str, Kept] = (),
+        unless: Unless | Mapping[str, Unless] | None = None,
     ) -> EdgeProgramManager:
         """Returns a manager of the program in which all operators that a backend supports are delegated to the backend.
 
         Args:
             partitioner: the name of a backend, perhaps with options, `"xnnpack{least=3}"`, or a `Partitioner`; or these by method.
-            no_delegate: the operators to keep undelegated: paths of modules, such as `layers.0.attention`, or names of operators.
-            unless: returns whether to keep an operator undelegated.
+            no_delegate: the operators to keep undelegated: paths of modules, such as `layers.0.attention`, or names of operators; or these
+                by method.
+            unless: returns whether to keep an operator undelegated; or a function of each method that keeps some.
 
         Raises:
             BackendError: there is no such backend.
             PassError: the backend cannot compile a partition, or a path or name in `no_delegate` matches nothing.
+            ValueError: `unless` is for a method that the program has not.
         """
-        return _delegated(self, _partitioners(partitioner, unless), _texts(no_delegate))
+        return _delegated(self, _partitioners(partitioner), no_delegate, unless)
 
     def survey(self, backend: str | Partitioner) -> DelegationInfo:
         """Returns the operators that delegates have or `backend` would take, and why it refuses each other one; `str` gives a table.
@@ -297,8 +304,8 @@ def to_edge_transform_and_lower(
     constant_methods: Mapping[str, object] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
-    no_delegate: str | Sequence[str] = (),
-    unless: Callable[[SchemaOp], bool] | None = None,
+    no_delegate: Kept | Mapping[str, Kept] = (),
+    unless: Unless | Mapping[str, Unless] | None = None,
 ) -> EdgeProgramManager:
     """Applies `to_edge`, then `transform`, then `to_backend`.
 
@@ -312,14 +319,19 @@ def to_edge_transform_and_lower(
         no_delegate: as for `to_backend`.
         unless: as for `to_backend`.
     """
-    chosen = _partitioners(() if partitioner is None else partitioner, unless)
+    chosen = _partitioners(() if partitioner is None else partitioner)
     edge = _to_edge(programs, constant_methods, compile_config, {} if generate_etrecord else None)
     if transform_passes is not None:
         edge = edge.transform(transform_passes)
-    return _delegated(edge, chosen, _texts(no_delegate)) if chosen else edge
+    return _delegated(edge, chosen, no_delegate, unless) if chosen else edge
 
 
-def _delegated(edge: EdgeProgramManager, chosen: tuple[Partitioner, ...], no_delegate: tuple[str, ...]) -> EdgeProgramManager:
+def _delegated(
+    edge: EdgeProgramManager, given: tuple[Partitioner, ...], kept: object, unless: Unless | Mapping[str, Unless] | None
+) -> EdgeProgramManager:
+    no_delegate = _texts(kept)
+    keeps = _by_method(unless, edge.methods) if isinstance(unless, Mapping) else unless
+    chosen = tuple(item if keeps is None else item.keeping(keeps) for item in given)
     found = _transformed(edge, Pipeline.of(delegate(replace(edge.options, backends=chosen, no_delegate=no_delegate))))
     known = edge.options
     options = replace(known, backends=(*known.backends, *chosen), no_delegate=(*known.no_delegate, *no_delegate))
@@ -333,14 +345,19 @@ def _transformed(edge: EdgeProgramManager, pipeline: Pipeline, *, verify_each: b
     return EdgeProgramManager(module, edge.context, edge.options, edge.recorded)
 
 
-def _partitioners(given: object, unless: Callable[[SchemaOp], bool] | None) -> tuple[Partitioner, ...]:
+def _by_method(unless: Mapping[str, Unless], methods: Sequence[str]) -> Unless:
+    """Returns what keeps the operators that the function of their method keeps. Raises ValueError for an unknown method."""
+    if unknown := next((name for name in unless if name not in methods), None):
+        raise ValueError(f"unless is for a method {unknown!r}{hint(unknown, list(methods), listing=True)}")
+    return lambda op: (keeps := unless.get(method_of(op) or "")) is not None and keeps(op)
+
+
+def _partitioners(given: object) -> tuple[Partitioner, ...]:
     """Returns one partitioner or backend's name, or several, or these by method, as partitioners. Raises as `_partitioner` does."""
     if isinstance(given, Mapping):
         by_method = cast("Mapping[str, object]", given)
-        found = [item.with_options(methods=(name,)) for name, items in by_method.items() for item in _partitioners(items, None)]
-    else:
-        found = [_partitioner(item) for item in cast("Sequence[object]", given if isinstance(given, list | tuple) else [given])]
-    return tuple(item if unless is None else item.keeping(unless) for item in found)
+        return tuple(item.with_options(methods=(name,)) for name, items in by_method.items() for item in _partitioners(items))
+    return tuple(_partitioner(item) for item in cast("Sequence[object]", given if isinstance(given, list | tuple) else [given]))
 
 
 def _partitioner(given: object) -> Partitioner:
@@ -354,7 +371,9 @@ def _partitioner(given: object) -> Partitioner:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Returns one text, or a list, tuple or set of texts, as a tuple. Raises TypeError if an item is not a text."""
+    """Returns one text, a list, tuple or set of texts, or these by method, as a tuple. Raises TypeError if an item is not a text."""
+    if isinstance(given, Mapping):
+        return tuple(f"{name}:{text}" for name, kept in cast("Mapping[str, object]", given).items() for text in _texts(kept))
     items = cast("Sequence[object]", given if isinstance(given, list | tuple | set | frozenset) else [given])
     if wrong := [item for item in items if not isinstance(item, str)]:
         raise TypeError(f"no_delegate is paths of modules and names of operators, as in ['softmax'], not {full_name(wrong[0])}")
@@ -390,6 +409,8 @@ def get_delegation_info(program: EdgeProgramManager) -> DelegationInfo:
 
 
 def _pipeline(passes: Passes) -> Pipeline:
+    if isinstance(passes, Pipeline):
+        return passes
     return Pipeline.parse(passes) if isinstance(passes, str) else Pipeline.of(_checked_passes(passes))
 
 

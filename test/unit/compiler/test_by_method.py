@@ -19,16 +19,20 @@ from flambeau import (
     ExecutorchBackendConfig,
     MemoryPlanningPass,
     Partitioner,
+    Pipeline,
     get_delegation_info,
     to_edge,
     to_edge_transform_and_lower,
 )
+from flambeau.compiler.edge_program import Unless
 from flambeau.dialects.ml_program import GlobalOp
 from flambeau.passes.manager.errors import PassError
 from flambeau.passes.transforms.cse import CsePass
 from flambeau.runtime import Runtime
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+
+LEAST = "elementwise{least=1}"
 
 
 class Swish(torch.nn.Module):
@@ -60,6 +64,30 @@ def test_each_method_has_its_own_partitioners(exported: ExportedProgram):
         to_edge(both).to_backend({"secnd": "elementwise"})
 
 
+def test_each_method_keeps_operators_of_its_own(exported: ExportedProgram):
+    both = {"forward": exported, "second": exported}
+    edge = to_edge_transform_and_lower(both, partitioner=LEAST, no_delegate={"second": "sigmoid", "forward": ["mul", "add.Tensor"]})
+    whole = to_edge(both)
+    assert str(whole.to_backend(LEAST, no_delegate=["second:sigmoid", "forward:mul", "forward:add.Tensor"])) == str(edge)
+    why = {(row.operator, row.reason) for row in get_delegation_info(edge).rows if row.backend is None}
+    assert why == {
+        ("edge.sigmoid", "no-delegate 'second:sigmoid' keeps it"),
+        ("edge.mul.Tensor", "no-delegate 'forward:mul' keeps it"),
+        ("edge.add.Tensor", "no-delegate 'forward:add.Tensor' keeps it"),
+    }
+    unless: dict[str, Unless] = {"second": lambda op: "sigmoid" in op.name, "forward": lambda op: "sigmoid" not in op.name}
+    by_function = to_edge_transform_and_lower(both, partitioner={name: [LEAST] for name in both}, unless=unless)
+    assert [row.operator for row in get_delegation_info(by_function).rows if row.backend is None] == [
+        row.operator for row in get_delegation_info(edge).rows if row.backend is None
+    ]
+    found = run(by_function.to_executorch(), X), run(by_function.to_executorch(), X, method="second")
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    with pytest.raises(PassError, match=r"no-delegate 'secnd:sigmoid' keeps nothing: .*; did you mean 'second:sigmoid'"):
+        whole.to_backend(LEAST, no_delegate={"secnd": "sigmoid"})
+    with pytest.raises(ValueError, match="unless is for a method 'secnd'; there are forward, second"):
+        whole.to_backend(LEAST, unless={"secnd": lambda op: True})
+
+
 def test_what_a_method_does_not_give_is_decomposed_for_the_target():
     exported = torch.export.export(torch.nn.SiLU(), (torch.rand(2, 3),))
     edge = to_edge_transform_and_lower({"forward": exported, "second": exported}, partitioner={"second": "openvino"})
@@ -72,6 +100,9 @@ def test_each_method_has_its_own_passes(exported: ExportedProgram):
     both = {"forward": exported, "second": exported}
     edge = to_edge_transform_and_lower(both, transform_passes={"second": "delegate{backends=elementwise}", "forward": [CsePass()]})
     assert "@second_elementwise_0" in str(edge) and "@forward_elementwise_0" not in str(edge) and edge.methods == ("forward", "second")
+    delegating = Pipeline.parse("delegate{backends=elementwise}")
+    assert str(to_edge(both).transform({"second": delegating, "forward": "cse"})) == str(edge)
+    assert str(to_edge(both).transform(delegating)) == str(to_edge(both).transform("delegate{backends=elementwise}"))
     np.testing.assert_allclose(run(edge.to_executorch(), X)[0], run(edge.to_executorch(), X, method="second")[0], rtol=1e-6)
 
 
