@@ -330,7 +330,7 @@ def _delegated(
     edge: EdgeProgramManager, given: tuple[Partitioner, ...], kept: object, unless: Unless | Mapping[str, Unless] | None
 ) -> EdgeProgramManager:
     no_delegate = _texts(kept)
-    keeps = _by_method(unless, edge.methods) if isinstance(unless, Mapping) else unless
+    keeps = _by_method(cast("Mapping[str, Unless]", unless), edge.methods) if isinstance(unless, Mapping) else unless
     chosen = tuple(item if keeps is None else item.keeping(keeps) for item in given)
     found = _transformed(edge, Pipeline.of(delegate(replace(edge.options, backends=chosen, no_delegate=no_delegate))))
     known = edge.options
