@@ -7,8 +7,8 @@
 # include/flambeau/kernel.h has it. FL_SIGNED_KERNEL says beside this that the kernel computes with integers as signed ones of 64 bits, or orders
 # them so: the compiler calls it with no uint64.
 # The table has the kernels of the groups and those that ONLY names; a name that no file has is an error. Sets `fl_chosen_definitions` to the .def
-# files that have a kernel of the table, `fl_chosen_runs` to the functions of its kernels, `fl_chosen_count` to their number, and `fl_groups` to the
-# groups that there are. `fl_left_out` are the groups that are not in GROUPS, if it names some, each followed by its kernels that are not in the table
+# files that have a kernel of the table, `fl_chosen_functions` to the functions of its kernels, `fl_chosen_count` to the number of these, and
+# `fl_groups` to the groups that there are. `fl_left_out` are the groups that are not in GROUPS, if it names some, each followed by its kernels that are not in the table
 # and an empty string, as the elements of C strings.
 
 function(fl_write_kernel_table)
@@ -87,11 +87,11 @@ function(fl_write_kernel_table)
   list(REMOVE_DUPLICATES runs)
   list(REMOVE_DUPLICATES chosen)
   set(fl_chosen_definitions "${chosen}" PARENT_SCOPE)
-  set(fl_chosen_runs "${runs}" PARENT_SCOPE)
   foreach(run IN LISTS runs)
     string(APPEND declarations "fl_status ${run}(fl_context *context, fl_value *const *args, size_t count);\n")
   endforeach()
   list(REMOVE_DUPLICATES scratches)
+  set(fl_chosen_functions ${runs} ${scratches} PARENT_SCOPE)
   foreach(scratch IN LISTS scratches)
     string(APPEND declarations "size_t ${scratch}(fl_value *const *args, size_t count);\n")
   endforeach()

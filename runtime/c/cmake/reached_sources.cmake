@@ -1,18 +1,21 @@
 # Finds the files of kernels/ that some operators and backends need.
 #
-#   fl_reached_sources(RESULT variable FOLDER kernels SOURCES a.c b.c ... DEFINITIONS a.def b.def ... RUNS functions ... STARTS files ...)
+#   fl_reached_sources(RESULT variable FOLDER kernels SOURCES a.c b.c ... DEFINITIONS a.def b.def ... FUNCTIONS names ... STARTS files ...)
 #
-# A kernel stands in the .c of its family, or in one that names its function. What a file needs is declared in the headers that it includes, and
-# stands in the .c beside each header, or in a .c without a .def, which several families share.
+# A kernel stands in the .c of its family, of another family that has its function, or in one that defines its function. What a file needs is declared in the headers that it includes, and
+# stands in the .c beside each header.
 
 function(fl_reached_sources)
-  cmake_parse_arguments(ARG "" "RESULT;FOLDER" "SOURCES;DEFINITIONS;RUNS;STARTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "RESULT;FOLDER" "SOURCES;DEFINITIONS;FUNCTIONS;STARTS" ${ARGN})
   set(todo ${ARG_STARTS})
-  string(JOIN "|" runs ${ARG_RUNS})
+  string(JOIN "|" functions ${ARG_FUNCTIONS})
   foreach(source IN LISTS ARG_SOURCES)
     string(REGEX REPLACE "c$" "def" definition "${source}")
-    file(STRINGS "${source}" named REGEX "(^|[^A-Za-z_0-9])(${runs})\\(" LIMIT_COUNT 1)
-    if(named OR NOT EXISTS "${definition}" OR definition IN_LIST ARG_DEFINITIONS)
+    file(STRINGS "${source}" defines REGEX "^[a-z][a-z_0-9 *]* (${functions})\\([^;]*$" LIMIT_COUNT 1)
+    if(EXISTS "${definition}" AND NOT defines) # macros define some
+      file(STRINGS "${definition}" defines REGEX "\", *(${functions})," LIMIT_COUNT 1)
+    endif()
+    if(defines OR definition IN_LIST ARG_DEFINITIONS)
       list(APPEND todo "${source}")
     endif()
   endforeach()

@@ -1,9 +1,10 @@
 # Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size; of what stays of it where all
-# programs are trusted; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas). Fails when a
-# part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
+# programs are trusted; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas, or none, where
+# kernels were named one by one). Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
 #
 # A part is what the linker keeps of the library for it. Kernels call the shared files of kernels/, which are counted as part of the group base:
 # the size of another group is how much it adds to a library that has base.
+cmake_minimum_required(VERSION 3.21)
 include("${CMAKE_CURRENT_LIST_DIR}/kernel_table.cmake")
 file(GLOB definitions "${SOURCE}/kernels/*.def")
 separate_arguments(compiler UNIX_COMMAND "${COMPILER}")
@@ -61,7 +62,9 @@ fl_linked_size(trusted "${roots}" "${CORE}")
 fl_report_size(trusted ${trusted})
 fl_linked_size(kernels fl_builtin_kernels "${LIBRARY}")
 fl_report_size(kernels ${kernels})
-fl_groups_size(base base)
+if(GROUPS)
+  fl_groups_size(base base)
+endif()
 if(GROUPS STREQUAL "all")
   set(groups ${fl_groups})
 else()
