@@ -41,6 +41,13 @@ def test_this_machine_gets_kernels_for_its_instructions(tmp_path: Path) -> None:
     assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path)[1]
 
 
+def test_a_wheel_gets_kernels_for_every_machine_and_an_editable_installation_for_this_one(tmp_path: Path) -> None:
+    assert "FLAMBEAU_ARCH:STRING=\n" in configured(tmp_path / "wheel", "-DSKBUILD_STATE=wheel")[1]
+    assert "-march" not in (tmp_path / "wheel" / "compile_commands.json").read_text()
+    assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path / "editable", "-DSKBUILD_STATE=editable")[1]
+    assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path / "asked", "-DSKBUILD_STATE=wheel", "-DFLAMBEAU_ARCH=native")[1]
+
+
 def test_a_project_chooses_kernels_and_backends_by_variables(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(app C)\nset(FLAMBEAU_KERNELS aten::linear.out aten::relu.out)\n"

@@ -1,0 +1,114 @@
+"""Builds the wheel, installs it in an empty environment where no compiler is found, and runs the commands there.
+
+    python test/campaigns/installed_wheel.py --extra torch --extra peer
+
+Without extras it takes two minutes. With `torch`, the README's first program runs too. With `peer`, so does a program for XNNPACK, with the
+library of the package executorch. Programs to run are compiled in the environment that this script runs in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = """\
+import torch
+
+
+def make():
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval(), (torch.ones(1, 4),)
+"""
+MODULE = """\
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = core.add.Tensor(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %2 : tensor<2xf32>
+}
+"""
+COMPILERS = ("cc", "gcc", "clang", "c99", "cmake", "ninja", "make", "ld")
+
+
+def first_program() -> str:
+    """Returns the first block of Python in the README."""
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+class Installed:
+    """An environment with the wheel, and a folder to run its commands in."""
+
+    def __init__(self, folder: Path, extras: list[str]):
+        self.folder = folder
+        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+        subprocess.run(pip, check=True)
+        wheel = next(folder.glob("*.whl"))
+        print(f"wheel: {wheel.name}, {wheel.stat().st_size} bytes")
+        venv.create(folder / "venv", with_pip=True)
+        self.scripts = folder / "venv" / "bin"
+        requirement = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+        subprocess.run([self.scripts / "pip", "install", "--quiet", requirement], check=True)
+        self.environment = {"PATH": str(self.scripts), "HOME": str(folder), "LANG": "C.UTF-8"}
+        found = [name for name in COMPILERS if shutil.which(name, path=self.environment["PATH"])]
+        assert not found, f"there are compilers: {found}"
+
+    def run(self, *command: str, stdin: str | None = None) -> str:
+        """Runs a command with only the environment's own programs on the PATH; returns what it printed."""
+        result = subprocess.run(
+            [str(self.scripts / command[0]), *command[1:]],
+            cwd=self.folder,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        print(f"{'passed' if result.returncode == 0 else 'FAILED'}: {' '.join(command)[:80]}")
+        if result.returncode != 0:
+            raise SystemExit(result.stderr)
+        return result.stdout
+
+
+def main() -> None:
+    """Builds, installs and runs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--extra", action="append", default=[], choices=["torch", "peer", "openvino"], help="a group of packages to install"
+    )
+    extras: list[str] = parser.parse_args().extra
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "model.py").write_text(MODEL)
+        backends = [name for group, name in (("peer", "xnnpack"), ("openvino", "openvino")) if group in extras]
+        programs = {"executorch": ("--target", "executorch"), "flambeau": ("--target", "flambeau")}
+        programs |= {name: ("--target", "flambeau", "--backend", name) for name in backends}
+        for name, options in programs.items():
+            command = [Path(sys.executable).parent / "flambeau", "compile", "model.py:make", "-o", f"{name}.pte", *options]
+            subprocess.run(command, cwd=folder, env=os.environ, check=True, capture_output=True)
+        installed = Installed(folder, extras)
+        installed.run("python", "-c", "import numpy; numpy.save('x.npy', numpy.ones((1, 4), 'float32'))")
+        assert installed.run("flambeau-opt", "-", "-p", "cse", stdin=MODULE).count("core.relu") == 1
+        for name in programs:
+            assert "float32 [1, 2]" in installed.run("flambeau", "run", f"{name}.pte", "--input", "x.npy")
+        for command in ("inspect", "profile", "size"):
+            installed.run("flambeau", command, "flambeau.pte")
+        installed.run("flambeau-run", "flambeau.pte", "--input", "x.npy")
+        installed.run("flambeau", "env")
+        installed.run("flambeau", "new", "pass", "my-pass")
+        installed.run("flambeau", "test-backend", "elementwise", "--graphs", "2")
+        if "torch" in extras:
+            installed.run("python", "-c", first_program())
+            installed.run("flambeau", "report", "model.py:make", "-o", "model.html")
+
+
+if __name__ == "__main__":
+    main()
