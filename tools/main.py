@@ -34,6 +34,7 @@ from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_std
 from flambeau.tools.profiling.diff import diff_command
 from flambeau.tools.profiling.profile import profile_command
 from flambeau.tools.profiling.size import size_command
+from flambeau.tools.profiling.targets import targets_command
 from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
 from flambeau.tools.rendering.legality_report import above_table, legality_table
 from flambeau.tools.report.report_command import report_command
@@ -63,6 +64,7 @@ def _flambeau(
 
 
 app.command("compile", cls=CompileCommand)(takes_options(compile_command))
+app.command("targets")(targets_command)
 app.command("quantize")(takes_options(quantize_command))
 app.command("run")(run_command)
 app.command("inspect")(inspect_command)

@@ -20,4 +20,11 @@ _CONTRACTS = {
 # These kernels take integers for signed ones. PyTorch has no such operators for uint64 either.
 _SIGNED = {row.name: replace(_CONTRACTS.get(row.name, Rule()), lacks=frozenset({ui64})) for row in kernel_rows().values() if row.is_signed}
 
-TARGET = Target("flambeau", kernel_names(), dim_orders="any", contracts=_CONTRACTS | _SIGNED)
+TARGET = Target(
+    "flambeau",
+    kernel_names(),
+    dim_orders="any",
+    contracts=_CONTRACTS | _SIGNED,
+    choose="the fastest on a CPU: the operators of Flambeau's runtime, with fused ones and packed weights",
+    runs_on="Flambeau's runtime",
+)

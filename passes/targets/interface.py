@@ -46,6 +46,10 @@ class Target:
     library: Path | None = None
     """The shared library with the kernels that are not built into our C runtime, `fl_kernels_<name>`. Our runtime uses them if the library
     is there when the target is registered."""
+    choose: str = ""
+    """When to take this target, for users."""
+    runs_on: str = ""
+    """The runtimes of its programs, for users."""
 
     @cached_property
     def table(self) -> OperatorTable:

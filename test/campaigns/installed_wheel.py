@@ -72,7 +72,8 @@ class Installed:
             text=True,
             check=False,
         )
-        print(f"{'passed' if result.returncode == 0 else 'FAILED'}: {' '.join(command)[:80]}")
+        shown = " ".join(command).partition("\n")[0]
+        print(f"{'passed' if result.returncode == 0 else 'FAILED'}: {shown}", flush=True)
         if result.returncode != 0:
             raise SystemExit(result.stderr)
         return result.stdout

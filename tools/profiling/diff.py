@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from statistics import median
-from time import perf_counter_ns
 from typing import Annotated, Any
 
 import typer
@@ -18,17 +16,17 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.compiler.memory_report import methods_of
 from flambeau.compiler.scratch_memory import measure_scratch
-from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import print_module
 from flambeau.runtime.emit.pte_writer import EmitError
 from flambeau.runtime.interpreter.inputs import generate_inputs
 from flambeau.runtime.pte import PROGRAM_SUFFIXES
 from flambeau.tools.commands.console import print_json, width_of
-from flambeau.tools.commands.engines import EngineError, Runner, make_engine
+from flambeau.tools.commands.engines import EngineError, make_engine
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.program_description import describe_program
 from flambeau.tools.commands.shared_options import AsJson, DataPaths, LoadPlugins
+from flambeau.tools.profiling.latency import TimedProgram, latencies
 
 Facts = Mapping[str, int | float | str]
 
@@ -65,7 +63,7 @@ def diff_command(
     programs = [_Given(path, *found, context) for path, found, context in zip(paths, loaded, contexts, strict=True)]
     facts = [dict(_facts(program)) for program in programs]
     if latency:
-        for known, time in zip(facts, _latencies([_planned(program, method) for program in programs], latency), strict=True):
+        for known, time in zip(facts, latencies([_planned(program, method) for program in programs], latency), strict=True):
             known[LATENCY] = time
     names = sorted(dict.fromkeys((*facts[0], *facts[1])), key=lambda name: name == LATENCY)
     changed = [name for name in names if facts[0].get(name) != facts[1].get(name)]
@@ -120,24 +118,12 @@ def _kind(item: Mapping[str, Any]) -> str:
     return f"{item['dtype']} [{', '.join(map(str, item.get('sizes', item['shape'])))}]{order}"
 
 
-def _planned(program: _Given, method: str) -> tuple[MethodOp, Runner]:
-    """Returns a method, and a function that runs it. Raises EngineError."""
+def _planned(program: _Given, method: str) -> TimedProgram:
+    """Returns a function that makes the inputs of a method, and one that runs it. Raises EngineError."""
     known = methods_of(program.module)
     if method not in known:
         raise EngineError(f"{program.path}: --latency runs planned programs, and this one has no planned method {method!r}")
-    return known[method], make_engine("c", program.module, program.context, method, program.pte)
-
-
-def _latencies(programs: Sequence[tuple[MethodOp, Runner]], count: int) -> list[float]:
-    """Returns the medians in milliseconds, of alternating runs after a warm-up run."""
-    times: list[list[int]] = [[] for _ in programs]
-    for _ in range(count + 1):
-        for (method, run), found in zip(programs, times, strict=True):
-            inputs = generate_inputs(method, seed=0)
-            start = perf_counter_ns()
-            run(inputs)
-            found.append(perf_counter_ns() - start)
-    return [median(found[1:]) / 1e6 for found in times]
+    return lambda: generate_inputs(known[method], seed=0), make_engine("c", program.module, program.context, method, program.pte)
 
 
 def _ir_changes(first: _Given, second: _Given) -> list[str]:

@@ -30,6 +30,20 @@ class Machine:
     bandwidth: float
 
 
+def machine_name() -> str:
+    """Returns the processor of this machine, the number of cores that this process may use, and the system, in words."""
+    import os
+    import platform
+    from pathlib import Path
+
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processor = next(named, platform.processor() or platform.machine())
+    return f"{processor}, {cores} core{'' if cores == 1 else 's'}, {platform.system()}"
+
+
 def measure_machine() -> Machine:
     """Times a product and a copy, which takes less than a second."""
     random = np.random.default_rng(0)

@@ -234,7 +234,7 @@ def _pairs(reference: Sequence[Computed], stage: Sequence[Computed]) -> dict[Com
         named = [before for before in candidates if None in (before.value.name_hint, item.value.name_hint) or _name(before) == _name(item)]
         if named:
             # Among values with the same location, the nearest is the counterpart.
-            pairs[item] = min(named, key=lambda before: _distance(before.array, item.array)[0])
+            pairs[item] = min(named, key=lambda before: distance(before.array, item.array)[0])
     # Layers repeat names, in the order of execution.
     taken = set(pairs.values())
     earlier, later = _by_name(item for item in reference if item not in taken), _by_name(item for item in stage if item not in pairs)
@@ -271,7 +271,7 @@ def rounding_noise(module: ModuleOp, context: FlambeauContext, method: str, inpu
     return noise_for
 
 
-def _distance(expected: Array, found: Array) -> tuple[float, float]:
+def distance(expected: Array, found: Array) -> tuple[float, float]:
     """Returns the greatest difference of an element, and the greatest finite expected number."""
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     a, b = expected.astype(wide), found.astype(wide)
@@ -285,7 +285,7 @@ def _error(before: Computed, item: Computed, detail: str | None) -> OperatorErro
     location = item.op.location
     frames = to_frames(location).items
     module, line = (None if found == UNKNOWN_PLACE else found for found in (module_of(frames), line_of(frames)))
-    difference, scale = _distance(before.array, item.array)
+    difference, scale = distance(before.array, item.array)
     return OperatorError(
         operator=operator_name(item.op),
         value=item.value.name_hint,
