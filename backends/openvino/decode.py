@@ -33,14 +33,15 @@ MOST_DIMENSIONS = 32
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
     """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
-    return _Decoder(read_payload(data), blobs).decode()
+    return _Decoder(read_payload(data), named_data, blobs).decode()
 
 
 class _Decoder:
     """Reads one model as a partition. A size that is unknown before the run is read as its upper bound."""
 
-    def __init__(self, payload: Payload, blobs: BlobStore):
+    def __init__(self, payload: Payload, named_data: Mapping[str, memoryview], blobs: BlobStore):
         self.payload = payload
+        self.named_data = named_data
         self.blobs = blobs
         self.layers = read_model(payload.text)
         self.values: dict[tuple[int, int], SSAValue] = {}
@@ -102,15 +103,20 @@ class _Decoder:
         self.values[number, 0] = self.block.insert_arg(kind, len(self.block.args))
 
     def _constant(self, number: int, layer: Layer) -> None:
-        text, shape, offset, size = self._expect(layer, 0, 1, "element_type", "shape", "offset", "size")
+        is_named = "key" in layer.data
+        text, shape, place, size = self._expect(layer, 0, 1, "element_type", "shape", "key" if is_named else "offset", "size")
         parts = _parts(shape)
-        if not all(_SIZE.fullmatch(part) for part in (*parts, offset, size)):
+        if not all(_SIZE.fullmatch(part) for part in (*parts, size, *(() if is_named else (place,)))):
             raise refused(f"{self.where}, has a shape, an offset or a size that are no numbers")
-        sizes, start, length = list(map(int, parts)), int(offset), int(size)
+        sizes, start, length = list(map(int, parts)), 0 if is_named else int(place), int(size)
         kind = self._type(text, sizes, layer.outputs[0])
-        if length != prod(sizes) * dtype_of(element_of(kind)).size or start + length > len(self.payload.constants):
-            raise refused(f"{self.where}, takes bytes {start} to {start + length} of {len(self.payload.constants)} for {kind}")
-        data = self.payload.constants[start : start + length]
+        stored = self.named_data.get(place) if is_named else self.payload.constants
+        if stored is None:
+            raise refused(f"{self.where}, needs the named data {place[:80]!r}, which the program lacks")
+        if length != prod(sizes) * dtype_of(element_of(kind)).size or start + length > len(stored):
+            whose = f"the named data {place[:80]!r} of {len(stored)} bytes" if is_named else f"{len(stored)}"
+            raise refused(f"{self.where}, takes bytes {start} to {start + length} of {whose} for {kind}")
+        data = stored[start : start + length]
         self.arrays[number, 0] = np.frombuffer(data, numpy_dtype(element_of(kind))).reshape(sizes)
 
     def _value(self, source: tuple[int, int]) -> SSAValue:

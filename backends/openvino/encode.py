@@ -1,4 +1,4 @@
-"""Writes a partition of `openvino` operators as a payload."""
+"""Writes a partition of `openvino` operators as a payload, and its weights as named data whose keys are digests of their bytes."""
 
 from __future__ import annotations
 
@@ -35,24 +35,28 @@ ELEMENTS: dict[Attribute, tuple[str, str]] = {
     ui8: ("u8", "U8"),
 }
 """The name of an element type in data, and in ports."""
+LEAST_NAMED = 512
+"""The fewest bytes of a constant that is worth a name: its digest, twice, and the room up to where the named data begin."""
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: OpenvinoOptions) -> Encoded:
     """Returns the payload of a partition of `openvino` operators. Raises BackendError for other operators."""
-    payload = _Encoder(partition, constants).encode()
-    if options.compiled:
-        from flambeau.backends.openvino.compiled import compiled_payload
+    if not options.compiled:
+        encoder = _Encoder(partition, constants, LEAST_NAMED)
+        return Encoded(encoder.encode(), encoder.named)
+    from flambeau.backends.openvino.compiled import compiled_payload
 
-        payload = compiled_payload(payload, options)
-    return Encoded(payload)
+    return Encoded(compiled_payload(_Encoder(partition, constants, None).encode(), options))
 
 
 class _Encoder:
-    """Writes one partition as a model."""
+    """Writes one partition as a model. Constants of `least_named` bytes or more become named data; with None, none does."""
 
-    def __init__(self, partition: PartitionOp, constants: ModuleConstants):
+    def __init__(self, partition: PartitionOp, constants: ModuleConstants, least_named: int | None):
         self.partition = partition
         self.constants = constants
+        self.least_named = least_named
+        self.named: dict[str, Buffer] = {}
         self.layers: list[Layer] = []
         self.sources: dict[SSAValue, tuple[int, int]] = {}
         self.pieces: list[Buffer] = []
@@ -95,18 +99,29 @@ class _Encoder:
         """Adds a layer for a constant array, and returns its output port. Equal arrays share their bytes."""
         array = np.ascontiguousarray(array).reshape(array.shape)
         data = array.reshape(-1).view(np.uint8).data
-        key = self.constants.sha256(array)
-        if key not in self.places:
-            self.places[key] = self.size
+        kind, precision = ELEMENTS[element]
+        fields = {
+            "element_type": kind,
+            "shape": _text(array.shape),
+            **self._stored(data, self.constants.sha256(array)),
+            "size": str(len(data)),
+        }
+        layer = Layer(f"{name}_{len(self.layers)}", "Const", "opset1", fields, [], [Port(precision, array.shape)])
+        self.layers.append(layer)
+        return len(self.layers) - 1, 0
+
+    def _stored(self, data: memoryview, digest: str) -> dict[str, str]:
+        """Stores the bytes of a constant unless they are there, and returns the attribute that finds them."""
+        if self.least_named is not None and len(data) >= self.least_named:
+            self.named[digest] = data
+            return {"key": digest}
+        if digest not in self.places:
+            self.places[digest] = self.size
             # OpenVINO refuses a constant without bytes, even if it has no elements.
             end = aligned(self.size + max(len(data), 1))
             self.pieces += [data, bytes(end - self.size - len(data))]
             self.size = end
-        kind, precision = ELEMENTS[element]
-        fields = {"element_type": kind, "shape": _text(array.shape), "offset": str(self.places[key]), "size": str(len(data))}
-        layer = Layer(f"{name}_{len(self.layers)}", "Const", "opset1", fields, [], [Port(precision, array.shape)])
-        self.layers.append(layer)
-        return len(self.layers) - 1, 0
+        return {"offset": str(self.places[digest])}
 
     def _layer(self, op: LayerOp) -> None:
         data: dict[str, str] = {}

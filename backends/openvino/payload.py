@@ -1,7 +1,10 @@
 """Reads and writes payloads: a model, and a label that describes it.
 
-An *interchange* payload has the label, the intermediate representation as text, and the constants, which start at a multiple of 64 bytes.
-The model is compiled when a program is loaded. The label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes,
+An *interchange* payload has the label, the intermediate representation as text, and the small constants, which start at a multiple of 64
+bytes. The model is compiled when a program is loaded. A constant in the text has the `offset` of its bytes from there, as OpenVINO's own
+texts have, or else a `key`: the program's named data with this name, a digest, have the bytes, for all methods and delegates. OpenVINO
+reads one block of weights, with offsets: the runtime writes the text anew with offsets from the first of these bytes, and copies no weight.
+Version 1 has no keys. The label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes,
 filled with zeros), the number of inputs, the number of outputs and the Adler-32 of the text (uint32 each), 4 zeros, and the size of the
 text, the position of the constants and their size (uint64 each; 0 without constants).
 
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC = b"FLOV"
-VERSION = 1
+VERSION = 2
+OLDEST = 1
+COMPILED_VERSION = 1
 INTERCHANGE = b"interchange"
 COMPILED_MAGIC = b"flov"
 COMPILED_LABEL_BYTES = 36
@@ -62,7 +67,7 @@ def write_payload(text: bytes, constants: Sequence[Buffer], size: int, inputs: i
 
 def write_compiled(export: bytes, inputs: int, outputs: int) -> bytes:
     """Returns the bytes of a compiled payload with OpenVINO's export of a model."""
-    digits = "".join(f"{number:08x}" for number in (VERSION, inputs, outputs, zlib.adler32(export)))
+    digits = "".join(f"{number:08x}" for number in (COMPILED_VERSION, inputs, outputs, zlib.adler32(export)))
     return export + COMPILED_MAGIC + bytes(ord("a") + int(digit, 16) for digit in digits)
 
 
@@ -75,8 +80,8 @@ def read_payload(data: memoryview) -> Payload:
         what = "compiled" if is_compiled else f"without the label {MAGIC!r}"
         raise refused(f"it is {what}: only OpenVINO reads it")
     _, version, kind, inputs, outputs, checksum, zero, length, start, size = _LABEL.unpack_from(data)
-    if version != VERSION or zero != 0:
-        raise refused(f"it is of version {version}; this backend reads {VERSION}")
+    if not OLDEST <= version <= VERSION or zero != 0:
+        raise refused(f"it is of version {version}; this backend reads {OLDEST} to {VERSION}")
     if kind.rstrip(b"\0") != INTERCHANGE:
         raise refused(f"it is {kind!r}; this backend reads {INTERCHANGE!r}")
     if start < _LABEL.size + length or start % ALIGNMENT or start + size != len(data):

@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
+enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, OLDEST = 1, VERSION = 2, COMPILED_VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
 
 #define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
@@ -42,9 +42,9 @@ static uint32_t letters(const uint8_t *at) {
   return number;
 }
 
-static fl_status take_label(uint32_t version, uint32_t inputs, uint32_t outputs, uint32_t checksum, ov_payload *found) {
-  if (version != VERSION) {
-    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u", version, (unsigned)VERSION);
+static fl_status take_label(uint32_t version, uint32_t newest, uint32_t inputs, uint32_t outputs, uint32_t checksum, ov_payload *found) {
+  if (version < OLDEST || version > newest) {
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u to %u", version, (unsigned)OLDEST, newest);
   }
   if (adler32((const uint8_t *)found->model, found->model_bytes) != checksum) {
     return DAMAGED("its model has another checksum than its label says");
@@ -69,7 +69,7 @@ static fl_status read_interchange(const uint8_t *data, uint64_t size, ov_payload
                         .model_bytes = (size_t)text,
                         .constants = data + start,
                         .constant_bytes = (size_t)constants};
-  return take_label(u32(data + 4), u32(data + 24), u32(data + 28), u32(data + 32), found);
+  return take_label(u32(data + 4), VERSION, u32(data + 24), u32(data + 28), u32(data + 32), found);
 }
 
 fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found) {
@@ -87,7 +87,7 @@ fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found) {
     return FL_OK; /* a payload of ExecuTorch's compiler has no label */
   }
   found->model_bytes = (size_t)size - COMPILED_LABEL_BYTES;
-  return take_label(letters(label + 4), letters(label + 12), letters(label + 20), letters(label + 28), found);
+  return take_label(letters(label + 4), COMPILED_VERSION, letters(label + 12), letters(label + 20), letters(label + 28), found);
 }
 
 /* ---- Options ---- */

@@ -133,7 +133,7 @@ fl_status fl_xnn_open(const fl_payload *payload, xnn_graph *graph) {
   graph->values_at = vector(graph, root, GRAPH_VALUES, &graph->value_count);
   graph->constants_at = vector(graph, root, GRAPH_CONSTANTS, &graph->constant_count);
   graph->externals = number(graph, root, GRAPH_EXTERNALS);
-  graph->budget = (uint64_t)graph->size * 8 + (uint64_t)fl_program_named_data_count(payload->program) * 8 + 65536;
+  graph->names = fl_library_names_of(payload);
   if (graph->is_damaged) {
     return DAMAGED("a part of its graph lies outside of it");
   }
@@ -149,27 +149,6 @@ fl_status fl_xnn_open(const fl_payload *payload, xnn_graph *graph) {
 /* ---- Values ---- */
 
 enum { CONSTANT_OFFSET = 0, CONSTANT_SIZE, CONSTANT_KEY };
-
-/* Stores position and size of the program's blob `key`, of `length` bytes. Begins behind the blob found last, because compilers write blobs in the order
- * of their payloads' constants. Each name on the way takes from a budget proportional to the payload's size: any order is searched, and no file
- * takes long. */
-static fl_status find_named(xnn_graph *graph, uint32_t index, const char *key, uint32_t length, const void **data, size_t *size) {
-  const struct fl_program *program = graph->payload->program;
-  const uint32_t count = fl_program_named_data_count(program), cost = 1 + length / 32;
-  for (uint32_t i = 0, at = graph->next_named; i < count; ++i, ++at) {
-    at = at < count ? at : 0;
-    if (graph->budget < cost) {
-      return fl_library_fail(FL_NOT_SUPPORTED, "value %u: finding '%.80s' among %u named data takes too long: put named data in the order of the values",
-                         index, key, count);
-    }
-    graph->budget -= cost;
-    if (strcmp(fl_program_named_data_key(program, at), key) == 0 && fl_program_named_data_at(program, at, data, size)) {
-      graph->next_named = at + 1;
-      return FL_OK;
-    }
-  }
-  return fl_library_fail(FL_NOT_FOUND, "value %u: the program has no named data '%.80s', which holds its weights", index, key);
-}
 
 /* Stores the position of constant `buffer`, in the payload or in the program's named data, in `data`. Fails unless it has `bytes` bytes. */
 static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer, size_t bytes, size_t element, const void **data) {
@@ -187,7 +166,7 @@ static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer
     if (!has(graph, (uint64_t)key_at + 4, (uint64_t)length + 1) || key[length] != 0) {
       return DAMAGED("the name of constant %u does not end", buffer);
     }
-    const fl_status status = find_named(graph, index, key, length, data, &size);
+    const fl_status status = fl_library_find_named(&graph->names, "value", index, key, length, data, &size);
     if (status != FL_OK) {
       return status;
     }

@@ -82,8 +82,7 @@ typedef struct xnn_graph {
   uint32_t nodes_at, values_at, constants_at; /* positions of the vectors' first elements */
   uint32_t node_count, value_count, constant_count;
   uint32_t externals;
-  uint32_t next_named; /* index of the named data behind those found last */
-  uint64_t budget;     /* steps that are left for finding named data */
+  fl_library_names names; /* where the search for its weights goes on */
   uint8_t is_damaged; /* 1: a position outside of the flatbuffer was read */
 } xnn_graph;
 

@@ -1,4 +1,4 @@
-/* Libraries that are found when a program is loaded: their functions, what their users share, and the reasons of failures. */
+/* Libraries that are found when a program is loaded: their functions, what their users share, the weights that they need, and the reasons of failures. */
 #define _GNU_SOURCE /* dladdr */
 #include "flambeau/library.h"
 
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "flambeau/runtime.h"
 
 void *fl_library_open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
@@ -143,6 +145,32 @@ void fl_library_release(const void *object, void (*drop)(const void *table, void
     free(found);
   }
   (void)pthread_mutex_unlock(&lock);
+}
+
+fl_library_names fl_library_names_of(const fl_payload *payload) {
+  const uint64_t steps = (uint64_t)payload->size * 8 + (uint64_t)fl_program_named_data_count(payload->program) * 8 + 65536;
+  return (fl_library_names){payload->program, 0, steps};
+}
+
+fl_status fl_library_find_named(fl_library_names *names, const char *reader, uint32_t index, const char *key, uint32_t length, const void **data,
+                                size_t *size) {
+  const uint32_t count = memchr(key, 0, length) == NULL ? fl_program_named_data_count(names->program) : 0;
+  const uint32_t cost = 1 + length / 32;
+  const int shown = length < 80 ? (int)length : 80;
+  for (uint32_t i = 0, at = names->next; i < count; ++i, ++at) {
+    at = at < count ? at : 0;
+    if (names->budget < cost) {
+      return fl_library_fail(FL_NOT_SUPPORTED, "%s %u: finding '%.*s' among %u named data takes too long: put named data in the order of the %ss", reader,
+                             index, shown, key, count, reader);
+    }
+    names->budget -= cost;
+    const char *const name = fl_program_named_data_key(names->program, at);
+    if (strncmp(name, key, length) == 0 && name[length] == 0 && fl_program_named_data_at(names->program, at, data, size)) {
+      names->next = at + 1;
+      return FL_OK;
+    }
+  }
+  return fl_library_fail(FL_NOT_FOUND, "%s %u: the program has no named data '%.*s', which holds its weights", reader, index, shown, key);
 }
 
 static _Thread_local char last_message[400];

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "flambeau/status.h"
+#include "flambeau/backend.h"
 
 /* A function of a library, and the offset of its pointer in the backend's table of functions. */
 typedef struct fl_library_symbol {
@@ -28,6 +28,20 @@ const char *fl_library_bind(void *handle, const fl_library_symbol *symbols, size
 void *fl_library_share(const void *handle, size_t number, void *(*make)(const void *table, size_t number), const void *table);
 /* Ends a use; the last one lets `drop` free what is shared. */
 void fl_library_release(const void *shared, void (*drop)(const void *table, void *shared), const void *table);
+
+/* A search for the weights of a payload among the named data of its program. */
+typedef struct fl_library_names {
+  const struct fl_program *program;
+  uint32_t next;   /* behind those found last */
+  uint64_t budget; /* steps that are left */
+} fl_library_names;
+
+fl_library_names fl_library_names_of(const fl_payload *payload);
+/* Stores position and size of the named data whose name has the `length` bytes of `key`. Begins behind those found last, because compilers write them in
+ * the order of their payloads' constants. Each name on the way takes from a budget proportional to the payload's size: any order is searched, and no
+ * file takes long. `reader` and `index` say in messages what needs them: "value", 3. */
+fl_status fl_library_find_named(fl_library_names *names, const char *reader, uint32_t index, const char *key, uint32_t length, const void **data,
+                                size_t *size);
 
 /* Stores the reason of a failure, in one line, for the thread. Returns `status`. */
 fl_status fl_library_fail(fl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
