@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.backends.openvino.payload import read_payload, write_compiled
+from flambeau.backends.openvino.representation import read_lines, write_model
 from flambeau.passes.delegation.interface import BackendError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
     model, export = read_payload(memoryview(payload)), io.BytesIO()
     try:
         core = openvino.Core()
-        read = core.read_model(bytes(model.text), bytes(model.constants))
+        read = core.read_model(write_model(read_lines(model.text)), bytes(model.constants))
         settings = {"INFERENCE_PRECISION_HINT": options.precision, "PERFORMANCE_HINT": "LATENCY"}
         if (options.device, options.precision) == ("CPU", "f32"):
             settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "0"  # keeps the factors of integer weights in floats

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
 from flambeau.backends.openvino.encode import ELEMENTS
 from flambeau.backends.openvino.payload import Payload, read_payload, refused
-from flambeau.backends.openvino.representation import OPEN, Layer, Port, read_model
+from flambeau.backends.openvino.representation import OPEN, Layer, Port, read_lines, read_model
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, element_of, numpy_dtype, shape_of, tensor, tensor_type
@@ -43,7 +43,7 @@ class _Decoder:
         self.payload = payload
         self.named_data = named_data
         self.blobs = blobs
-        self.layers = read_model(payload.text)
+        self.layers = (read_lines if payload.is_lines else read_model)(payload.text)
         self.values: dict[tuple[int, int], SSAValue] = {}
         self.arrays: dict[tuple[int, int], Array] = {}
         """The constants."""
@@ -74,7 +74,7 @@ class _Decoder:
 
     def _expect(self, layer: Layer, inputs: int, outputs: int, *names: str) -> list[str]:
         """Returns the values of a layer's attributes `names`. Raises BackendError unless it is of opset 1 with these numbers of ports."""
-        if layer.version != "opset1" or len(layer.inputs) != inputs or len(layer.outputs) != outputs or sorted(layer.data) != sorted(names):
+        if layer.opset != "1" or len(layer.inputs) != inputs or len(layer.outputs) != outputs or sorted(layer.data) != sorted(names):
             raise refused(f"{self.where}, has other ports or data than such a layer")
         return [layer.data[name] for name in names]
 
@@ -86,10 +86,10 @@ class _Decoder:
         return tensor(element, sizes)
 
     def _check_port(self, port: Port, kind: Tensor) -> None:
-        sizes = shape_of(kind)
-        fit = len(port.sizes) == len(sizes) and all(said in (OPEN, size) for said, size in zip(port.sizes, sizes, strict=True))
+        sizes, said = shape_of(kind), shape_of(kind) if port.sizes is None else port.sizes
+        fit = len(said) == len(sizes) and all(found in (OPEN, size) for found, size in zip(said, sizes, strict=True))
         if not fit or port.precision != ELEMENTS[element_of(kind)][1]:
-            raise refused(f"{self.where}, gives {kind}, and its port says {port.precision[:40]} {list(port.sizes)}")
+            raise refused(f"{self.where}, gives {kind}, and its port says {port.precision[:40]} {list(said)}")
 
     def _parameter(self, number: int, layer: Layer) -> None:
         text, shape = self._expect(layer, 0, 1, "element_type", "shape")
@@ -137,8 +137,8 @@ class _Decoder:
 
     def _operator(self, number: int, layer: Layer) -> None:
         row = find_op(f"openvino.{layer.type}") if layer.type.isidentifier() else None
-        if row is None or not issubclass(row, LayerOp) or layer.version != f"opset{row.opset}":
-            raise refused(f"{self.where} of {layer.version[:40]}, is not supported here")
+        if row is None or not issubclass(row, LayerOp) or layer.opset != str(row.opset):
+            raise refused(f"{self.where} of opset{layer.opset[:40]}, is not supported here")
         inputs = list(layer.inputs)
         data = dict(layer.data)
         given: dict[str, Any] = {}
@@ -162,7 +162,7 @@ class _Decoder:
         if len(op.results) != len(layer.outputs):
             raise refused(f"{self.where}, gives {len(op.results)} tensors, and has {len(layer.outputs)} ports for them")
         self.block.add_op(op)
-        for place, (result, port) in enumerate(zip(op.results, layer.outputs, strict=True), len(layer.inputs)):
+        for place, (result, port) in enumerate(zip(op.results, layer.outputs, strict=True)):
             self._check_port(port, tensor_type(result))
             self.values[number, place] = result
 

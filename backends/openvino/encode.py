@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.openvino.dialect.layers import LayerOp, attribute_name
 from flambeau.backends.openvino.payload import aligned, write_payload
-from flambeau.backends.openvino.representation import OPEN, Layer, Port, write_model
+from flambeau.backends.openvino.representation import Layer, Port, write_lines
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.extents import is_known, least
@@ -62,6 +62,7 @@ class _Encoder:
         self.pieces: list[Buffer] = []
         self.size = 0
         self.places: dict[str, int] = {}
+        self.constant_layers: dict[tuple[str, Attribute, tuple[int, ...]], tuple[int, int]] = {}
 
     def encode(self) -> bytes:
         """Returns the bytes of the payload. Raises BackendError."""
@@ -69,7 +70,7 @@ class _Encoder:
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
         for argument in block.args:
-            self._add(f"input_{argument.index}", "Parameter", 1, _declared(argument), [], [argument])
+            self._add("", "Parameter", 1, _declared(argument), [], [argument])
         for op in block.ops:
             if isinstance(op, GlobalLoadConstantOp):
                 name, array = op.global_attr.string_value(), self.constants.array(op.result)
@@ -80,35 +81,31 @@ class _Encoder:
                 self._layer(op)
             elif op is not terminator:
                 raise self._error(f"holds {op.name}, which is not an operator of the openvino dialect")
-        for index, value in enumerate(terminator.values):
-            self._add(f"output_{index}", "Result", 1, {}, [self.sources[value]], [])
-        return write_payload(write_model(self.layers), self.pieces, self.size, len(block.args), len(terminator.values))
+        for value in terminator.values:
+            self._add(self.layers[-1].path, "Result", 1, {}, [self.sources[value]], [])
+        return write_payload(write_lines(self.layers), self.pieces, self.size, len(block.args), len(terminator.values))
 
     def _error(self, what: str) -> BackendError:
         return BackendError(f"openvino: partition @{self.partition.sym_name.data} {what}")
 
     def _add(
-        self, name: str, kind: str, opset: int, data: dict[str, str], inputs: Sequence[tuple[int, int]], results: Sequence[SSAValue]
-    ) -> int:
-        number = len(self.layers)
-        self.layers.append(Layer(name, kind, f"opset{opset}", data, inputs, [_port(value) for value in results]))
-        self.sources |= {value: (number, len(inputs) + place) for place, value in enumerate(results)}
-        return number
+        self, path: str, kind: str, opset: int, data: dict[str, str], inputs: Sequence[tuple[int, int]], results: Sequence[SSAValue]
+    ) -> None:
+        self.sources |= {value: (len(self.layers), place) for place, value in enumerate(results)}
+        self.layers.append(Layer(path, kind, str(opset), data, inputs, [Port(ELEMENTS[element_of(value)][1]) for value in results]))
 
-    def _constant(self, name: str, array: Array, element: Attribute) -> tuple[int, int]:
-        """Adds a layer for a constant array, and returns its output port. Equal arrays share their bytes."""
+    def _constant(self, path: str, array: Array, element: Attribute) -> tuple[int, int]:
+        """Returns the output of the layer for a constant array, which equal constants share."""
         array = np.ascontiguousarray(array).reshape(array.shape)
-        data = array.reshape(-1).view(np.uint8).data
-        kind, precision = ELEMENTS[element]
-        fields = {
-            "element_type": kind,
-            "shape": _text(array.shape),
-            **self._stored(data, self.constants.sha256(array)),
-            "size": str(len(data)),
-        }
-        layer = Layer(f"{name}_{len(self.layers)}", "Const", "opset1", fields, [], [Port(precision, array.shape)])
-        self.layers.append(layer)
-        return len(self.layers) - 1, 0
+        digest = self.constants.sha256(array)
+        key = (digest, element, array.shape)
+        if key not in self.constant_layers:
+            self.constant_layers[key] = (len(self.layers), 0)
+            data = array.reshape(-1).view(np.uint8).data
+            kind, precision = ELEMENTS[element]
+            fields = {"element_type": kind, "shape": _text(array.shape), **self._stored(data, digest), "size": str(len(data))}
+            self.layers.append(Layer(path, "Const", "1", fields, [], [Port(precision)]))
+        return self.constant_layers[key]
 
     def _stored(self, data: memoryview, digest: str) -> dict[str, str]:
         """Stores the bytes of a constant unless they are there, and returns the attribute that finds them."""
@@ -126,6 +123,7 @@ class _Encoder:
     def _layer(self, op: LayerOp) -> None:
         data: dict[str, str] = {}
         inputs: list[tuple[int, int]] = []
+        path = next(iter(module_paths(op.location)), "")
         for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
             if argument.keyword_only:
                 data[attribute_name(argument.name)] = _text(value)
@@ -135,10 +133,8 @@ class _Encoder:
             else:
                 is_float = argument.type.base == "float"
                 array = np.asarray(value, np.float32 if is_float else np.int64)
-                inputs.append(self._constant(argument.name, array, f32 if is_float else i64))
-        path = next(iter(module_paths(op.location)), "")
-        name = f"{path}{'.' if path else ''}{op.schema.name}_{len(self.layers)}"
-        self._add(name, op.schema.name, op.opset, data, inputs, op.results)
+                inputs.append(self._constant(path, array, f32 if is_float else i64))
+        self._add(path, op.schema.name, op.opset, data, inputs, op.results)
 
 
 def _text(value: Any) -> str:
@@ -146,10 +142,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(_text, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else str(value)
-
-
-def _port(value: SSAValue) -> Port:
-    return Port(ELEMENTS[element_of(value)][1], tuple(size if is_known(size) else OPEN for size in shape_of(value)))
 
 
 def _declared(argument: SSAValue) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """Reads and writes payloads: a model, and a label that describes it.
 
-An *interchange* payload has the label, the intermediate representation as text, and the small constants, which start at a multiple of 64
-bytes. The model is compiled when a program is loaded. A constant in the text has the `offset` of its bytes from there, as OpenVINO's own
-texts have, or else a `key`: the program's named data with this name, a digest, have the bytes, for all methods and delegates. OpenVINO
-reads one block of weights, with offsets: the runtime writes the text anew with offsets from the first of these bytes, and copies no weight.
-Version 1 has no keys. The label is little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes,
-filled with zeros), the number of inputs, the number of outputs and the Adler-32 of the text (uint32 each), 4 zeros, and the size of the
-text, the position of the constants and their size (uint64 each; 0 without constants).
+An *interchange* payload has the label, the model as text, and the small constants, which start at a multiple of 64 bytes. The model is
+compiled when a program is loaded. The text has a line for each layer, which `representation.py` explains. A constant has the `offset` of
+its bytes from where the constants start, or else a `key`: the program's named data with this name, a digest, have the bytes, for all
+methods and delegates. OpenVINO reads one block of weights, with offsets: the runtime writes its text with offsets from the first of all
+these bytes, and copies no weight. In version 1, the text is OpenVINO's intermediate representation, and no constant has a key. The label is
+little-endian: the magic "FLOV", the version (uint32), `interchange` (16 bytes, filled with zeros), the number of inputs, the number of
+outputs and the Adler-32 of the text (uint32 each), 4 zeros, and the size of the text, the position of the constants and their size (uint64
+each; 0 without constants).
 
 A *compiled* payload has OpenVINO's export of a model, and then the label, because ExecuTorch's runtime loads payloads that begin with an
 export. OpenVINO reads the bytes after an export as the end of an obscured XML text, in which a byte that becomes `<` is an error.
@@ -45,8 +46,9 @@ _LABEL = struct.Struct("<4sI16sIIIIQQQ")
 
 @dataclass(frozen=True)
 class Payload:
-    """An interchange payload: the text of the model, the bytes of its constants, and the numbers of inputs and outputs."""
+    """An interchange payload: the text of the model, the bytes of its small constants, and the numbers of inputs and outputs."""
 
+    is_lines: bool
     text: memoryview
     constants: memoryview
     inputs: int
@@ -89,7 +91,7 @@ def read_payload(data: memoryview) -> Payload:
     text = data[_LABEL.size : _LABEL.size + length]
     if zlib.adler32(text) != checksum:
         raise refused("its text is damaged: it has another checksum than its label says")
-    return Payload(text, data[start:], inputs, outputs)
+    return Payload(version > 1, text, data[start:], inputs, outputs)
 
 
 def aligned(size: int) -> int:

@@ -1,66 +1,135 @@
-"""Reads and writes OpenVINO's intermediate representation, version 11: layers, and edges between their ports, as XML."""
+"""Reads and writes the layers of a model: as lines, and as OpenVINO's intermediate representation, version 11, which is XML.
+
+A line of a model has the type of a layer, its opset, its inputs, the precisions of its outputs, its path and its data, between tabs. An
+input is the number of a layer before it, and `.` and the number of its output unless that is 0. An empty path is that of the layer before.
+Path and data are written as in XML. OpenVINO's text says the same in ten times as many bytes: `runtime/model.c` writes it when a program is
+loaded.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape, unescape
 
 from flambeau.backends.openvino.payload import refused
 
 VERSION = "11"
 OPEN = -1
 """The size, in a port, of a dimension whose size is unknown before the run."""
+LONGEST_PATH = 255
+"""In bytes, as written: a path stands in a text of OpenVINO again for each layer."""
+_DATA = re.compile(r'([\w-]+)="([^"]*)"(?: |$)')
+_QUOTES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 
 
 @dataclass(frozen=True)
 class Port:
-    """A tensor that a layer reads or computes: its precision, such as `FP32`, and its sizes."""
+    """A tensor that a layer computes: its precision, such as `FP32`, and its sizes if the text says them."""
 
     precision: str
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...] | None = None
 
 
 @dataclass
 class Layer:
-    """A layer. The numbers of its ports count the inputs first, then the outputs."""
+    """A layer."""
 
-    name: str
+    path: str
     type: str
-    version: str
+    opset: str
     data: Mapping[str, str] = field(default_factory=dict[str, str])
     inputs: Sequence[tuple[int, int]] = ()
-    """The layer and the port that compute each input."""
+    """The layer that computes each input, and the number of its output."""
     outputs: Sequence[Port] = ()
 
 
+def layer_name(layer: Layer, number: int) -> str:
+    """Returns what OpenVINO calls a layer of this number."""
+    return f"{layer.path}{'.' if layer.path else ''}{layer.type}_{number}"
+
+
+def write_lines(layers: Sequence[Layer]) -> bytes:
+    """Returns a model as lines. Each layer must follow the layers whose results it reads."""
+    lines: list[str] = []
+    before = ""
+    for layer in layers:
+        inputs = " ".join(f"{source}.{place}" if place else str(source) for source, place in layer.inputs)
+        data = " ".join(f'{name}="{escape(value, _QUOTES)}"' for name, value in layer.data.items())
+        path = "" if layer.path == before else escape(layer.path, _QUOTES)
+        path = path if len(path.encode()) <= LONGEST_PATH else "…"
+        outputs = " ".join(port.precision for port in layer.outputs)
+        lines.append("\t".join((layer.type, layer.opset, inputs, outputs, path, data)) + "\n")
+        before = layer.path
+    return "".join(lines).encode()
+
+
+def read_lines(text: memoryview) -> list[Layer]:
+    """Returns the layers of a model from its lines. Raises BackendError if the text is not a model, or if a layer reads a later layer."""
+    try:
+        lines = str(text, "utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise refused(f"its text is not UTF-8: {error}") from error
+    layers: list[Layer] = []
+    if lines.pop():
+        raise refused("its text does not end with a line")
+    for number, line in enumerate(lines):
+        fields = line.split("\t")
+        if len(fields) != 6:
+            raise refused(f"layer {number} has {len(fields)} fields, not 6")
+        kind, opset, inputs, outputs, path, data = fields
+        sources = [_source(word, layers) for word in inputs.split()]
+        found = dict(_DATA.findall(data))
+        if " ".join(f'{name}="{value}"' for name, value in found.items()) != data:
+            raise refused(f"layer {number}, {kind[:40]}, has other data than names with values")
+        values = {name: _plain(value) for name, value in found.items()}
+        path = _plain(path) if path or not layers else layers[-1].path
+        layers.append(Layer(path, kind, opset, values, sources, [Port(word) for word in outputs.split()]))
+    return layers
+
+
+def _plain(text: str) -> str:
+    return unescape(text, {escaped: letter for letter, escaped in _QUOTES.items()})
+
+
+def _source(word: str, layers: Sequence[Layer]) -> tuple[int, int]:
+    layer, _, place = word.partition(".")
+    return _checked(_number(layer), _number(place or "0"), layers)
+
+
+def _checked(layer: int, place: int, layers: Sequence[Layer]) -> tuple[int, int]:
+    """Returns a source. Raises BackendError unless one of these layers, which are before its reader, has this output."""
+    if not 0 <= layer < len(layers):
+        raise refused(f"layer {len(layers)} reads layer {layer}; layers follow those that they read")
+    if not 0 <= place < len(layers[layer].outputs):
+        raise refused(f"layer {len(layers)} reads output {place} of layer {layer}, which has {len(layers[layer].outputs)}")
+    return layer, place
+
+
 def write_model(layers: Sequence[Layer]) -> bytes:
-    """Returns the text of a model. Each layer must follow the layers whose results it reads."""
+    """Returns the text of a model that OpenVINO reads, as `runtime/model.c` writes it. OpenVINO computes the sizes of tensors."""
     net = ElementTree.Element("net", name="flambeau", version=VERSION)
     body, edges = ElementTree.SubElement(net, "layers"), ElementTree.SubElement(net, "edges")
     for number, layer in enumerate(layers):
-        element = ElementTree.SubElement(body, "layer", id=str(number), name=layer.name, type=layer.type, version=layer.version)
+        name, opset = layer_name(layer, number), f"opset{layer.opset}"
+        element = ElementTree.SubElement(body, "layer", id=str(number), name=name, type=layer.type, version=opset)
         if layer.data:
             ElementTree.SubElement(element, "data", dict(layer.data))
-        given = [layers[source].outputs[port - len(layers[source].inputs)] for source, port in layer.inputs]
         for place, (source, port) in enumerate(layer.inputs):
             ends = {"from-layer": source, "from-port": port, "to-layer": number, "to-port": place}
-            ElementTree.SubElement(edges, "edge", {name: str(end) for name, end in ends.items()})
-        for name, ports, first in (("input", given, 0), ("output", layer.outputs, len(given))):
-            if ports:
-                _write_ports(ElementTree.SubElement(element, name), ports, first)
+            ElementTree.SubElement(edges, "edge", {end: str(value) for end, value in ends.items()})
+        for tag, count in (("input", len(layer.inputs)), ("output", len(layer.outputs))):
+            ports = ElementTree.SubElement(element, tag)
+            for place in range(count):
+                said = {"precision": layer.outputs[place].precision} if tag == "output" else {}
+                ElementTree.SubElement(ports, "port", {"id": str(place)} | said)
     return ElementTree.tostring(net, encoding="utf-8", xml_declaration=True)
 
 
-def _write_ports(parent: ElementTree.Element, ports: Sequence[Port], first: int) -> None:
-    for number, port in enumerate(ports, first):
-        element = ElementTree.SubElement(parent, "port", id=str(number), precision=port.precision)
-        for size in port.sizes:
-            ElementTree.SubElement(element, "dim").text = str(size)
-
-
 def read_model(text: memoryview) -> list[Layer]:
-    """Returns the layers of a model. Raises BackendError if the text is not a model, or if a layer reads a later layer."""
+    """Returns the layers of a model from OpenVINO's text, as in payloads of version 1. Raises BackendError as `read_lines` does."""
     data = bytes(text)
     if b"<!" in data:
         raise refused("its text declares or comments something, which no model needs")
@@ -122,12 +191,13 @@ def _read_layer(element: ElementTree.Element, number: int, sources: Mapping[int,
             ports[tag] = [_read_port(port, place) for place, port in enumerate(children.pop(0), first)]
     if children or sorted(sources) != [*range(len(ports["input"]))]:
         raise refused(f"layer {number}, {kind[:40]}, has other parts than data, input ports with an edge each, and output ports")
-    inputs = [sources[place] for place in range(len(sources))]
-    for (source, port), said in zip(inputs, ports["input"], strict=True):
-        outputs, place = before[source].outputs, port - len(before[source].inputs)
-        if not 0 <= place < len(outputs) or outputs[place] != said:
+    inputs: list[tuple[int, int]] = []
+    for place, said in enumerate(ports["input"]):
+        source, port = sources[place]
+        inputs.append(_checked(source, port - len(before[source].inputs), before))
+        if before[source].outputs[inputs[-1][1]] != said:
             raise refused(f"layer {number}, {kind[:40]}, takes another tensor than port {port} of layer {source} gives")
-    return Layer(name, kind, version, data, inputs, ports["output"])
+    return Layer(name, kind, version.removeprefix("opset"), data, inputs, ports["output"])
 
 
 def _read_port(element: ElementTree.Element, number: int) -> Port:

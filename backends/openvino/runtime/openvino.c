@@ -147,11 +147,11 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   memset(d, 0, sizeof *d);
   fl_status status = fl_ov_read_payload(payload, &read);
   if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK && (status = fl_ov_load(set.library, &d->library)) == FL_OK) {
-    status = fl_ov_place_weights(payload, &read);
+    status = read.is_lines ? fl_ov_write_model(payload, &read) : FL_OK;
     if ((status = status == FL_OK ? build(d, &read, &set) : status) != FL_OK) {
       destroy(self, d);
     }
-    free(read.placed);
+    free(read.written);
   }
   *handle = d;
   return status;

@@ -65,7 +65,8 @@ static fl_status read_interchange(const uint8_t *data, uint64_t size, ov_payload
       memcmp(data + 8, kind, sizeof kind) != 0 || u32(data + 36) != 0) {
     return DAMAGED("its text and its constants are not its %llu bytes", (unsigned long long)size);
   }
-  *found = (ov_payload){.model = (const char *)data + LABEL_BYTES,
+  *found = (ov_payload){.is_lines = u32(data + 4) > 1,
+                        .model = (const char *)data + LABEL_BYTES,
                         .model_bytes = (size_t)text,
                         .constants = data + start,
                         .constant_bytes = (size_t)constants};

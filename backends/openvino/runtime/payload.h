@@ -6,9 +6,10 @@
 
 typedef struct ov_payload {
   int is_compiled;       /* 1: the model is OpenVINO's export; 0: it is text, with constants */
+  int is_lines;          /* 1: the model is lines, of which fl_ov_write_model makes OpenVINO's text */
   int is_labelled;       /* 1: the payload has a label, so the fields from it are set */
   const char *model;
-  char *placed;          /* memory of the model's text, to be freed, where it is written anew; NULL where it is the payload's */
+  char *written;         /* the model, to be freed, where it is not the payload's; else NULL */
   const uint8_t *constants;
   size_t model_bytes;
   size_t constant_bytes;
@@ -28,9 +29,9 @@ typedef struct ov_settings {
 
 /* Checks a payload, and stores its parts in `found`. */
 fl_status fl_ov_read_payload(const fl_payload *payload, ov_payload *found);
-/* Makes one block of the constants and of the weights that the text names, all of which stay in the program's memory: writes the text of the model anew,
- * with their places in the block, if it names any. */
-fl_status fl_ov_place_weights(const fl_payload *payload, ov_payload *read);
+/* Writes the text of the model for OpenVINO from the lines of the payload, with the places of its constants and of the weights that it names in one
+ * block, from the first of them on: all stay in the program's memory. */
+fl_status fl_ov_write_model(const fl_payload *payload, ov_payload *read);
 /* Stores the settings of a delegate in `found`: the options of the application, or else those with which the payload was compiled. */
 fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload, ov_settings *found);
 /* Makes a compiled model from OpenVINO's export in a payload. */

@@ -87,7 +87,7 @@ def with_named(data: bytes, change: Callable[[NamedData], NamedData | None]) -> 
 
 CHANGES: dict[str, tuple[Callable[[NamedData], NamedData | None], str]] = {
     "absent": (lambda item: None, r"the program has no named data '[0-9a-f]{64}'"),
-    "short": (lambda item: NamedData(item.key, item.data[:-4]), r"constant 0 needs 65536 bytes; the named data '[0-9a-f]{64}' has 65532"),
+    "short": (lambda item: NamedData(item.key, item.data[:-4]), r"layer 1 needs 65536 bytes; the named data '[0-9a-f]{64}' have 65532"),
 }
 
 
