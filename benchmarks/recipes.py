@@ -50,7 +50,9 @@ class ResidualRows(nn.Module):
 def tcn() -> Model:
     """A temporal convolutional network of 64 channels and 128 steps."""
     blocks = [ResidualRows(64, 1 << level) for level in range(4)]
-    return nn.Sequential(nn.Conv1d(16, 64, 1), *blocks, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(64, 10)), (torch.randn(1, 16, 128),)
+    return nn.Sequential(nn.Conv1d(16, 64, 1), *blocks, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(64, 10)), (
+        torch.randn(1, 16, 128),
+    )
 
 
 class ResidualWave(nn.Module):

@@ -144,7 +144,6 @@ class Conv2dPattern(Pattern):
         fused.result.name_hint = op.result.name_hint
         replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
 
-
     def _packed(self, value: SSAValue, array: Array, groups: int) -> SSAValue:
         packed = pack_conv_weight(array, groups)
         return self.constants.add(f"{self.constants.name(value)}.packed", packed, tensor(element_of(value), packed.shape)).results[0]

@@ -250,7 +250,7 @@ typedef struct part {
 #define PANEL_VECTORS (FL_PANEL / FL_LANES)
 
 /* Gathers a row of a panel from each of `channels` planes. Reads 16 floats for each part, and masks those of other parts. */
-static void gather_masked(const float *image, size_t area, size_t channels, const part *parts, size_t number, float *to, size_t step) {
+static __attribute__((noinline)) void gather_masked(const float *image, size_t area, size_t channels, const part *parts, size_t number, float *to, size_t step) {
   fl_ivec masks[MASKED_PARTS][PANEL_VECTORS];
   for (size_t r = 0; r < number; ++r) {
     for (size_t lane = 0; lane < FL_PANEL; ++lane) {

@@ -91,9 +91,11 @@ FL_INLINE uint32_t quad_of(const uint8_t *row, size_t q, size_t k) {
   return quad;
 }
 
-#if defined(FL_QUAD_VECTOR)
+#if defined(FL_QUAD_VECTOR) || defined(__AVX2__)
 typedef int32_t loose_int32 __attribute__((aligned(1), may_alias));
+#endif
 
+#if defined(FL_QUAD_VECTOR)
 /* Returns 128 times the sum of k int8. */
 static int32_t raised_sum(const uint8_t *row, size_t k) {
   const __m512i ones = _mm512_set1_epi8(1);
@@ -127,6 +129,30 @@ FL_INLINE void add_quads(__m512i c[FL_QUAD_ROWS], __m512i w, const uint8_t *rows
 }
 #endif
 
+#if defined(__AVX2__) && !defined(FL_QUAD_VECTOR)
+/* Return the bytes 0 and 2 of each quad, or 1 and 3, in 16 bits. */
+FL_INLINE __m256i even_bytes(__m256i quads, const int is_signed) {
+  return is_signed ? _mm256_srai_epi16(_mm256_slli_epi16(quads, 8), 8) : _mm256_and_si256(quads, _mm256_set1_epi16(0xFF));
+}
+FL_INLINE __m256i odd_bytes(__m256i quads, const int is_signed) { return is_signed ? _mm256_srai_epi16(quads, 8) : _mm256_srli_epi16(quads, 8); }
+
+/* Adds the products of quad `q` of m rows to c. Multiplies in 16 bits: two products of a column at a time, eight columns in a vector. */
+FL_INLINE void add_quads(__m256i c[FL_QUAD_ROWS][2], const int8_t *w, const uint8_t *rows, size_t stride, size_t q, size_t k, const size_t m,
+                         const int is_signed) {
+  const __m256i left = _mm256_loadu_si256((const void *)w), right = _mm256_loadu_si256((const void *)(w + 32));
+  const __m256i even[2] = {even_bytes(left, 1), even_bytes(right, 1)}, odd[2] = {odd_bytes(left, 1), odd_bytes(right, 1)};
+  FL_UNROLL for (size_t i = 0; i < m; ++i) {
+    const uint8_t *const row = rows + i * stride;
+    const int32_t quad = k - q * FL_QUAD < FL_QUAD ? (int32_t)quad_of(row, q, k) : *(const loose_int32 *)(row + q * FL_QUAD);
+    const __m256i a = _mm256_set1_epi32(quad), a_even = even_bytes(a, is_signed), a_odd = odd_bytes(a, is_signed);
+    FL_UNROLL for (size_t j = 0; j < 2; ++j) {
+      c[i][j] = _mm256_add_epi32(c[i][j], _mm256_madd_epi16(a_even, even[j]));
+      c[i][j] = _mm256_add_epi32(c[i][j], _mm256_madd_epi16(a_odd, odd[j]));
+    }
+  }
+}
+#endif
+
 /* Stores the sums of the products of `m` rows with one panel. m and is_signed are constants when inlined. `raised` comes from raised_sum. */
 FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, const uint8_t *rows, size_t stride, const size_t m,
                             const int is_signed, const int32_t *raised, int32_t sums[FL_QUAD_ROWS][FL_PANEL]) {
@@ -143,27 +169,17 @@ FL_INLINE void sum_products(const fl_integer_product *p, const int8_t *panel, co
   }
   FL_UNROLL for (size_t i = 0; i < m; ++i) { _mm512_storeu_si512(sums[i], _mm512_sub_epi32(c[i], _mm512_set1_epi32(raised[i]))); }
 #elif defined(__AVX2__)
-  /* Multiplies in 16 bits: two products at a time, four columns in a vector. */
   (void)raised;
-  __m256i c[FL_QUAD_ROWS][4];
-  FL_UNROLL for (size_t i = 0; i < 4 * m; ++i) { c[i / 4][i % 4] = _mm256_setzero_si256(); }
-  for (size_t q = 0; q < quads; ++q) {
-    __m256i w[4];
-    FL_UNROLL for (size_t j = 0; j < 4; ++j) {
-      w[j] = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(panel + (q * FL_PANEL + 4 * j) * FL_QUAD)));
-    }
-    FL_UNROLL for (size_t i = 0; i < m; ++i) {
-      const __m128i quad = _mm_set1_epi32((int)quad_of(rows + i * stride, q, p->k));
-      const __m256i a = is_signed ? _mm256_cvtepi8_epi16(quad) : _mm256_cvtepu8_epi16(quad);
-      FL_UNROLL for (size_t j = 0; j < 4; ++j) { c[i][j] = _mm256_add_epi32(c[i][j], _mm256_madd_epi16(a, w[j])); }
-    }
+  const size_t whole = p->k / FL_QUAD;
+  __m256i c[FL_QUAD_ROWS][2];
+  FL_UNROLL for (size_t i = 0; i < 2 * m; ++i) { c[i / 2][i % 2] = _mm256_setzero_si256(); }
+  for (size_t q = 0; q < whole; ++q) {
+    add_quads(c, panel + q * FL_PANEL * FL_QUAD, rows, stride, q, (q + 1) * FL_QUAD, m, is_signed);
   }
-  FL_UNROLL for (size_t i = 0; i < m; ++i) {
-    FL_UNROLL for (size_t j = 0; j < 4; j += 2) {
-      const __m256i pairs = _mm256_hadd_epi32(c[i][j], c[i][j + 1]);
-      _mm256_storeu_si256((void *)(sums[i] + 4 * j), _mm256_permute4x64_epi64(pairs, 0xD8));
-    }
+  if (whole < quads) {
+    add_quads(c, panel + whole * FL_PANEL * FL_QUAD, rows, stride, whole, p->k, m, is_signed);
   }
+  FL_UNROLL for (size_t i = 0; i < 2 * m; ++i) { _mm256_storeu_si256((void *)(sums[i / 2] + i % 2 * 8), c[i / 2][i % 2]); }
 #else
   (void)raised;
   memset(sums, 0, m * sizeof sums[0]);
@@ -202,8 +218,14 @@ FL_INLINE void run_product(const fl_integer_product *p, const uint8_t *rows, siz
       if (count == FL_QUAD_ROWS) {
         sum_products(p, panel, from, stride, FL_QUAD_ROWS, is_signed, raised, sums);
       }
-      for (size_t r = 0; count < FL_QUAD_ROWS && r < count; ++r) {
-        sum_products(p, panel, from + r * stride, stride, 1, is_signed, raised + r, sums + r);
+      for (size_t r = 0; count < FL_QUAD_ROWS && r < count;) {
+        if (FL_QUAD_ROWS > 2 && count - r >= 2) {
+          sum_products(p, panel, from + r * stride, stride, 2, is_signed, raised + r, sums + r);
+          r += 2;
+        } else {
+          sum_products(p, panel, from + r * stride, stride, 1, is_signed, raised + r, sums + r);
+          r += 1;
+        }
       }
       take(taker, sums, i, count, j, p->n - j < FL_PANEL ? p->n - j : FL_PANEL);
     }

@@ -18,7 +18,7 @@
 #if defined(FL_QUAD_VECTOR)
 #define FL_QUAD_ROWS 8
 #elif defined(__AVX2__)
-#define FL_QUAD_ROWS 2
+#define FL_QUAD_ROWS 4
 #else
 #define FL_QUAD_ROWS 1
 #endif

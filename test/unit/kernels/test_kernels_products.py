@@ -155,7 +155,9 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize(("channels", "out", "groups"), [(3, 3, 3), (2, 6, 2), (4, 4, 2), (5, 3, 1), (6, 24, 6), (8, 16, 2), (7, 7, 7), (37, 37, 37)])
+@pytest.mark.parametrize(
+    ("channels", "out", "groups"), [(3, 3, 3), (2, 6, 2), (4, 4, 2), (5, 3, 1), (6, 24, 6), (8, 16, 2), (7, 7, 7), (37, 37, 37)]
+)
 def test_convolution_of_planes(channels: int, out: int, groups: int) -> None:
     # Rows shorter than vectors, and longer; images of one band of rows, and of several.
     for size in [(5, 5), (7, 7), (9, 14), (3, 17), (12, 33), (4, 36), (90, 200), (4, 300)]:
