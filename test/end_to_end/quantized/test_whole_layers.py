@@ -126,6 +126,22 @@ def test_numbers_that_forward_makes_are_not_observed():
     assert any("is of int64, not float32" in reason for reason in reasons)
 
 
+def test_a_layer_of_constants_is_folded_and_not_in_the_report():
+    class Positions(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.layer = nn.Embedding(16, 8), nn.Linear(8, 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.layer(x + self.table(torch.arange(4)))
+
+    seed()
+    samples = [(torch.randn(1, 4, 8),)]
+    report = flambeau.quantize((Positions().eval(), samples[0]), samples, "w8").report()
+    assert [item.path for item in report.operators if item.scheme == "w8"] == ["layer"]
+    assert report.snr > 30
+
+
 def test_weights_that_change_from_run_to_run_are_no_constants():
     class Changed(nn.Module):
         scale: Tensor

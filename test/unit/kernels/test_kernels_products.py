@@ -114,6 +114,8 @@ def test_transposed_convolution(dtype: torch.dtype) -> None:
         (4, 4, (5, 4), (2, 4), [3, 2], [0, 1], [1, 1], [0, 0], 4),
         (2, 3, (3, 4, 3), (2, 3, 2), [2, 1, 1], [0, 1, 0], [1, 1, 2], [1, 0, 0], 1),
         (17, 20, (9, 8), (4, 4), [2, 2], [1, 1], [1, 1], [0, 0], 1),
+        (40, 70, (70,), (16,), [8], [4], [1], [0], 1),
+        (20, 22, (40, 9), (5, 9), [2, 1], [7, 3], [1, 3], [1, 0], 2),
     ]:
         x, w, b = random(2, channels, *size, dtype=dtype), random(channels, out // groups, *kernel, dtype=dtype), random(out, dtype=dtype)
         rest = (stride, padding, dilation, True, output_padding, groups)
