@@ -61,7 +61,20 @@ def run_leaves(
 
     Raises EvaluationError.
     """
-    program = AtenProgram(module, context, observer)
+    return runner_of(AtenProgram(module, context, observer), method)(inputs)
+
+
+def runner_of(program: AtenProgram, method: str = "forward") -> Callable[[Sequence[Any]], list[Any]]:
+    """Returns a function from leaves of a method's inputs to those of its outputs, which raises EvaluationError."""
+    return lambda inputs: _run_leaves(program, method, inputs)
+
+
+def thread_count() -> int:
+    """Returns the number of threads of PyTorch's operators."""
+    return torch.get_num_threads()
+
+
+def _run_leaves(program: AtenProgram, method: str, inputs: Sequence[Any]) -> list[Any]:
     function = program.method(method)
     leaves = inputs_of(function)
     if len(inputs) != len(leaves):

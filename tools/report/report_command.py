@@ -75,7 +75,7 @@ def report_command(
     if model_explorer is not None:
         write_text(model_explorer, json.dumps(graph_collection(model, lowered.graphs)))
     for name, part in parts.items():
-        if "missing" in part and name != "partitions":
+        if "missing" in part and name not in ("partitions", "pytorch"):
             console.print(f"note: {name}: {part['missing']}")
     console.print(f"{path}: {path.stat().st_size} bytes")
 

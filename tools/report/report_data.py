@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import FlambeauError
 from flambeau.runtime.interpreter import Leaf
+from flambeau.tools.commands.engines import make_engine
 from flambeau.tools.commands.program_description import describe_program
 from flambeau.tools.instruments.partition_report import PartitionReport
-from flambeau.tools.profiling.machine import measure_machine
+from flambeau.tools.profiling.latency import latencies
+from flambeau.tools.profiling.machine import machine_name, measure_machine
 from flambeau.tools.profiling.profile_report import profile_data
 from flambeau.tools.report.memory_chart import memory_chart
 from flambeau.tools.report.program_graph import ProgramGraph, program_graph
@@ -108,6 +111,7 @@ def gather(
         "stages": lambda: lowered.stages,
         "memory": lambda: _memory(subject, lowered),
         "profile": lambda: _profile(subject, lowered, inputs, iterations),
+        "pytorch": lambda: _beside_pytorch(subject, lowered, inputs, iterations),
         "numerics": lambda: _numerics(subject, lowered, inputs, options),
         "sizes": lambda: _sizes(lowered),
         "partitions": lambda: lowered.partitions,
@@ -150,6 +154,19 @@ def _profile(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], iterati
     return data
 
 
+def _beside_pytorch(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], iterations: int) -> Part:
+    """Returns the latencies of the program and of PyTorch, which runs the same operators; both are called from Python, in turns."""
+    reference = usual_reference(subject.source, subject.method)
+    if reference != EAGER:
+        return {"missing": f"PyTorch does not run a program of the stage {reference} here"}
+    from flambeau.frontends.torch_export.evaluate import AtenProgram, runner_of, thread_count
+
+    eager = runner_of(AtenProgram(subject.source, subject.context), subject.method)
+    ours = make_engine("c", lowered.planned, subject.context, subject.method, lowered.data)
+    here, there = latencies([(lambda: _fresh(inputs), ours), (lambda: _fresh(inputs), eager)], iterations)
+    return {"flambeau_ns": here * 1e6, "pytorch_ns": there * 1e6, "threads": thread_count()}
+
+
 def _numerics(subject: Subject, lowered: Lowered, inputs: Sequence[Leaf], options: SemanticsOptions) -> Part:
     reference = usual_reference(subject.source, subject.method)
     against = EAGER if reference == EAGER else f"the interpreter at stage {reference}"
@@ -173,6 +190,8 @@ def _sizes(lowered: Lowered) -> Part:
 def _overview(subject: Subject, lowered: Lowered) -> Part:
     found = describe_program(lowered.planned, subject.context)
     return {
+        "machine": machine_name(),
+        "date": str(date.today()),
         "target": subject.road.target,
         "backends": [str(choice) for choice in subject.road.backends],
         "method": found["methods"][subject.method],

@@ -76,6 +76,12 @@ def test_every_tab_shows_its_part(page: Page) -> None:
         page.screenshot(path=screenshots / f"{tab}.png")
 
 
+def test_the_overview_draws_the_time_of_modules(page: Page) -> None:
+    bars = page.locator("main svg rect.module")
+    assert 1 < bars.count() <= 12
+    expect(page.locator("main dl")).to_contain_text("operator by operator; this program")
+
+
 def test_an_operator_shows_its_stages_its_line_and_its_kernel(page: Page) -> None:
     page.click("#tab-profile")
     page.locator("tr.choice", has_text="aten::linear.out").first.click()

@@ -77,6 +77,13 @@ def test_the_graph_knows_modules_lines_weights_and_edges(report: dict[str, Any])
         assert [node["inputs"] for node in nodes[:6]] == [[], [[0, 0]], [[1, 0]], [[2, 0]], [[0, 0], [3, 0]], [[4, 0]]]
 
 
+def test_the_overview_says_on_which_machine_and_how_long_pytorch_takes(report: dict[str, Any]) -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", report["overview"]["date"]) and "core" in report["overview"]["machine"]
+    beside = report["pytorch"]
+    assert beside["pytorch_ns"] > 0 and beside["flambeau_ns"] > 0 and beside["threads"] >= 1
+    assert sum(row["share"] for row in report["profile"]["modules"]) <= 1.5
+
+
 def test_measurements_belong_to_nodes(report: dict[str, Any]) -> None:
     nodes = report["stages"]["stages"][-1]["nodes"]
     assert [row["node"] for row in report["profile"]["rows"]] == list(range(1, 9))
@@ -197,5 +204,5 @@ def test_progress_is_told_where_there_is_no_terminal(
     assert main(["report", model, "-o", str(folder / "told.html"), "--iterations", "1"]) == 0
     told = capsys.readouterr().err.replace("\n", "")
     places = [told.index(f"compiling {model}: stage {stage}") for stage in STAGES]
-    places += [told.index(f"reporting {model}: {part} ({number} of 8)") for number, part in enumerate(("stages", "memory", "profile"), 1)]
+    places += [told.index(f"reporting {model}: {part} ({number} of 9)") for number, part in enumerate(("stages", "memory", "profile"), 1)]
     assert places == sorted(places)

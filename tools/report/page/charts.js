@@ -56,6 +56,21 @@ function showProfile(main) {
   main.append(sortableTable("By operator", [column("operator", (row) => row.name), calls, ...times], operators, () => null, longest));
 }
 
+// The modules that take the most time: a bar each, and one for all that are shorter.
+function modulesPicture(rows) {
+  const [width, left, step] = [900, 320, 20];
+  const longest = [...rows].sort((one, other) => other.p50_ns - one.p50_ns);
+  const shorter = longest.slice(11);
+  const bars = longest.slice(0, 11).map((row) => [row.name, row.p50_ns, row.share]);
+  const total = (key) => shorter.reduce((sum, row) => sum + row[key], 0);
+  if (shorter.length) bars.push([`${shorter.length} more`, total("p50_ns"), total("share")]);
+  const scale = (width - left - 150) / Math.max(1, ...bars.map(([, time]) => time));
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${bars.length * step + 4}`, role: "img", "aria-label": "Time by module" }, bars.map(([name, time, share], at) => [
+    shape("text", { x: left - 8, y: at * step + 15, "text-anchor": "end" }, name.length > 48 ? `…${name.slice(-47)}` : name),
+    shape("rect", { class: "module", x: left, y: at * step + 3, width: Math.max(1, time * scale), height: step - 5 }),
+    shape("text", { x: left + time * scale + 8, y: at * step + 15 }, `${timeText(time)}, ${percent(share)}`)]));
+}
+
 // Each instruction by its operations for each byte and each second, under the machine's roofline (Williams, Waterman, Patterson 2009).
 function rooflinePicture(rows, machine) {
   const [width, height, left, bottom] = [900, 420, 64, 44];

@@ -50,9 +50,9 @@ function sortableTable(caption, columns, rows, operator = () => null, sorted = n
 }
 
 function showOverview(main) {
-  const { target, backends, method, methods, weight_bytes, delegates } = report.overview;
+  const { machine, date, target, backends, method, methods, weight_bytes, delegates } = report.overview;
   const kind = (item) => `${item.name}: ${item.shape ? `${item.dtype} [${(item.sizes ?? item.shape).join(", ")}]` : item.type}`;
-  const profile = report.profile;
+  const { profile, pytorch } = report;
   const memory = report.memory.report;
   const worst = report.numerics.rows ? Math.max(0, ...report.numerics.rows.map((row) => row.relative ?? Number.POSITIVE_INFINITY)) : null;
   const facts = [
@@ -67,10 +67,14 @@ function showOverview(main) {
     ["memory", memory ? `${bytesText(memory.total)}: arenas ${memory.arenas.map(bytesText).join(" + ")}, lower bound ${bytesText(memory.lower_bound)}`
       : report.memory.missing],
     ["time", profile.missing ?? `${timeText(profile.p50_ns)} (p50), ${timeText(profile.p90_ns)} (p90), of ${profile.runs} runs`],
+    ["PyTorch", pytorch.missing ?? `${timeText(pytorch.pytorch_ns)} with ${pytorch.threads} thread${pytorch.threads === 1 ? "" : "s"}, operator by operator; `
+      + `this program ${timeText(pytorch.flambeau_ns)}: both called from Python, in turns`],
+    ["machine", `${machine}; ${date}`],
     ["numbers", report.numerics.missing ?? (report.numerics.first_bad ? `wrong: ${report.numerics.first_bad}`
       : `no operator is wrong; the largest error is ${numberText(worst)} of scale, against ${report.numerics.against}`)],
   ];
   main.append(element("dl", { class: "facts" }, facts.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])));
+  if (!profile.missing) main.append(element("h3", {}, "Time by module"), modulesPicture(profile.modules));
   const operators = Object.entries(method.operators).map(([name, count]) => ({ name, count }));
   main.append(sortableTable("Operators", [column("operator", (row) => row.name), column("count", (row) => row.count)], operators, () => null, { title: "count", sign: -1 }));
   for (const [name, found] of Object.entries(delegates)) {
