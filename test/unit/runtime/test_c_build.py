@@ -41,6 +41,13 @@ def test_this_machine_gets_kernels_for_its_instructions(tmp_path: Path) -> None:
     assert "FLAMBEAU_ARCH:STRING=native\n" in configured(tmp_path)[1]
 
 
+def test_c_is_compiled_by_the_standard_so_that_gcc_does_not_contract_products_and_sums(tmp_path: Path) -> None:
+    configured(tmp_path, "-DFLAMBEAU_TESTS=OFF")
+    commands = [item["command"] for item in json.loads((tmp_path / "compile_commands.json").read_text())]
+    assert commands and all("-std=c11" in command for command in commands)
+    assert not [command for command in commands if re.search("-ffast-math|-Ofast|-ffp-contract|-funsafe", command)]
+
+
 def test_a_wheel_gets_kernels_for_every_machine_and_an_editable_installation_for_this_one(tmp_path: Path) -> None:
     assert "FLAMBEAU_ARCH:STRING=\n" in configured(tmp_path / "wheel", "-DSKBUILD_STATE=wheel")[1]
     assert "-march" not in (tmp_path / "wheel" / "compile_commands.json").read_text()
