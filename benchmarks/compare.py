@@ -1,7 +1,7 @@
 """Compares Flambeau with stock ExecuTorch, portable and with XNNPACK: latency, compile time, size and memory, interleaved in one run.
 
     python benchmarks/compare.py mobilenet_v2 minilm
-    python benchmarks/compare.py --json > comparison.json
+    python benchmarks/compare.py mobilenet_v2 minilm deit_tiny --json > benchmarks/latency.json  # what latency_chart.py draws
 
 One core: the processes are pinned to it, so every runtime has one thread. Rounds alternate between the runtimes.
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,10 @@ def main() -> int:
         with console.status(name) as status:
             results[name] = compare(name, arguments.rounds, status.update)
     if arguments.json:
-        json.dump(results, sys.stdout, indent=2)
+        from flambeau.tools.profiling.machine import machine_name
+
+        recorded = {"machine": machine_name(), "date": str(date.today()), "models": results}
+        json.dump(recorded, sys.stdout, indent=2)
         sys.stdout.write("\n")
     rows = (
         ("latency, ms (least)", "milliseconds_least", "{:.2f}"),

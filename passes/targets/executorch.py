@@ -169,6 +169,6 @@ TARGET = Target(
     input_orders=frozenset({CHANNELS_LAST}),
     lacks=_FEW,
     contracts=_CONTRACTS,
-    choose="the operators of stock ExecuTorch 1.5.1: portable, optimized, quantized",
+    choose="programs for any ExecuTorch: the operators of stock ExecuTorch 1.5.1: portable, optimized, quantized",
     runs_on="ExecuTorch, Flambeau's runtime",
 )

@@ -25,6 +25,6 @@ TARGET = Target(
     kernel_names(),
     dim_orders="any",
     contracts=_CONTRACTS | _SIGNED,
-    choose="the fastest on a CPU: the operators of Flambeau's runtime, with fused ones and packed weights",
+    choose="speed on a CPU: the operators of Flambeau's runtime, with fused ones and packed weights",
     runs_on="Flambeau's runtime",
 )

@@ -15,6 +15,7 @@ from flambeau.tools.reference.dialect_pages import dialect_page
 from flambeau.tools.reference.executorch_page import executorch_page
 from flambeau.tools.reference.kit_page import kit_page
 from flambeau.tools.reference.pass_pages import passes_page
+from flambeau.tools.reference.targets_table import write_targets_table
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/passes.md": passes_page,
@@ -29,12 +30,13 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the pages into the folder that `argv` names (`docs` by default)."""
+    """Writes the pages into the folder that `argv` names (`docs` by default), and a table into the README beside the folder."""
     arguments = sys.argv[1:] if argv is None else argv
     folder = Path(arguments[0] if arguments else "docs")
     for name, page in PAGES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(page(), encoding="utf-8")
+    write_targets_table(folder.absolute().parent)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 from declared_packages import canonical, packages, third_party
+from latency_chart import CHART, RECORDED, chart
 
 from flambeau.dialects.schema.row_table import dialect_names
 from flambeau.passes.manager.registry import own_pass_file, own_pass_names
 from flambeau.passes.pipelines import PIPELINES
 from flambeau.tools.reference.pages import PAGES
+from flambeau.tools.reference.targets_table import with_targets_table
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("backends", "dialects", "frontends", "passes", "runtime", "tools")
@@ -272,6 +275,9 @@ def test_links_in_documents_lead_somewhere():
 def test_generated_pages_are_fresh():
     for name, page in PAGES.items():
         assert (ROOT / "docs" / name).read_text() == page(), f"docs/{name} is out of date: make docs"
+    readme = (ROOT / "README.md").read_text()
+    assert with_targets_table(readme) == readme, "the table of targets in README.md is out of date: make docs"
+    assert CHART.read_text() == chart(json.loads(RECORDED.read_text())), "docs/assets/latency.svg is out of date: make docs"
 
 
 def test_commands_in_the_makefile_that_documents_name_exist():
