@@ -122,7 +122,7 @@ def strict_text(op: Operation, options: PrintingOptions) -> str:
     stream = StringIO()
     if options.users:
         printer = _UsersPrinter.make(stream, options)
-        printer.name_all(op, {})
+        printer.name_all(op)
     else:
         printer = OptionsPrinter.make(stream, options)
     printer.print_all(op)
@@ -130,17 +130,34 @@ def strict_text(op: Operation, options: PrintingOptions) -> str:
 
 
 class TextWithNames:
-    """The text of an operation in which each value keeps the name that it had in an earlier text."""
+    """The text of an operation as `operation_text` prints it, but for comments, with the name of each value."""
 
-    def __init__(self, op: Operation, options: PrintingOptions, earlier: TextWithNames | None = None):
-        stream = StringIO()
-        printer = _NamingPrinter.make(stream, options)
-        known: dict[SSAValue, str] = {} if earlier is None else earlier.names
-        if any(value in known for value in _values(op)):
-            printer.name_all(op, known)
+    def __init__(self, op: Operation, options: PrintingOptions):
+        printer = _PlacesPrinter.make(stream := StringIO(), options)
+        if options.users:  # each name is of one value then
+            printer.name_all(op)
+        printer.places = []
         printer.print_op(op)
         self.text = stream.getvalue()
-        self.names: dict[SSAValue, str] = known | printer.names
+        self.names: Mapping[SSAValue, str] = printer.names
+        self._places = printer.places
+
+    def named_as(self, later: TextWithNames) -> str:
+        """Returns the text in which each value has the name that it has in a later text, and a value that is gone has a name of its own."""
+        used = set(later.names.values())
+        number = 1 + max((int(name) for name in used if name.isdecimal()), default=-1)
+        names = dict(later.names)
+        parts: list[str] = []
+        end = 0
+        for start, value in self._places:
+            if (name := names.get(value)) is None:
+                own = self.names[value]
+                wanted = chain([own], map(str, count(number)) if own.isdecimal() else (f"{own}_{index}" for index in count(1)))
+                names[value] = name = next(text for text in wanted if text not in used)
+                used.add(name)
+            parts += [self.text[end:start], name]
+            end = start + len(self.names[value])
+        return "".join([*parts, self.text[end:]])
 
 
 class _NamingPrinter(OptionsPrinter):
@@ -148,26 +165,36 @@ class _NamingPrinter(OptionsPrinter):
     def names(self) -> dict[SSAValue, str]:
         return self._ssa_values
 
-    def name_all(self, op: Operation, names: Mapping[SSAValue, str]) -> None:
-        """Gives every value inside `op` its name from `names`, or a new name."""
-        used = set(names.values())
-        number = 1 + max((int(name) for name in used if name.isdecimal()), default=-1)
+    def name_all(self, op: Operation) -> None:
+        """Gives every value inside `op` a name that no other has."""
+        used: set[str] = set()
+        numbers = map(str, count())
         for value in _values(op):
-            name = names.get(value)
-            if name is None and (hint := value.name_hint):
+            if hint := value.name_hint:
                 name = next(text for text in chain([hint], (f"{hint}_{index}" for index in count(1))) if text not in used)
-            elif name is None:
-                name = str(number)
-                number += 1
+            else:
+                name = next(text for text in numbers if text not in used)
             used.add(name)
             self._ssa_values[value] = name
+
+
+class _PlacesPrinter(_NamingPrinter):
+    """Remembers where in the text it prints the name of which value."""
+
+    places: list[tuple[int, SSAValue]]
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = super().print_ssa_value(value)
+        assert isinstance(self.stream, StringIO)
+        self.places.append((self.stream.tell() - len(name), value))
+        return name
 
 
 class _UsersPrinter(_NamingPrinter):
     """Prints comments with the users of each value; `name_all` must be called before."""
 
-    def name_all(self, op: Operation, names: Mapping[SSAValue, str]) -> None:
-        super().name_all(op, names)
+    def name_all(self, op: Operation) -> None:
+        super().name_all(op)
         self._order = {inner: number for number, inner in enumerate(op.walk())}
 
     def print_op(self, op: Operation) -> None:

@@ -102,7 +102,7 @@ class IRPrinting(Instrumentation):
 class ChangePrinting(Instrumentation):
     """An instrumentation that prints the changes of each pass.
 
-    In a diff, a value keeps the name under which it was printed first, so that a value that is gone does not rename all that follow.
+    In a diff, values have the names that the IR after the pass gives them, so that a value that is gone does not rename all that follow.
 
     Attributes:
         stream: the output.
@@ -131,7 +131,7 @@ class ChangePrinting(Instrumentation):
         op = self._scope(step)
         self._found = Snapshot(op, locations=self.options.locations)
         if self.mode == "diff" and self._text_of != (op, self._found):
-            self._text = TextWithNames(op, self.options, self._text)
+            self._text = TextWithNames(op, self.options)
 
     def after_pass(self, step: PassStep) -> None:
         """Prints the difference."""
@@ -139,10 +139,10 @@ class ChangePrinting(Instrumentation):
         left = Snapshot(op, locations=self.options.locations)
         changed = left != self._found
         if self.mode == "diff" and self._text is not None:
-            before, self._text = (self._text, TextWithNames(op, self.options, self._text) if changed else self._text)
+            before, self._text = (self._text, TextWithNames(op, self.options) if changed else self._text)
             self._text_of = (op, left)
             if changed:
-                diff = "".join(f"{line}\n" for line in self._diff(before.text, self._text.text))
+                diff = "".join(f"{line}\n" for line in self._diff(before.named_as(self._text), self._text.text))
                 self.stream.write(f"{header('Diff After', step)}\n{diff}\n")
         elif changed:
             self.stream.write(f"{header('Dump After', step)}\n{operation_text(op, self.options)}\n")

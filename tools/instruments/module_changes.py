@@ -1,4 +1,4 @@
-"""The difference between the texts of a module at two times, in which each value keeps its name."""
+"""The difference between the texts of a module at two times, in which values have the names of the later one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ModuleChanges:
         """Returns the lines of a diff since the last call; none at the first call, and none for a module that cannot be printed."""
         options = PrintingOptions(elide_above=ELIDED_ABOVE, elide_resources_above=0)
         try:
-            before, self._shown = self._shown, TextWithNames(module, options, self._shown)
+            before, self._shown = self._shown, TextWithNames(module, options)
         except Exception:
             # A failed pass may leave IR that its own syntax cannot print.
             return []
-        return diff_lines(before.text, self._shown.text) if before and before.text != self._shown.text else []
+        return [] if before is None else diff_lines(before.named_as(self._shown), self._shown.text)

@@ -14,16 +14,16 @@
 // QUIET:     // -----// IR Dump After CsePass (cse) //----- //
 // QUIET-NOT: no change
 
-// %2 keeps its name although %1 is gone.
+// Values have their names in the result, and the value that is gone has another one.
 // DIFF:      // -----// IR Diff After CsePass (cse) //----- //
 // DIFF-NEXT: @@ -1,8 +1,7 @@
 // DIFF-NEXT:  builtin.module {
 // DIFF-NEXT:    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 // DIFF-NEXT:      %0 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
-// DIFF-NEXT: -    %1 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
-// DIFF-NEXT: -    %2 = core.add.Tensor(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-// DIFF-NEXT: +    %2 = core.add.Tensor(%0, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-// DIFF-NEXT:      func.return %2 : tensor<4xf32>
+// DIFF-NEXT: -    %2 = core.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+// DIFF-NEXT: -    %1 = core.add.Tensor(%0, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// DIFF-NEXT: +    %1 = core.add.Tensor(%0, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// DIFF-NEXT:      func.return %1 : tensor<4xf32>
 // DIFF-NEXT:    }
 // DIFF-NEXT:  }
 // DIFF:      // -----// IR Diff After RemoveDeadCodePass (remove-dead-code) //----- // [no change]

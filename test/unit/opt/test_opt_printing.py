@@ -114,19 +114,35 @@ def test_locations_count_only_where_they_are_printed():
     assert Snapshot(op, locations=True) != middle
 
 
-def test_values_keep_their_names_from_text_to_text():
+def test_an_earlier_text_takes_the_names_of_a_later_one():
     op = module()
     first = TextWithNames(op, PrintingOptions())
     assert first.text + "\n" == print_module(op)
+    assert first.named_as(first) == first.text
     context = FlambeauContext()
     Pipeline.parse("cse").run(op, context)
-    second = TextWithNames(op, PrintingOptions(), first)
-    assert "%2 = core.add.Tensor(%0, %0)" in second.text
+    second = TextWithNames(op, PrintingOptions())
+    assert second.text + "\n" == print_module(op)
+    assert "%1 = core.add.Tensor(%0, %0)" in second.text
+    assert "%1 = core.add.Tensor(%0, %2)" in first.named_as(second), "%2 is gone"
     Pipeline.parse("convert-core-to-edge").run(op, context)
-    third = TextWithNames(op, PrintingOptions(), second)
-    assert "%4 = edge.add.Tensor(%3, %3)" in third.text
-    assert "%y_1 = edge.neg(%x)" in third.text
-    assert len(set(re.findall(r"%\d+", third.text))) == 2
+    third = TextWithNames(op, PrintingOptions())
+    assert third.text + "\n" == print_module(op)
+    named = second.named_as(third)
+    assert "%3 = core.add.Tensor(%2, %2)" in named and "%y_1 = core.neg(%x)" in named, "no value keeps a name that another has now"
+
+
+@pytest.mark.parametrize("options", [[], ["--print-value-users"], ["--print-unique-ssa-ids"], ["--print-op-generic"]])
+def test_the_last_diff_numbers_values_as_the_result_does(options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = tmp_path / "m.mlir"
+    source.write_text(MODULE)
+    passes = "cse,convert-core-to-edge,canonicalize"
+    assert main([str(source), "-p", passes, "--print-changed=diff", "--print-ir-module-scope", *options]) == 0
+    shown = capsys.readouterr()
+    result = {line.partition(" // ")[0].rstrip() for line in shown.out.splitlines()}
+    last = [diff for diff in shown.err.split("// -----// IR ")[1:] if "[no change]" not in diff][-1]
+    added = [line[1:].rstrip() for line in last.splitlines() if line.startswith("+")]
+    assert added and set(added) <= result
 
 
 @dataclass(frozen=True)
@@ -450,7 +466,7 @@ def test_the_page_of_a_dump_shows_every_step_and_needs_nothing_else(tmp_path: Pa
     text = (tmp_path / "a" / "index.html").read_text()
     assert '<div class="same"><span class="size">8 operations</span>01 canonicalize</div>' in text
     assert '<summary><span class="size">7 operations (-1)</span>02 cse</summary>\n<a href="02_cse.mlir">' in text
-    assert '<span class="del">-    %1 = core.relu(%x) : (tensor&lt;2xf32&gt;) -&gt; tensor&lt;2xf32&gt;</span>' in text
+    assert '<span class="del">-    %2 = core.relu(%x) : (tensor&lt;2xf32&gt;) -&gt; tensor&lt;2xf32&gt;</span>' in text
     assert not re.search(r"https?:|<script|src=", text)
     with pytest.raises(PassError):
         Pipeline.of([FailPass()]).run(module(), FlambeauContext(), [StageDump(tmp_path / "b")])
