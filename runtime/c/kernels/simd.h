@@ -338,7 +338,7 @@ FL_INLINE fl_vec fl_tanh(fl_vec x) {
   p = fl_fma(p, z, fl_set(-0.3333328366279602f));
   fl_vec small = fl_fma(p * z, x, x);
   fl_vec large = fl_set(1.0f) - fl_set(2.0f) / (fl_exp(a + a) + fl_set(1.0f));
-  return fl_select((fl_ivec)(a < fl_set(0.625f)), small, fl_with_sign(large, x));
+  return fl_with_sign(fl_select((fl_ivec)(a < fl_set(0.625f)), small, large), x); /* of -0, small is 0 */
 }
 
 /* Returns 1 / (1 + e^-x) with a relative error of about 2e-7 for positive and negative x. */

@@ -49,8 +49,10 @@ def call_of(text: str) -> tuple[Call, tuple[torch.Tensor, ...]]:
 
 
 def is_number(found: np.ndarray[Any, Any], cell: str) -> bool:
-    """Whether all elements are the number of a cell; its sign counts for infinities."""
-    return bool(np.array_equal(found.astype(np.float64), np.full(found.shape, float(cell)), equal_nan=True))
+    """Whether all elements are the number of a cell; the sign of a zero counts, but where the table has no sign."""
+    wanted = np.full(found.shape, float(cell))
+    is_equal = np.array_equal(found.astype(np.float64), wanted, equal_nan=True)
+    return is_equal and (cell != "-0" or bool(np.signbit(found).all()))
 
 
 def run(module: Call, tensors: tuple[torch.Tensor, ...], target: str, backend: str | None = None) -> tuple[Any, bool]:
