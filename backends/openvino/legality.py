@@ -102,6 +102,7 @@ def _multiplies_inputs(op: SchemaOp) -> str | None:
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _IMAGE = Limit("input", rank=(4, 4))
+_CHANNELS = (Limit("input", dtypes=(i8, ui8)), Limit("zero_points", dtypes=(i32, i64)), Limit("result", dtypes=(f32,)))
 _SELF_IMAGE = Limit("self", rank=(4, 4))
 
 OPERATORS: dict[str, Rule] = {
@@ -117,10 +118,8 @@ OPERATORS: dict[str, Rule] = {
     # quantized numbers
     "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8, ui8)),), checks=(_scale_is_normal,)),
     "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8, ui8)),), checks=(_scale_is_normal,)),
-    "quantized_decomposed.dequantize_per_channel": Rule(
-        (Limit("input", dtypes=(i8, ui8)), Limit("zero_points", dtypes=(i32, i64))),
-        ("scales", "zero_points"),
-    ),
+    "quantized_decomposed.dequantize_per_channel": Rule(_CHANNELS, ("scales", "zero_points")),
+    "quantized_decomposed.dequantize_per_channel_group": Rule(_CHANNELS, ("input", "scales", "zero_points")),
     # products
     "convolution": Rule(
         (Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(checks.output_padding_is_small,), dequantized=("weight",)

@@ -15,7 +15,7 @@ from flambeau.backends.openvino.dialect.layers import LayerOp
 from flambeau.backends.openvino.legality import reshape_pattern
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, dequantized, quantized_type
@@ -208,6 +208,23 @@ def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if any(kind.zero_points):
         result = e.ARITHMETIC["sub"](result, _constant(constants, "zero_point", np.reshape(kind.zero_points, shape))).result
     return e.ARITHMETIC["mul"](result, _constant(constants, "scale", np.reshape(kind.scales, shape))).result
+
+
+@CONVERTERS("quantized_decomposed.dequantize_per_channel_group")
+def _dequantize_groups(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, *parameters = op.arguments()[:3]
+    rows, columns = shape_of(x)
+    integers, scales, zeros = (None if value is None else constants.array(value) for value in (x, *parameters))
+    if integers is None or scales is None:
+        raise BackendError("openvino: a quantized weight has no value")
+    groups = (rows, scales.size // rows, 1)
+    parted = integers.reshape(*groups[:2], -1)
+    load = constants.add(f"{constants.name(x)}.groups", parted, tensor(element_of(x), parted.shape))
+    result = q.ConvertLayerOp(load.result, destination_type="f32").result
+    if zeros is not None and zeros.any():
+        result = e.ARITHMETIC["sub"](result, _constant(constants, "zero_point", zeros.reshape(groups))).result
+    result = e.ARITHMETIC["mul"](result, _constant(constants, "scale", scales.reshape(groups))).result
+    return movement.ReshapeLayerOp(result, (rows, columns)).result
 
 
 # Products

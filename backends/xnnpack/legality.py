@@ -166,14 +166,17 @@ OPERATORS: dict[str, Rule] = {
         (Limit("input", dtypes=(i8,)), Limit("result", dtypes=(f32,))),
         checks=(_all_integers, _one_meaning),
     ),
-    "quantized_decomposed.dequantize_per_channel": Rule(
-        (
-            Limit("input", dtypes=(i8,)),
-            Limit("scales", dtypes=(f32,)),
-            Limit("zero_points", dtypes=(i32, i64)),
-            Limit("result", dtypes=(f32,)),
+    **dict.fromkeys(
+        ("quantized_decomposed.dequantize_per_channel", "quantized_decomposed.dequantize_per_channel_group"),
+        Rule(
+            (
+                Limit("input", dtypes=(i8,)),
+                Limit("scales", dtypes=(f32,)),
+                Limit("zero_points", dtypes=(i32, i64)),
+                Limit("result", dtypes=(f32,)),
+            ),
+            ("input", "scales", "zero_points"),
         ),
-        ("input", "scales", "zero_points"),
     ),
     # products
     "convolution": Rule(

@@ -135,7 +135,7 @@ def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Quantized numbers
 
 CONVERTERS("quantized_decomposed.quantize_per_tensor")(quantize)
-CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")(dequantize)
+CONVERTERS(*(f"quantized_decomposed.dequantize_per_{part}" for part in ("tensor", "channel", "channel_group")))(dequantize)
 
 
 # Products

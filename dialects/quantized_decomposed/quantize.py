@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import f32, f64, i8, i16, i32
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.library.numerics import cast_to
 from flambeau.dialects.ir.tensor_types import (
@@ -23,7 +23,7 @@ from flambeau.dialects.ir.tensor_types import (
     ui16,
 )
 from flambeau.dialects.schema.families import chosen_element
-from flambeau.dialects.schema.namespace import quantized_decomposed
+from flambeau.dialects.schema.namespace import aten, quantized_decomposed
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
 
@@ -350,6 +350,16 @@ class DequantizePerChannelGroupOp(SchemaOp):
     @staticmethod
     def numpy(x: Array, /, scales: Array, zero_points: Array | None, group_size: int, output_dtype: Attribute) -> Array:
         return dequantize_groups(x, scales, zero_points, group_size, output_dtype)
+
+    @staticmethod
+    def decompose(x: SSAValue, /, scales: SSAValue, zero_points: SSAValue | None, group_size: int, output_dtype: Attribute) -> SSAValue:
+        count = group_count(shape_of(x), group_size)
+        scales, zeros = (None if part is None else aten.view(part, (count,)) for part in (scales, zero_points))
+        groups = aten.view(x, (count, group_size))
+        # Constants stay integers until the run in this operator, and would not in others.
+        element = element_of(x)
+        found = quantized_decomposed.dequantize_per_channel(groups, scales, zeros, 0, *RANGES[element], element, out_dtype=output_dtype)
+        return aten.view(found, shape_of(x))
 
 
 def dequantize_groups(x: Array, scales: Array, zero_points: Array | None, group_size: int, dtype: Attribute) -> Array:

@@ -74,14 +74,23 @@ def _dequantized_blocks(
     quant_max: int | None = None,
     output_dtype: torch.dtype = torch.float32,
 ) -> torch.Tensor:
-    """Dequantizes a tensor with a scale for each entry of a dimension, as torchao stores weights, with an operator that is not folded."""
+    """Dequantizes a tensor as torchao stores weights, with an operator that is not folded.
+
+    There is a scale for each entry of a dimension, or for each run of elements in each row of a matrix.
+    """
     parted = [dim for dim, (size, block) in enumerate(zip(x.shape, block_size, strict=True)) if size != block]
-    if len(parted) != 1 or block_size[parted[0]] != 1:
+    is_grouped = x.dim() == 2 and block_size[0] == 1 and 1 < block_size[1] < x.shape[1]
+    if not is_grouped and (len(parted) != 1 or block_size[parted[0]] != 1):
         whole = torch.ops.torchao.dequantize_affine.default
         return whole.decompose(x, block_size, scale, zero_point, input_dtype, quant_min, quant_max, output_dtype)
     importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines the operator
     limits = torch.iinfo(input_dtype)
     low, high = (limits.min if quant_min is None else quant_min, limits.max if quant_max is None else quant_max)
+    if is_grouped:
+        zeros = None if zero_point is None else zero_point.to(torch.int32)
+        return torch.ops.quantized_decomposed.dequantize_per_channel_group(
+            x, scale.float(), zeros, low, high, input_dtype, block_size[1], output_dtype
+        )
     scales, zeros = scale.reshape(-1).float(), None if zero_point is None else zero_point.reshape(-1).to(torch.int64)
     return torch.ops.quantized_decomposed.dequantize_per_channel(
         x, scales, zeros, parted[0], low, high, input_dtype, out_dtype=output_dtype

@@ -20,7 +20,7 @@ from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannel
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import by_row
 from flambeau.passes.analysis.number_format import NumberFormat
-from flambeau.passes.analysis.quantized_operators import DEQUANTIZE, QuantizedOperator, quantized_operator
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS, DEQUANTIZE, QuantizedOperator, quantized_operator
 
 Check: TypeAlias = Callable[[SchemaOp], str | None]
 """Why an operation is not taken; None when it is. Its docstring says what is taken, for the table of operators."""
@@ -129,7 +129,7 @@ def is_constant(value: object) -> bool:
 def is_dequantized_constant(value: object) -> bool:
     """Returns whether an argument is a dequantized constant."""
     op = value.op if isinstance(value, OpResult) else None
-    return isinstance(op, DequantizePerTensorOp | DequantizePerChannelOp) and all(map(is_constant, op.operands))
+    return isinstance(op, DEQUANTIZATIONS) and all(map(is_constant, op.operands))
 
 
 def _needs_a_size(op: SchemaOp) -> str | None:

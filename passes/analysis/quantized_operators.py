@@ -15,11 +15,18 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.ir.tensor_types import element_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import (
+    DequantizePerChannelGroupOp,
+    DequantizePerChannelOp,
+    DequantizePerTensorOp,
+    QuantizePerTensorOp,
+)
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 
 DEQUANTIZE: tuple[type[Operation], ...] = (DequantizePerTensorOp, DequantizePerChannelOp)
+DEQUANTIZATIONS: tuple[type[Operation], ...] = (*DEQUANTIZE, DequantizePerChannelGroupOp)
+"""All of them: of scales for groups no operator between integers is made."""
 
 
 @dataclass(frozen=True)

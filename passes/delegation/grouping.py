@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
-from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 
 
 def dependencies(block: Block) -> dict[Operation, list[Operation]]:
@@ -67,7 +67,7 @@ def group(block: Block, takes: Callable[[Operation], bool], most: int, equal: Se
         parents[op] = op
         is_source = _is_of_constants(op)
         levels[op] = 0 if is_source else max((levels[item] for item in before), default=0)
-        if is_source or isinstance(op, DEQUANTIZE):
+        if is_source or isinstance(op, DEQUANTIZATIONS):
             late[op] = before
         else:
             join(op, (item for item in before if item not in late))

@@ -17,7 +17,7 @@ from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.symbols import symbols_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_with_bodies, groups_for, why_left
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
@@ -36,7 +36,7 @@ def _give_each_reader_its_own(block: Block) -> list[list[Operation]]:
     """Copies each dequantization for each reader; returns the equal ones. So what crosses to a partition, or back, is integers."""
     found: list[list[Operation]] = []
     for op in list(block.ops):
-        if not isinstance(op, DEQUANTIZE):
+        if not isinstance(op, DEQUANTIZATIONS):
             continue
         equal: list[Operation] = [op]
         for user in list(dict.fromkeys(use.operation for use in op.results[0].uses))[1:]:

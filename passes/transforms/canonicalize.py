@@ -12,6 +12,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.aten.complex_numbers.complex import ViewAsComplexOp, ViewAsRealOp
+from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
+from flambeau.dialects.aten.indexing.embedding import EmbeddingOp
 from flambeau.dialects.aten.movement.concat import CatOp
 from flambeau.dialects.aten.movement.permute import PermuteOp
 from flambeau.dialects.aten.movement.select import NO_END, SliceTensorOp
@@ -19,7 +21,9 @@ from flambeau.dialects.aten.movement.shape import ExpandOp, SqueezeDimOp, Squeez
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import is_known, is_unknown
-from flambeau.dialects.ir.tensor_types import shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor_type
+from flambeau.dialects.quantized_decomposed.embedding import EmbeddingByteOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelGroupOp
 from flambeau.dialects.schema.families import BinaryOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
@@ -189,7 +193,35 @@ class PartsPattern(Pattern):
             rewriter.replace(op, [], [made.operands[0]])
 
 
-_OTHERS: tuple[Pattern, ...] = (ReshapePattern(), PermutePattern(), BroadcastPattern(), EmptyConcatPattern(), PartsPattern())
+class TableOfGroupsPattern(Pattern):
+    """An embedding in a table that is dequantized with scales for groups."""
+
+    roots = (EmbeddingOp,)
+    counter = "tables of groups kept as integers"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Dequantizes only the rows that are read."""
+        assert isinstance(op, EmbeddingOp)
+        table = _producer(op.operands[0], DequantizePerChannelGroupOp)
+        if table is None:
+            return
+        x, scales, zeros, low, high, *_ = table.arguments()
+        element = element_of(scales)
+        if element_of(op.result) != element or len(shape_of(scales)) != 2 or shape_of(scales)[0] != shape_of(x)[0]:
+            return
+        if zeros is not None and element_of(zeros) != element:
+            zeros = ToCopyOp.at(op.level())(zeros, element).result
+        replace_with_values(op, [EmbeddingByteOp(x, scales, zeros, low, high, op.operands[1]).result], rewriter)
+
+
+_OTHERS: tuple[Pattern, ...] = (
+    ReshapePattern(),
+    PermutePattern(),
+    BroadcastPattern(),
+    EmptyConcatPattern(),
+    PartsPattern(),
+    TableOfGroupsPattern(),
+)
 
 
 _NAMES = tuple(type(pattern).__name__ for pattern in (IdentityPattern(), *_OTHERS))
@@ -211,8 +243,8 @@ class CanonicalizePass(PatternPass):
 
     Needs nothing; works on every level that has rows. Leaves: no copy, view, expansion or slice whose result is its operand; static
     squeezes and unsqueezes as views; no view of a view, no permutation of a permutation, no expansion before an operator that
-    broadcasts anyway, no `view_as_real` of a `view_as_complex`. If an operator writes into an operand, copies stay. The content of
-    partitions does not change.
+    broadcasts anyway, no `view_as_real` of a `view_as_complex`, no embedding in a table that is dequantized by groups. If an operator
+    writes into an operand, copies stay. The content of partitions does not change.
     """
 
     name = "canonicalize"

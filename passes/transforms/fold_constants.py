@@ -17,7 +17,7 @@ from flambeau.dialects.ir.diagnostics import remark
 from flambeau.dialects.ir.tensor_types import is_static, nbytes, tensor_type
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import flat_results
-from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.analysis.quantized_types import widens_weight
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import analysis, may_rewrite
@@ -142,7 +142,7 @@ class FoldConstantsPass(ModulePass):
 def _foldable(op: SchemaOp) -> bool:
     if not type(op).has("numpy") or not is_side_effect_free(op) or not is_static(*op.results):
         return False
-    if isinstance(op, DEQUANTIZE) or widens_weight(op):
+    if isinstance(op, DEQUANTIZATIONS) or widens_weight(op):
         return False
     size = sum(nbytes(result.type) for result in op.results)
     return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if is_static(operand)))

@@ -83,7 +83,7 @@ KNOWN: tuple[Known, ...] = (
     *_listed(
         "* on *", "*", NO_KERNEL, "quantized_decomposed.choose_qparams_symmetric.tensor", "quantized_decomposed.choose_qparams_per_token"
     ),
-    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.*quantize_per_channel_group"),
+    *_listed("* on *", "*", NO_KERNEL, "quantized_decomposed.quantize_per_channel_group"),
     *_listed("does not compile on executorch", "tensor 2 in *float*", PARAMETERS, "quantized_decomposed.*quantize_per_tensor.tensor"),
     *_listed("does not compile on executorch", "*float*", PARAMETERS, "quantized_decomposed.quantize_per_[ct]*"),
     *_listed("does not compile on executorch", "*float64", PARAMETERS, "quantized_decomposed.choose_qparams_per_token_asymmetric"),

@@ -105,6 +105,26 @@ func.func @parts(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
   func.return %1 : tensor<3x2xf32>
 }
 
+// Of a table with scales for groups, the rows that are read become floats; no kernel reads zero points in integers.
+// CHECK-LABEL: func.func @table_of_groups
+// CHECK-NEXT:    %[[ZEROS:.*]] = core._to_copy(%z) {dtype = f32}
+// CHECK-NEXT:    %[[ROWS:.*]] = quantized_decomposed.embedding_byte(%x, %s, %[[ZEROS]], %i) {weight_quant_min = -8, weight_quant_max = 7}
+// CHECK-NEXT:    func.return %[[ROWS]]
+func.func @table_of_groups(%x: tensor<9x8xi8>, %s: tensor<9x2xf32>, %z: tensor<9x2xi32>, %i: tensor<3xi64>) -> tensor<3x8xf32> {
+  %0 = quantized_decomposed.dequantize_per_channel_group(%x, %s, %z) {quant_min = -8, quant_max = 7, dtype = i8, group_size = 4, output_dtype = f32} : (tensor<9x8xi8>, tensor<9x2xf32>, tensor<9x2xi32>) -> tensor<9x8xf32>
+  %1 = core.embedding(%0, %i) : (tensor<9x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  func.return %1 : tensor<3x8xf32>
+}
+
+// Its floats are of another type than the scales.
+// CHECK-LABEL: func.func @table_of_half
+// CHECK:         core.embedding
+func.func @table_of_half(%x: tensor<9x8xi8>, %s: tensor<9x2xf32>, %z: tensor<9x2xi32>, %i: tensor<3xi64>) -> tensor<3x8xf16> {
+  %0 = quantized_decomposed.dequantize_per_channel_group(%x, %s, %z) {quant_min = -8, quant_max = 7, dtype = i8, group_size = 4, output_dtype = f16} : (tensor<9x8xi8>, tensor<9x2xf32>, tensor<9x2xi32>) -> tensor<9x8xf16>
+  %1 = core.embedding(%0, %i) : (tensor<9x8xf16>, tensor<3xi64>) -> tensor<3x8xf16>
+  func.return %1 : tensor<3x8xf16>
+}
+
 // A backend took what its table says, and not what that might become.
 // CHECK-LABEL: delegate.partition @taken
 // CHECK:         edge.unsqueeze_copy
