@@ -354,7 +354,7 @@ class DequantizePerChannelGroupOp(SchemaOp):
     @staticmethod
     def decompose(x: SSAValue, /, scales: SSAValue, zero_points: SSAValue | None, group_size: int, output_dtype: Attribute) -> SSAValue:
         count = group_count(shape_of(x), group_size)
-        scales, zeros = (None if part is None else aten.view(part, (count,)) for part in (scales, zero_points))
+        scales, zeros = aten.view(scales, (count,)), None if zero_points is None else aten.view(zero_points, (count,))
         groups = aten.view(x, (count, group_size))
         # Constants stay integers until the run in this operator, and would not in others.
         element = element_of(x)
