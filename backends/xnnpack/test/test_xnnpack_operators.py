@@ -22,7 +22,9 @@ CHANNELS = "quantized_decomposed.dequantize_per_channel"
 
 def trials(name: str) -> Trials:
     """The samples of an operator. Masks are of scores, with a number in their place; constants are dequantized for who reads them."""
-    return trials_of(name, table(BackendOptions()), {"where.self": ("other",)}, dict.fromkeys(("where.self", CHANNELS), "_softmax"))
+    return trials_of(
+        name, table(BackendOptions()), {"where.self": ("other",)}, dict.fromkeys(("where.self", CHANNELS, f"{CHANNELS}_group"), "_softmax")
+    )
 
 
 def test_the_table_the_converters_and_the_operators_are_the_same():
