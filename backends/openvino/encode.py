@@ -43,7 +43,7 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: Openvino
     """Returns the payload of a partition of `openvino` operators. Raises BackendError for other operators."""
     if not options.compiled:
         encoder = _Encoder(partition, constants, LEAST_NAMED)
-        return Encoded(encoder.encode(), encoder.named)
+        return Encoded(encoder.encode(), encoder.named, modules=[layer.path for layer in encoder.layers])
     from flambeau.backends.openvino.compiled import compiled_payload
 
     return Encoded(compiled_payload(_Encoder(partition, constants, None).encode(), options))

@@ -35,6 +35,7 @@ from flambeau.backends.xnnpack.payload import (
 )
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.ir.locations import common_module, module_paths
 from flambeau.dialects.ir.tensor_types import element_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -110,6 +111,7 @@ class _Encoder:
         _add_biases(block, self.integer_nodes, self.constants)
         _separate_outputs(terminator)
         self.outputs = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
+        modules: list[str] = []
         for argument in block.args:
             self._define(argument, self._meaning(argument), external_id=argument.index, flags=EXTERNAL_INPUT)
         for op in block.ops:
@@ -129,6 +131,7 @@ class _Encoder:
                 self.nodes.append(self._node(op, self.ids if weight is None else {**self.ids, weight: self.integer_ids[weight]}))
             elif op is not terminator:
                 raise self._error(f"holds {op.name}, which is not an operator of the xnnpack dialect")
+            modules += [common_module(module_paths(op.location))] * (len(self.nodes) - len(modules))
         graph = Graph(
             version="0",
             xnodes=tuple(self.nodes),
@@ -138,7 +141,7 @@ class _Encoder:
             output_ids=tuple(self.ids[value] for value in terminator.values),
             constant_data=tuple(self.offsets),
         )
-        return Encoded(write_payload(graph), self.named)
+        return Encoded(write_payload(graph), self.named, modules=modules)
 
     def _constant_of(self, op: GlobalLoadConstantOp) -> None:
         """Defines the value of a constant of floats, if a node reads the floats. Constants of integers are defined by `_dequantize`."""

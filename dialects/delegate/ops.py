@@ -23,6 +23,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 
+MODULES = "flambeau.modules"
+"""The compile spec of a payload with the modules that its operators compute, which tells users and no runtime."""
+
 
 def compile_specs(specs: dict[str, str | BlobAttr]) -> DictionaryAttr:
     """Returns the options of a backend, strings or blobs, as an attribute."""

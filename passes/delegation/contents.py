@@ -1,7 +1,7 @@
 """The properties of a delegate that nobody reads from its bytes.
 
-Its operators before its backend rewrote them, which are attributes that a partition leaves to its payload; and its state and the tool
-that made it, which are compile specs of the payload, so that a program keeps them.
+Its operators before its backend rewrote them, which are attributes that a partition leaves to its payload; and its state, the tool that
+made it and the modules of its operators, which are compile specs of the payload, so that a program keeps them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute
 
-from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.delegate.ops import MODULES, PartitionOp, PayloadOp
 from flambeau.dialects.ir.locations import handle_of, handles_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import Encoded, State, find_identifier
@@ -49,16 +50,28 @@ def origin_of(payload: PayloadOp) -> Origin:
 
 
 def specs_with_origin(specs: DictionaryAttr | None, encoded: Encoded) -> DictionaryAttr | None:
-    """Returns the compile specs of a payload: the options of its backend, and what the backend says of its origin."""
+    """Returns the compile specs of a payload: the options of its backend, and what the backend says of its origin and its operators."""
     said = {} if encoded.state is None else {_STATE: StringAttr(encoded.state.name.lower())}
     if encoded.made_by:
         said[_MADE_BY] = StringAttr(encoded.made_by)
+    if any(encoded.modules):
+        said[MODULES] = StringAttr("\n".join(f"{len(list(same))} {path}" for path, same in groupby(encoded.modules)))
     return DictionaryAttr({**({} if specs is None else specs.data), **said}) if said else specs
+
+
+def modules_in(text: str) -> list[str]:
+    """Returns the path of the module of each operator of a payload, from its compile spec `MODULES`; none from another text."""
+    found: list[str] = []
+    for count, _, path in (line.partition(" ") for line in text.split("\n")):
+        if not (count.isascii() and count.isdecimal() and len(count) < 7):
+            return []
+        found += [path] * int(count)
+    return found
 
 
 def specs_of_options(specs: DictionaryAttr | None) -> DictionaryAttr | None:
     """Returns those of the compile specs of a delegate that are options of its backend; None for none."""
-    found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in (_STATE, _MADE_BY)}
+    found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in (_STATE, _MADE_BY, MODULES)}
     return DictionaryAttr(found) if found else None
 
 

@@ -55,6 +55,8 @@ class Encoded:
     """What its runtime finds by name in the program: a name is said of one content only, so that payloads share it."""
     state: State | None = None
     """How far such payloads are tried, where that is not what the backend's description says."""
+    modules: Sequence[str] = ()
+    """The paths of the modules of the model that its operators compute, by the numbers that its runtime reports with their times."""
     made_by: str = ""
     """The tool that made it, with its version: the `label` of an InstalledTool."""
 

@@ -19,6 +19,8 @@ Options: TypeAlias = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 _BACKENDS: dict[str, Path] = {}
 _KERNELS: dict[str, Path] = {}
+PROFILE = "profile"
+"""The option of backends that can measure the times of the operators inside of delegates."""
 _LARGEST_BACKEND = 4096
 """Bytes that no `fl_backend` has: before it began with its size, it began with a pointer."""
 
@@ -78,6 +80,17 @@ def read_options(given: Mapping[str, Mapping[str, object]] | None) -> Options:
     return tuple(read)
 
 
+def with_profile(given: Mapping[str, Mapping[str, object]] | None) -> dict[str, Mapping[str, object]]:
+    """Returns options of backends, with which those that can measure the times of the operators inside of delegates do."""
+    known = _known_names()
+    measuring = [_text(found.name) for found in _backends() if PROFILE in (_option_names(found) or ())]
+    options = dict(given or {})
+    for name in measuring:
+        asked = next((key for key in options if known.get(key) == name), name)
+        options[asked] = {PROFILE: 1, **options.get(asked, {})}
+    return options
+
+
 def _check_names(given: str, backend: str, options: Mapping[str, object]) -> None:
     """Raises FlambeauError for an option that a backend, which tells its options, does not have."""
     names = next(_option_names(found) for found in _backends() if _text(found.name) == backend)
@@ -90,7 +103,7 @@ def _check_names(given: str, backend: str, options: Mapping[str, object]) -> Non
 
 def _option_names(backend: CBackend) -> tuple[str, ...] | None:
     """Returns the names of a backend's options; None where only its own check knows them."""
-    if backend.struct_size < ctypes.sizeof(CBackend) or not backend.option_names:
+    if backend.struct_size <= CBackend.option_names.offset or not backend.option_names:
         return None
     return tuple(_text(name) for name in takewhile(lambda name: name is not None, backend.option_names))
 

@@ -199,6 +199,7 @@ class CBackend(ctypes.Structure):
         ("execute", ctypes.c_void_p),
         ("destroy", ctypes.c_void_p),
         ("option_names", ctypes.POINTER(ctypes.c_char_p)),
+        ("operator_time", ctypes.c_void_p),
     )
 
 

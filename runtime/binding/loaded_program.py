@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes
-from flambeau.runtime.binding.libraries import Options, add_backend, add_kernels, backend_names, kernel_names, read_options
+from flambeau.runtime.binding.libraries import Options, add_backend, add_kernels, backend_names, kernel_names, read_options, with_profile
 from flambeau.runtime.binding.library import PROGRAM_BYTES, CError, FlambeauError, Status, check, library, whole_number
 from flambeau.runtime.binding.loaded_method import INSTRUCTION_LIMIT, Method
 from flambeau.runtime.binding.metadata import MethodMeta
@@ -235,7 +235,8 @@ class Runtime:
             backend_options: the options of backends, by their names: `{"npu": {"threads": 2}}`. Loading a method fails if its backend does
                 not know an option.
             data_path: one or several `.ptd` files of the program's weights. The program gets a copy of the weights.
-            enable_etdump: whether executions are recorded, for `write_etdump_result_to_file`.
+            enable_etdump: whether executions are recorded, for `write_etdump_result_to_file`, with the operators inside of delegates where
+                the backend measures them.
             debug_buffer_size: the most bytes of values to record with the executions: the results of each kernel and delegate. Makes
                 executions slower. 0 records no values.
 
@@ -243,7 +244,7 @@ class Runtime:
             FlambeauError: a file is not a program or not a `.ptd`, is damaged, or cannot be read; a backend does not exist; or the `.ptd`
                 files lack weights of the program, or have other weights.
         """
-        program = _load(data, read_options(backend_options), data_path)
+        program = _load(data, read_options(with_profile(backend_options) if enable_etdump else backend_options), data_path)
         program.recorded = [] if enable_etdump else None
         program.debug_buffer_size = whole_number(debug_buffer_size, 0, 2**63 - 1, "debug_buffer_size")
         return program

@@ -21,11 +21,13 @@ class CEvent(ctypes.Structure):
 
     _fields_ = (
         ("name", ctypes.c_char_p),
+        ("nanoseconds", ctypes.c_uint64),
         ("args", ctypes.POINTER(ctypes.POINTER(CValue))),
         ("count", ctypes.c_uint32),
         ("chain", ctypes.c_uint32),
         ("instruction", ctypes.c_uint32),
         ("position", ctypes.c_uint32),
+        ("number", ctypes.c_uint32),
         ("status", ctypes.c_int),
         ("kind", ctypes.c_uint8),
         ("is_done", ctypes.c_uint8),
@@ -63,6 +65,8 @@ class Observation:
 
     def _see(self, _user: object, _method: object, pointer: Any) -> None:
         event: CEvent = pointer.contents
+        if event.kind == EventKind.OPERATOR:
+            return
         if not event.is_done:
             self._began.append(perf_counter_ns())
             return
@@ -76,7 +80,7 @@ class Observation:
             elif event.args:
                 arguments = tuple(_argument(event.args[index].contents) for index in range(event.count))
                 values = _computed(kind, name, arguments, [ctypes.addressof(event.args[index].contents) for index in range(event.count)])
-                call = Event(kind, name, event.chain, event.instruction, start, end, 0, values)
+                call = Event(kind, name, event.chain, event.instruction, start, end, 0, values=values)
                 self.calls.append(CallValues(event.position, arguments, call))
         except Exception as error:  # C code cannot pass an exception on
             self.error = error

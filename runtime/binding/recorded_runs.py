@@ -23,7 +23,12 @@ _NAMES = {
 
 
 def event_name(event: Event) -> str:
-    """Returns the name of an event in ExecuTorch's runtime, such as `native_call_add.out` for the kernel `aten::add.out`."""
+    """Returns the name of an event in ExecuTorch's runtime, such as `native_call_add.out` for the kernel `aten::add.out`.
+
+    An operator inside of a delegate has that of its backend, which an ETDump holds as an identifier.
+    """
+    if event.kind is EventKind.OPERATOR:
+        return event.name
     return _NAMES.get(event.kind) or kernel_event(event.name)
 
 
@@ -46,7 +51,9 @@ def to_etdump(runs: Iterable[Iterable[Event]], values: bytearray | None = None) 
 def _events(run: Iterable[Event], values: bytearray) -> Iterator[ETDumpEvent]:
     for event in sorted(run, key=lambda event: event.end):
         chain, instruction = (-1, 0) if event.chain is None or event.instruction is None else (event.chain, event.instruction)
-        yield ETDumpEvent(ProfileEvent(event_name(event), chain, instruction, start_time=event.start, end_time=event.end))
+        name, inside = (None, event.name) if event.kind is EventKind.OPERATOR else (event_name(event), None)
+        profiled = ProfileEvent(name, chain, instruction, delegate_debug_id_str=inside, start_time=event.start, end_time=event.end)
+        yield ETDumpEvent(profiled)
         for array in event.values:
             strides = tuple(prod(array.shape[axis + 1 :]) for axis in range(array.ndim))
             tensor = Tensor(DTYPE_CODES[array.dtype.name], array.shape, strides, len(values))

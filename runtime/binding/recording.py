@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
 
 
+_UNKNOWN = 2**32 - 1
+
+
 class EventKind(IntEnum):
-    """The kind of an event: an execution, or the kind of its instruction."""
+    """The kind of an event: an execution, the kind of its instruction, or an operator inside of a delegate."""
 
     EXECUTE = 0
     KERNEL = 1
@@ -21,19 +24,22 @@ class EventKind(IntEnum):
     MOVE = 3
     JUMP = 4
     FREE = 5
+    OPERATOR = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An execution of a method, or of one of its instructions.
+    """An execution of a method, of one of its instructions, or of an operator inside of a delegate.
 
     Attributes:
-        name: the operator of a kernel, the backend of a delegate, the method of an execution, or the kind of any other instruction.
+        name: the operator of a kernel, the backend of a delegate, what a backend calls an operator inside, the method of an execution, or
+            the kind of any other instruction.
         chain: the number of the instruction's chain; None for an execution.
         instruction: the number of the instruction in its chain; None for an execution.
         start: the time of the beginning, in nanoseconds of a monotonic clock.
         end: the time of the end, on the same clock.
         bytes: bytes of the tensors that a kernel or a delegate reads and writes, for their actual sizes.
+        number: for an operator inside of a delegate, the number of the payload's operator that it computes; None if that is unknown.
         values: the tensors that a kernel wrote, or all tensor arguments of a delegate, the outputs last; empty unless values are kept.
     """
 
@@ -44,6 +50,7 @@ class Event:
     start: int
     end: int
     bytes: int
+    number: int | None = None
     values: "tuple[Array, ...]" = field(default=(), compare=False, repr=False)
 
     @property
@@ -63,6 +70,7 @@ class CRecord(ctypes.Structure):
         ("chain", ctypes.c_uint32),
         ("instruction", ctypes.c_uint32),
         ("position", ctypes.c_uint32),
+        ("number", ctypes.c_uint32),
         ("status", ctypes.c_int),
         ("kind", ctypes.c_uint8),
     )
@@ -77,7 +85,10 @@ class CRecorder(ctypes.Structure):
         ("count", ctypes.c_size_t),
         ("clock", ctypes.c_void_p),
         ("execute", ctypes.c_size_t),
+        ("instruction", ctypes.c_size_t),
+        ("operator_end", ctypes.c_uint64),
         ("last", ctypes.c_uint64),
+        ("aside", ctypes.c_uint64),
     )
 
 
@@ -95,7 +106,10 @@ class Recording:
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events that have ended, in the order in which they began: an execution, then its instructions."""
+        """The events that have ended, in the order in which they began: an execution, then its instructions.
+
+        A delegate's call is followed by the operators inside, as far as its backend knows their times.
+        """
         stored = min(self.recorder.count, self.recorder.capacity)
         return tuple(_event(record) for record in self._records[:stored] if record.end)
 
@@ -115,4 +129,6 @@ def _event(record: CRecord) -> Event:
     is_whole = kind is EventKind.EXECUTE
     name = kind.name.lower() if record.name is None else record.name.decode(errors="replace")
     chain, instruction = (None, None) if is_whole else (record.chain, record.instruction)
-    return Event(kind, name, chain, instruction, record.start, record.end, record.bytes)
+    return Event(
+        kind, name, chain, instruction, record.start, record.end, record.bytes, None if record.number == _UNKNOWN else record.number
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.delegate.ops import MODULES, PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FailOp, FreeOp, JumpFalseOp, LabelOp, MoveOp
@@ -45,7 +45,7 @@ def emit_pte(
         module: one planned `exec.method` per method, the globals and payloads that they name, and `exec.named_data`; nothing else.
         context: owns the weights.
         constant_alignment: each constant starts at a multiple of this number of bytes.
-        strip_debug: leaves out the places in the model's source from which instructions come.
+        strip_debug: leaves out the places in the model's source from which instructions come, and the modules that delegates compute.
         external: collects the constants that go to `.ptd` files.
 
     Raises:
@@ -62,7 +62,7 @@ def to_program(
 ) -> pte.Program:
     """Returns the records of the program of `module`. Raises as `emit_pte` does."""
     check_weights(module, context.blobs)
-    data = _Data(context.blobs, {}, external)
+    data = _Data(context.blobs, {}, external, strip_debug)
     methods: list[MethodOp] = []
     named: list[pte.NamedData] = []
     for op in module.body.block.ops:
@@ -111,6 +111,7 @@ class _Data:
     blobs: BlobStore
     symbols: dict[str, GlobalOp | PayloadOp]
     external: ExternalConstants | None
+    strip_debug: bool
     constants: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
     initial_values: list[memoryview] = field(default_factory=lambda: [memoryview(b"")])
     indices: dict[tuple[bool, str], int] = field(default_factory=dict[tuple[bool, str], int])
@@ -159,6 +160,8 @@ class _Data:
     def _specs(self, specs: DictionaryAttr | None) -> tuple[pte.CompileSpec, ...]:
         result: list[pte.CompileSpec] = []
         for key, value in () if specs is None else specs.data.items():
+            if key == MODULES and self.strip_debug:
+                continue
             if isinstance(value, BlobAttr):
                 result.append(pte.CompileSpec(key, self.blobs.get(value)))
             elif isinstance(value, StringAttr):

@@ -6,13 +6,14 @@ from typing import Any
 
 from rich.table import Table
 
-from flambeau.compiler.program_profile import By, Profile, ProfileRow, line_of, module_of
+from flambeau.compiler.program_profile import By, Profile, ProfileRow, line_of, module_of, percent_of
+from flambeau.runtime import EventKind
 from flambeau.tools.profiling.machine import Machine
 
 
 def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> Table:
     """Returns a table of the rows, and of the time between instructions; with a machine, the share of its peak that each row reaches."""
-    whole, rows = profile.times, profile.rows(by)
+    *rows, rest = profile.table(by)
     heads = ("p50 µs", "p90 µs", "share", "MFLOP", "kB", "GFLOP/s", "GB/s", *(("of peak", "of bandwidth") if machine else ()))
     names = ("#", "operator") if by == "instruction" else (by, "calls")
     table = Table(*names, box=None, header_style="bold")
@@ -22,9 +23,8 @@ def profile_table(profile: Profile, by: By, machine: Machine | None = None) -> T
     if by == "instruction":
         table.add_column("line")
     for row in rows:
-        table.add_row(*_names(row, by, len(profile.runs)), *_figures(row, whole, machine), *_places(row, by))
-    rest = profile.between
-    table.add_row(*(("", rest.name) if by == "instruction" else (rest.name, "")), *_times(rest, whole))
+        table.add_row(*_names(row, by, len(profile.runs)), *_figures(row, machine), *_places(row, by))
+    table.add_row(*(("", rest.name) if by == "instruction" else (rest.name, "")), *_times(rest))
     return table
 
 
@@ -33,7 +33,7 @@ def headline(profile: Profile) -> str:
     whole, count = profile.times, len(profile.runs)
     flops = None if whole.flops is None else whole.flops / count
     work = "" if flops is None else f", {flops / 1e6:.3f} MFLOP, {flops / max(whole.p50, 1):.2f} GFLOP/s"
-    instructions = sum(len(run) - 1 for run in profile.runs) // count
+    instructions = sum(event.kind not in (EventKind.EXECUTE, EventKind.OPERATOR) for run in profile.runs for event in run) // count
     times = f"p50 {whole.p50 / 1e6:.3f} ms, p90 {whole.p90 / 1e6:.3f} ms"
     runs = f"{count} run{'' if count == 1 else 's'} of {instructions} instruction{'' if instructions == 1 else 's'}"
     return f"method {profile.method}: {runs}, {times}{work}"
@@ -42,50 +42,57 @@ def headline(profile: Profile) -> str:
 def profile_data(profile: Profile, by: By, machine: Machine | None = None) -> dict[str, Any]:
     """Returns the profile for JSON; times in nanoseconds, work and bytes per run."""
     whole, count = profile.times, len(profile.runs)
-    report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, whole, count)}
+    report: dict[str, Any] = {"method": profile.method, "runs": count, "by": by, **_data(whole, count)}
+    report["share"] = 1.0
     report["times_ns"] = whole.times
     if machine is not None:
         report["machine"] = {"flops_per_second": machine.flops, "bytes_per_second": machine.bandwidth}
-    report["rows"] = [_row(row, whole, count) for row in profile.rows(by)]
+    report["rows"] = [_row(row, count) for row in profile.table(by)[:-1]]
     return report
 
 
-def _row(row: ProfileRow, whole: ProfileRow, runs: int) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": row.name, **_data(row, whole, runs), "operators": list(row.operators)}
+def _row(row: ProfileRow, runs: int) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": row.name, **_data(row, runs), "operators": list(row.operators)}
+    if row.is_inside:
+        data["inside"] = True
     if row.instruction is not None:
         data["chain"], data["instruction"] = row.instruction
         data["places"] = [{"module": frame.name, "file": frame.filename, "line": frame.lineno} for frame in row.frames]
     return data
 
 
-def _data(row: ProfileRow, whole: ProfileRow, runs: int) -> dict[str, Any]:
+def _data(row: ProfileRow, runs: int) -> dict[str, Any]:
     return {
         "calls": row.calls / runs,
         "p50_ns": row.p50,
         "p90_ns": row.p90,
-        "share": row.share_of(whole),
+        "share": row.share,
         "flops": None if row.flops is None else row.flops / runs,
-        "bytes": row.bytes / runs,
+        "bytes": None if row.bytes is None else row.bytes / runs,
     }
 
 
 def _names(row: ProfileRow, by: By, runs: int) -> tuple[str, str]:
+    if row.is_inside:
+        return "", f"  {row.name}"
     return (str((row.instruction or (0, 0))[1]), row.name) if by == "instruction" else (row.name, f"{row.calls / runs:g}")
 
 
-def _figures(row: ProfileRow, whole: ProfileRow, machine: Machine | None) -> list[str]:
+def _figures(row: ProfileRow, machine: Machine | None) -> list[str]:
+    if row.is_inside:
+        return [*_times(row), *("" for _ in range(6 if machine else 4))]
     runs, time = len(row.times), max(row.p50, 1)
-    flops, moved = None if row.flops is None else row.flops / runs, row.bytes / runs
-    figures = [*_times(row, whole), "?" if flops is None else f"{flops / 1e6:.3f}", f"{moved / 1e3:.1f}"]
-    figures += ["?" if flops is None else f"{flops / time:.2f}", f"{moved / time:.2f}"]
+    flops, moved = None if row.flops is None else row.flops / runs, None if row.bytes is None else row.bytes / runs
+    figures = [*_times(row), "?" if flops is None else f"{flops / 1e6:.3f}", "?" if moved is None else f"{moved / 1e3:.1f}"]
+    figures += ["?" if flops is None else f"{flops / time:.2f}", "?" if moved is None else f"{moved / time:.2f}"]
     if machine is not None:
         figures.append("?" if flops is None else _percent(flops * 1e9 / time / machine.flops))
-        figures.append(_percent(moved * 1e9 / time / machine.bandwidth))
+        figures.append("?" if moved is None else _percent(moved * 1e9 / time / machine.bandwidth))
     return figures
 
 
-def _times(row: ProfileRow, whole: ProfileRow) -> list[str]:
-    return [f"{row.p50 / 1e3:.1f}", f"{row.p90 / 1e3:.1f}", _percent(row.share_of(whole))]
+def _times(row: ProfileRow) -> list[str]:
+    return [f"{row.p50 / 1e3:.1f}", f"{row.p90 / 1e3:.1f}", percent_of(row)]
 
 
 def _places(row: ProfileRow, by: By) -> list[str]:

@@ -57,6 +57,8 @@ static const fl_library_symbol symbols[] = {
     {"ov_infer_request_set_input_tensor_by_index", offsetof(ov_library, set_input), 0},
     {"ov_infer_request_get_output_tensor_by_index", offsetof(ov_library, get_output), 0},
     {"ov_infer_request_infer", offsetof(ov_library, infer), 0},
+    {"ov_infer_request_get_profiling_info", offsetof(ov_library, layer_times), 0},
+    {"ov_profiling_info_list_free", offsetof(ov_library, layer_times_free), 0},
     {"ov_tensor_create_from_host_ptr", offsetof(ov_library, tensor_from_host), 0},
     {"ov_tensor_get_element_type", offsetof(ov_library, tensor_type), 0},
     {"ov_tensor_get_shape", offsetof(ov_library, tensor_shape), 0},

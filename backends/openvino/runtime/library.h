@@ -35,6 +35,21 @@ typedef struct ov_partial_shape {
   ov_range *dims;
 } ov_partial_shape;
 
+/* What a layer took. */
+typedef struct ov_layer_time {
+  int status; /* 2: it ran */
+  int64_t microseconds;
+  int64_t processor;
+  const char *name;
+  const char *kernel;
+  const char *type;
+} ov_layer_time;
+
+typedef struct ov_layer_times {
+  ov_layer_time *items;
+  size_t count;
+} ov_layer_times;
+
 typedef struct ov_library {
   void *handle;
   ov_status (*core_create)(ov_core **core);
@@ -57,6 +72,8 @@ typedef struct ov_library {
   ov_status (*set_input)(ov_infer_request *request, size_t index, const ov_tensor *tensor);
   ov_status (*get_output)(const ov_infer_request *request, size_t index, ov_tensor **tensor);
   ov_status (*infer)(ov_infer_request *request);
+  ov_status (*layer_times)(const ov_infer_request *request, ov_layer_times *times);
+  void (*layer_times_free)(ov_layer_times *times);
   ov_status (*tensor_from_host)(int type, ov_shape shape, void *data, ov_tensor **tensor);
   ov_status (*tensor_type)(const ov_tensor *tensor, int *type);
   ov_status (*tensor_shape)(const ov_tensor *tensor, ov_shape *shape);

@@ -17,6 +17,13 @@ typedef struct port {
   int64_t sizes[MOST_RANK];
 } port;
 
+/* A layer that has run. */
+typedef struct timed_layer {
+  char *name;
+  uint64_t told; /* its microseconds up to run `run`, as this adapter has told them */
+  uint64_t run;
+} timed_layer;
+
 typedef struct delegate {
   ov_library library;
   ov_core *core;
@@ -25,6 +32,11 @@ typedef struct delegate {
   port *inputs;
   size_t input_count;
   size_t output_count;
+  int is_measured;
+  ov_layer_times times;       /* of the last execute, where they have been asked for */
+  uint64_t runs;
+  timed_layer *layers; /* those whose times have been asked for */
+  size_t layer_count;
 } delegate;
 
 static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_backend_memory *memory, const char **message) {
@@ -66,7 +78,8 @@ static fl_status compile(delegate *d, const ov_payload *payload, const ov_settin
     return fl_ov_refused(&d->library, status, "OpenVINO does not read it");
   }
   const char *const *const p = set->properties;
-  status = d->library.compile_model(d->core, read, set->device, 2 * set->property_count, &d->compiled, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11]);
+  status = d->library.compile_model(d->core, read, set->device, 2 * set->property_count, &d->compiled, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11],
+                                    p[12], p[13]);
   d->library.model_free(read);
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not compile it");
 }
@@ -104,6 +117,13 @@ static fl_status describe_inputs(delegate *d) {
   return status == 0 ? FL_OK : fl_ov_refused(&d->library, status, "OpenVINO does not describe its inputs");
 }
 
+static void forget_times(delegate *d) {
+  if (d->times.items != NULL) {
+    d->library.layer_times_free(&d->times);
+    d->times = (ov_layer_times){NULL, 0};
+  }
+}
+
 static void destroy(const fl_backend *self, void *handle) {
   delegate *d = (delegate *)handle;
   (void)self;
@@ -116,6 +136,11 @@ static void destroy(const fl_backend *self, void *handle) {
   if (d->core != NULL) {
     fl_ov_give_back_core(&d->library, d->core);
   }
+  forget_times(d);
+  for (size_t i = 0; i < d->layer_count; ++i) {
+    free(d->layers[i].name);
+  }
+  free(d->layers);
   free(d->inputs);
   fl_ov_unload(&d->library);
 }
@@ -147,6 +172,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   memset(d, 0, sizeof *d);
   fl_status status = fl_ov_read_payload(payload, &read);
   if (status == FL_OK && (status = fl_ov_read_settings(self, payload, &set)) == FL_OK && (status = fl_ov_load(set.library, &d->library)) == FL_OK) {
+    d->is_measured = set.is_measured;
     status = read.is_lines ? fl_ov_write_model(payload, &read) : FL_OK;
     if ((status = status == FL_OK ? build(d, &read, &set) : status) != FL_OK) {
       destroy(self, d);
@@ -265,6 +291,7 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   }
   if (status == FL_OK) {
     const ov_status done = d->library.infer(d->request);
+    ++d->runs;
     status = done == 0 ? FL_OK : fl_ov_refused(&d->library, done, "OpenVINO fails");
   }
   if (status != FL_OK) {
@@ -276,8 +303,76 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   return status;
 }
 
+/* ---- Times ---- */
+
+/* Returns what is kept of a layer, looking from place `at` on, where it was the last time; NULL without memory. */
+static timed_layer *kept_layer(delegate *d, size_t at, const char *name) {
+  for (size_t i = 0; i < d->layer_count; ++i) {
+    timed_layer *const known = &d->layers[(at + i) % d->layer_count];
+    if (strcmp(known->name, name) == 0) {
+      return known;
+    }
+  }
+  const size_t size = strlen(name) + 1;
+  timed_layer *const larger = (timed_layer *)realloc(d->layers, (d->layer_count + 1) * sizeof *larger);
+  char *const copy = (char *)malloc(size);
+  d->layers = larger != NULL ? larger : d->layers;
+  if (larger == NULL || copy == NULL) {
+    free(copy);
+    return NULL;
+  }
+  memcpy(copy, name, size);
+  d->layers[d->layer_count] = (timed_layer){copy, 0, 0};
+  return &d->layers[d->layer_count++];
+}
+
+/* Returns the microseconds of a layer in the last run. OpenVINO tells the mean of all runs, without fractions: what is told of a layer adds up to what
+ * they took together. */
+static uint64_t last_time(const delegate *d, timed_layer *layer, int64_t mean) {
+  const uint64_t each = mean > 0 ? (uint64_t)mean : 0;
+  if (layer->run + 1 != d->runs) {
+    layer->told = each * (d->runs - 1);
+  }
+  const uint64_t all = each * d->runs, last = all > layer->told ? all - layer->told : 0;
+  layer->told += last;
+  layer->run = d->runs;
+  return last;
+}
+
+/* Returns the number of the layer with which a name ends, that model.c wrote there; UINT32_MAX for a name without one. */
+static uint32_t layer_number(const char *name) {
+  const char *const digits = strrchr(name, '_');
+  char *end = NULL;
+  const unsigned long number = digits == NULL || digits[1] < '0' || digits[1] > '9' ? UINT32_MAX : strtoul(digits + 1, &end, 10);
+  return end != NULL && *end == 0 && number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
+static int operator_time(const fl_backend *self, void *handle, uint32_t index, fl_timed_operator *found) {
+  enum { HAS_RUN = 2 };
+  delegate *d = (delegate *)handle;
+  (void)self;
+  if (index == 0) {
+    forget_times(d);
+    if (!d->is_measured || d->library.layer_times(d->request, &d->times) != 0) {
+      return 0;
+    }
+  }
+  size_t at = 0;
+  for (uint32_t ran = 0; at < d->times.count; ++at) {
+    if (d->times.items[at].status == HAS_RUN && ran++ == index) {
+      break;
+    }
+  }
+  timed_layer *const layer = at < d->times.count ? kept_layer(d, index, d->times.items[at].name) : NULL;
+  if (layer == NULL) {
+    return 0;
+  }
+  *found = (fl_timed_operator){layer->name, last_time(d, layer, d->times.items[at].microseconds) * 1000, layer_number(layer->name)};
+  return 1;
+}
+
 extern const fl_backend fl_backend_openvino;
-static const char *const option_names[] = {"cache", "device", "library", "precision", "threads", NULL};
+static const char *const option_names[] = {"cache", "device", "library", "precision", "profile", "threads", NULL};
 
 const fl_backend fl_backend_openvino = {.struct_size = sizeof(fl_backend),
                                         .id = "OpenvinoBackend",
@@ -286,4 +381,5 @@ const fl_backend fl_backend_openvino = {.struct_size = sizeof(fl_backend),
                                         .init = init,
                                         .execute = execute,
                                         .destroy = destroy,
-                                        .option_names = option_names};
+                                        .option_names = option_names,
+                                        .operator_time = operator_time};

@@ -157,8 +157,13 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
       threads = value;
     } else if (strcmp(name, "cache") == 0) {
       cache = value;
+    } else if (strcmp(name, "profile") == 0) {
+      if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+        return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'profile' is 0 or 1, not '%.40s'", value);
+      }
+      found->is_measured = value[0] == '1';
     } else {
-      status = fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has cache, device, library, precision, threads", name);
+      status = fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has cache, device, library, precision, profile, threads", name);
     }
   }
   if (status != FL_OK) {
@@ -183,6 +188,9 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
   }
   if (cache != NULL && cache[0] != 0) {
     add_property(found, "CACHE_DIR", cache);
+  }
+  if (found->is_measured) {
+    add_property(found, "PERF_COUNT", "YES");
   }
   return FL_OK;
 }

@@ -17,7 +17,7 @@ typedef struct ov_payload {
   uint32_t outputs;
 } ov_payload;
 
-enum { OV_DEVICE_BYTES = 80, OV_PROPERTIES = 6 };
+enum { OV_DEVICE_BYTES = 80, OV_PROPERTIES = 7 };
 
 typedef struct ov_settings {
   const char *library;
@@ -25,6 +25,7 @@ typedef struct ov_settings {
   char precision[8];
   const char *properties[2 * OV_PROPERTIES]; /* names and values of OpenVINO's properties, alternating */
   size_t property_count;
+  int is_measured; /* 1: OpenVINO measures the time of each layer */
 } ov_settings;
 
 /* Checks a payload, and stores its parts in `found`. */

@@ -302,7 +302,9 @@ static fl_status make_room(void) {
   return room != NULL ? FL_OK : fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK has no memory for its graph");
 }
 
-fl_status fl_xnn_build(delegate *d, size_t threads) {
+enum { BASIC_PROFILING = 8 }; /* XNNPACK's flag of a runtime */
+
+fl_status fl_xnn_build(delegate *d, size_t threads, int is_measured) {
   xnn_subgraph_t subgraph = NULL;
   const fl_status copied = copy_tail(d);
   if (copied != FL_OK) {
@@ -335,7 +337,7 @@ fl_status fl_xnn_build(delegate *d, size_t threads) {
     status = make_room();
   }
   if (status == FL_OK) {
-    made = d->library.create_runtime(subgraph, d->pool, 0, &d->runtime);
+    made = d->library.create_runtime(subgraph, d->pool, is_measured ? BASIC_PROFILING : 0, &d->runtime);
     if (made != 0) {
       d->runtime = NULL;
       /* The subgraph stays: what XNNPACK computed for it, such as tables of integers, went with the runtime, and would be freed again. */

@@ -17,6 +17,7 @@ typedef struct delegate {
   xnn_external_value *externals;
   xnn_shape *bounds; /* by argument: its largest sizes */
   void **copies;  /* by argument: the copy of a tensor after whose end no byte may be read */
+  struct xnn_profile *profile; /* the operators of the runtime, if it measures their times; else NULL */
   void *tail;     /* the copy of the end of the program, if constants lie there */
   uint32_t external_count;
   uint8_t is_shaped; /* 1: XNNPACK has the shapes of `values` */
@@ -32,8 +33,11 @@ size_t fl_xnn_bytes(const xnn_value *value);
 fl_status fl_xnn_read_values(delegate *d);
 /* Computes the shapes of all values from those of the inputs. If `subgraph` is not NULL, also checks the nodes and adds them to it. */
 fl_status fl_xnn_infer_nodes(delegate *d, xnn_subgraph_t subgraph);
-/* Makes XNNPACK's threads and runtime. After a failure, the delegate holds the parts made so far, which the caller releases. */
-fl_status fl_xnn_build(delegate *d, size_t threads);
+/* Makes XNNPACK's threads and runtime, which measures the times of its operators if `is_measured`. After a failure, the delegate holds the parts made so far, which the caller releases. */
+fl_status fl_xnn_build(delegate *d, size_t threads, int is_measured);
+/* Finds the operators of a runtime that measures their times. Without them, the delegate runs as well. */
+void fl_xnn_find_operators(delegate *d);
+int fl_xnn_operator_time(const fl_backend *self, void *handle, uint32_t index, fl_timed_operator *found);
 void fl_xnn_widen(const xnn_shape *shape, size_t dims[XNN_RANK]);
 
 #endif

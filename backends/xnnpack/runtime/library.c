@@ -35,6 +35,7 @@ static const fl_library_symbol symbols[] = {
     {"xnn_get_external_value_shape", offsetof(xnn_library, value_shape), 1},
     {"pthreadpool_create", offsetof(xnn_library, create_pool), 1},
     {"pthreadpool_destroy", offsetof(xnn_library, destroy_pool), 1},
+    {"xnn_get_runtime_profiling_info", offsetof(xnn_library, profiling_info), 1},
 };
 
 static fl_status find_symbols(const char *path, xnn_library *library) {

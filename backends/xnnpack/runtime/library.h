@@ -40,6 +40,8 @@ typedef struct xnn_library {
   /* NULL: the version runs on the caller's thread. */
   pthreadpool_t (*create_pool)(size_t threads);
   void (*destroy_pool)(pthreadpool_t pool);
+  /* NULL: the version does not tell the times of its operators. */
+  xnn_status (*profiling_info)(xnn_runtime_t runtime, int what, size_t room, void *value, size_t *size);
 } xnn_library;
 
 /* Loads the library: from `path` if it is not NULL, else from the path in the environment variable FLAMBEAU_XNNPACK_LIBRARY if it is set, else from

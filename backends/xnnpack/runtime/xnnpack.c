@@ -12,12 +12,13 @@ enum { PAGE = 4096 };
 typedef struct settings {
   const char *library;
   size_t threads;
+  int is_measured;
 } settings;
 
 enum { MOST_THREADS = 1024 };
 
 static fl_status read_settings(const fl_backend *self, settings *found) {
-  *found = (settings){NULL, 1};
+  *found = (settings){NULL, 1, 0};
   for (size_t i = 0; i < self->option_count; ++i) {
     const fl_option *option = &self->options[i];
     if (strcmp(option->name, "library") == 0) {
@@ -29,8 +30,13 @@ static fl_status read_settings(const fl_backend *self, settings *found) {
         return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, option->value);
       }
       found->threads = (size_t)threads;
+    } else if (strcmp(option->name, "profile") == 0) {
+      if (strcmp(option->value, "0") != 0 && strcmp(option->value, "1") != 0) {
+        return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'profile' is 0 or 1, not '%.40s'", option->value);
+      }
+      found->is_measured = option->value[0] == '1';
     } else {
-      return fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, threads", option->name);
+      return fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, profile, threads", option->name);
     }
   }
   return FL_OK;
@@ -149,6 +155,7 @@ static void destroy(const fl_backend *self, void *handle) {
   for (uint32_t i = 0; i < d->graph.externals; ++i) {
     free(d->copies[i]);
   }
+  free(d->profile);
   free(d->tail);
   fl_xnn_unload(&d->library);
 }
@@ -182,7 +189,10 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
       d->bounds[d->values[i].external] = d->values[i].shape;
     }
   }
-  status = fl_xnn_build(d, set.threads);
+  status = fl_xnn_build(d, set.threads, set.is_measured);
+  if (status == FL_OK && set.is_measured) {
+    fl_xnn_find_operators(d); /* before it has shapes, as ExecuTorch does, because names differ then */
+  }
   if (status == FL_OK) {
     status = reshape(d);
   }
@@ -343,7 +353,7 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_xnnpack;
-static const char *const option_names[] = {"library", "threads", NULL};
+static const char *const option_names[] = {"library", "profile", "threads", NULL};
 
 const fl_backend fl_backend_xnnpack = {.struct_size = sizeof(fl_backend),
                                        .id = "XnnpackBackend",
@@ -352,4 +362,5 @@ const fl_backend fl_backend_xnnpack = {.struct_size = sizeof(fl_backend),
                                        .init = init,
                                        .execute = execute,
                                        .destroy = destroy,
-                                       .option_names = option_names};
+                                       .option_names = option_names,
+                                       .operator_time = fl_xnn_operator_time};

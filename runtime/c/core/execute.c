@@ -348,13 +348,31 @@ static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruc
 }
 
 #ifndef FL_NO_HOOK
+/* Tells the hook the operators that a delegate has run, as far as its backend knows them; `event` is that of its call. */
+static void fl_tell_operators(const fl_method *method, const fl_delegate *delegate, fl_event *event) {
+  const fl_backend *const backend = delegate->backend;
+  fl_timed_operator found = {NULL, 0, UINT32_MAX};
+  if (backend->struct_size <= offsetof(fl_backend, operator_time) || backend->operator_time == NULL) {
+    return;
+  }
+  event->kind = FL_EVENT_OPERATOR;
+  event->args = NULL;
+  event->count = 0;
+  for (uint32_t i = 0; backend->operator_time(backend, delegate->handle, i, &found); ++i) {
+    event->name = found.name;
+    event->nanoseconds = found.nanoseconds;
+    event->number = found.number;
+    method->hook(method->hook_user, method, event);
+  }
+}
+
 /* Tells the hook, if the method has one, that instruction `at` begins or is done. `instruction` is NULL for the execute as a whole. */
 static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *instruction, uint8_t is_done, fl_status status) {
   fl_plan plan;
   if (method->hook == NULL) {
     return;
   }
-  fl_event event = {.position = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
+  fl_event event = {.position = UINT32_MAX, .number = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
   if (instruction == NULL) {
     event.name = fl_method_name(method);
   } else {
@@ -371,6 +389,9 @@ static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *
     }
   }
   method->hook(method->hook_user, method, &event);
+  if (is_done && status == FL_OK && event.kind == FL_EVENT_DELEGATE) {
+    fl_tell_operators(method, instruction->on.delegate, &event);
+  }
 }
 #else
 #define fl_tell(method, at, instruction, is_done, status) ((void)0)

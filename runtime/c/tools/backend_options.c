@@ -32,7 +32,7 @@ static const char *refuse_name(backend_options *options, const char *text, size_
 
 /* Returns why a backend that tells the names of its options does not have this one, else NULL. */
 static const char *refuse_option(backend_options *options, const fl_backend *backend, const char *text, size_t size) {
-  const char *const *const names = backend->struct_size >= sizeof(fl_backend) ? backend->option_names : NULL;
+  const char *const *const names = backend->struct_size > offsetof(fl_backend, option_names) ? backend->option_names : NULL;
   if (names == NULL) {
     return NULL;
   }

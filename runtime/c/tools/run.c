@@ -80,7 +80,7 @@ static int fail(int code, const char *subject, const char *text) {
 
 static void record(void *user, const fl_method *method, const fl_event *event) {
   (void)method;
-  if (event->kind == FL_EVENT_EXECUTE) {
+  if (event->kind == FL_EVENT_EXECUTE || event->kind == FL_EVENT_OPERATOR) {
     return;
   }
   timing *item = (timing *)user + event->position;

@@ -45,6 +45,13 @@ typedef struct fl_option {
   const char *value;
 } fl_option;
 
+/* An operator inside of a delegate that has run. */
+typedef struct fl_timed_operator {
+  const char *name;     /* the vendor's, which stays as long as the delegate */
+  uint64_t nanoseconds;
+  uint32_t number;      /* of the payload's operator, from 0, that it computes; UINT32_MAX: unknown */
+} fl_timed_operator;
+
 /* A backend. `self` of its functions is the structure in the registry. To initialise methods with options, an application copies a backend's
  * structure (`struct_size` bytes), sets `options` in the copy, and puts the copy into its registry, where it must stay as long as the methods. */
 typedef struct fl_backend fl_backend;
@@ -69,6 +76,10 @@ struct fl_backend {
   void (*destroy)(const fl_backend *self, void *handle);
   /* The names of its options, ending in NULL, so that tools refuse others before they load a program. NULL: `measure` alone knows them. */
   const char *const *option_names;
+  /* Stores operator `index` of those that the last execute ran, in their order, in `found`, and returns 1; returns 0 when there are fewer. Is called
+   * after an execute, with 0, 1 and so on, while a method has a hook. A backend for which measuring takes time has an option `profile`, 1 or 0,
+   * which tools set. NULL: it does not know its operators. */
+  int (*operator_time)(const fl_backend *self, void *handle, uint32_t index, fl_timed_operator *found);
 };
 
 /* Returns compile spec `index` of a delegate, which must be below compile_spec_count. */

@@ -201,17 +201,20 @@ typedef enum fl_event_kind {
   FL_EVENT_DELEGATE = 2,
   FL_EVENT_MOVE = 3,
   FL_EVENT_JUMP = 4,
-  FL_EVENT_FREE = 5
+  FL_EVENT_FREE = 5,
+  FL_EVENT_OPERATOR = 6 /* an operator inside of a delegate: an event once the delegate's has ended, with is_done 1 */
 } fl_event_kind;
 
-/* The beginning or the end of an execute or of an instruction. A hook may read the arguments while it runs; outs have their values at the end. */
+/* The beginning or the end of an execute or of an instruction, or an operator inside of a delegate. A hook may read the arguments while it runs; outs have their values at the end. */
 typedef struct fl_event {
   const char *name;        /* operator, id of a delegate's backend, or for an execute the method; NULL for a move, a jump or a free */
+  uint64_t nanoseconds;    /* FL_EVENT_OPERATOR: the time that it took; else 0 */
   fl_value *const *args;   /* arguments of a kernel or a delegate */
   uint32_t count;
   uint32_t chain;
   uint32_t instruction;    /* number of the instruction in its chain */
   uint32_t position;       /* number of the instruction over all chains, as in messages; UINT32_MAX for an execute */
+  uint32_t number;         /* FL_EVENT_OPERATOR: the payload's operator that it computes, UINT32_MAX if unknown; else UINT32_MAX */
   fl_status status;        /* result, once is_done is 1 */
   uint8_t kind;            /* fl_event_kind */
   uint8_t is_done;         /* 0: it is about to run; 1: it has run */
