@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import torch
@@ -46,7 +47,7 @@ def test_an_etdump_has_the_operators_that_stocks_has(data: bytes, tmp_path: Path
     program = Runtime.get().load_program(data, enable_etdump=True)
     program.load_method("forward").execute([X.numpy()])
     program.write_etdump_result_to_file(ours)
-    stock = StockRuntime.get().load_program(data, enable_etdump=True)
+    stock = cast(Any, StockRuntime.get()).load_program(data, enable_etdump=True)
     stock.load_method("forward").execute((X,))
     stock.write_etdump_result_to_file(str(stocks), str(tmp_path / "values.bin"))
     assert len(inside(ours)) > 5 and inside(ours) == inside(stocks)
