@@ -42,7 +42,7 @@ class WeightOnlyLinearOp(SchemaOp):
 class DequantizePackedOp(SchemaOp):
     """packed_weight * scales: the floats of an int8 weight in the order of `fused.conv2d`, whose columns have a scale each.
 
-    Dense weights are [panels, depth, 16], those of depthwise convolutions [taps, columns]. The columns that fill the last panel have scales too.
+    Dense weights are [panels, depth, 16], those of depthwise convolutions [taps, columns]. Columns that fill up the last panel have scales.
     """
 
     takes = frozenset((i8,))

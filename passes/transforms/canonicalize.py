@@ -21,9 +21,9 @@ from flambeau.dialects.aten.movement.shape import ExpandOp, SqueezeDimOp, Squeez
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.ir.extents import is_known, is_unknown
-from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor_type
+from flambeau.dialects.ir.tensor_types import element_of, i8, shape_of, tensor_type, ui8
 from flambeau.dialects.quantized_decomposed.embedding import EmbeddingByteOp
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelGroupOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelGroupOp, DequantizePerChannelOp
 from flambeau.dialects.schema.families import BinaryOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
@@ -193,21 +193,27 @@ class PartsPattern(Pattern):
             rewriter.replace(op, [], [made.operands[0]])
 
 
-class TableOfGroupsPattern(Pattern):
-    """An embedding in a table that is dequantized with scales for groups."""
+class TablePattern(Pattern):
+    """An embedding in a table that is dequantized with scales for rows, or for groups in them."""
 
     roots = (EmbeddingOp,)
-    counter = "tables of groups kept as integers"
+    counter = "tables kept as integers"
 
     def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Dequantizes only the rows that are read."""
         assert isinstance(op, EmbeddingOp)
-        table = _producer(op.operands[0], DequantizePerChannelGroupOp)
-        if table is None:
-            return
-        x, scales, zeros, low, high, *_ = table.arguments()
+        table = op.operands[0].owner
+        match table:
+            case DequantizePerChannelGroupOp():
+                x, scales, zeros, low, high, *_ = table.arguments()
+                fits = len(shape_of(scales)) == 2 and shape_of(scales)[0] == shape_of(x)[0]
+            case DequantizePerChannelOp():
+                x, scales, zeros, axis, low, high, *_ = table.arguments()
+                fits = element_of(x) in (i8, ui8) and len(shape_of(x)) == 2 and shape_of(x)[1] > 1 and axis in (0, -2)
+            case _:
+                return
         element = element_of(scales)
-        if element_of(op.result) != element or len(shape_of(scales)) != 2 or shape_of(scales)[0] != shape_of(x)[0]:
+        if element_of(op.result) != element or not fits:
             return
         if zeros is not None and element_of(zeros) != element:
             zeros = ToCopyOp.at(op.level())(zeros, element).result
@@ -220,7 +226,7 @@ _OTHERS: tuple[Pattern, ...] = (
     BroadcastPattern(),
     EmptyConcatPattern(),
     PartsPattern(),
-    TableOfGroupsPattern(),
+    TablePattern(),
 )
 
 

@@ -59,6 +59,7 @@ def weight_only_linear(rng: np.random.Generator) -> list[Sample]:
     return [
         (f32(rng, 2, 5, 7), pack_linear_weight(bytes_of(rng, "int8", 20, 7)), f32(rng, 20) / 127, f32(rng, 20), 20),
         (f32(rng, 16, 36), pack_linear_weight(bytes_of(rng, "int8", 48, 36)), f32(rng, 48) / 127, None, 48),
+        (f32(rng, 3, 7, 19), pack_linear_weight(bytes_of(rng, "int8", 70, 19)), f32(rng, 70) / 127, f32(rng, 70), 70),
         (f32(rng, 9), pack_linear_weight(bytes_of(rng, "int8", 1, 9)), f32(rng, 1) / 127, f32(rng, 1), 1),
     ]
 

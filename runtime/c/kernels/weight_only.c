@@ -1,5 +1,6 @@
 /* Weights of bytes. flambeau::weight_only_linear multiplies rows of floats with them, and converts them to floats in registers;
  * flambeau::dequantize_packed writes these, for convolutions, which read each of them for many pixels. */
+#include "gemm.h"
 #include "loops.h"
 #include "optional.h"
 #include "weight_only.def"
@@ -114,6 +115,51 @@ static void run(const layer *l, const float *x, size_t m, float *out) {
   }
 }
 
+/* Writes `depth` rows of a panel's columns, which lie `step` numbers apart. */
+static void dequantize_panel(const int8_t *from, const float *scales, size_t depth, size_t step, float *to) {
+  fl_vec factors[VECTORS];
+  for (int j = 0; j < VECTORS; ++j) {
+    factors[j] = fl_load(scales + j * FL_LANES);
+  }
+  for (size_t i = 0; i < depth; ++i, from += step, to += step) {
+    FL_UNROLL
+    for (int j = 0; j < VECTORS; ++j) {
+      fl_store(to + j * FL_LANES, fl_load_int8(from + j * FL_LANES) * factors[j]);
+    }
+  }
+}
+
+/* With so many rows, each weight is read often enough to be written as a float first. */
+#define MANY_ROWS 16
+/* The panels whose floats are multiplied at a time, which are a wide tile. */
+#define SOME_PANELS 3
+
+static size_t floats_of(const fl_tensor *input, int bound) {
+  const size_t k = input->rank > 0 ? (size_t)input->sizes[input->rank - 1] : 0;
+  return k > 0 && (fl_rows_of(input) >= MANY_ROWS || bound) ? SOME_PANELS * FL_PANEL * k : 0;
+}
+
+size_t fl_weight_only_linear_scratch(fl_value *const *args, size_t count) {
+  (void)count;
+  const fl_tensor *const input = fl_get_tensor(args[0]);
+  return input ? fl_scratch_bytes(floats_of(input, input->dynamic), sizeof(float)) : 0;
+}
+
+/* Multiplies many rows with the floats of a few panels at a time. */
+static void run_many(const layer *l, const float *x, size_t m, float *floats, float *out) {
+  const size_t size = l->k * FL_PANEL;
+  for (size_t first = 0; first < l->n; first += SOME_PANELS * FL_PANEL) {
+    const size_t columns = l->n - first < SOME_PANELS * FL_PANEL ? l->n - first : SOME_PANELS * FL_PANEL;
+    for (size_t at = 0; at < columns; at += FL_PANEL) {
+      float scales[FL_PANEL] = {0};
+      memcpy(scales, l->scales + first + at, (columns - at < FL_PANEL ? columns - at : FL_PANEL) * sizeof(float));
+      dequantize_panel(l->weight + (first + at) / FL_PANEL * size, scales, l->k, FL_PANEL, floats + at / FL_PANEL * size);
+    }
+    const fl_gemm g = {columns, 1, l->k, floats, l->bias ? l->bias + first : NULL, FL_ACTIVATION_NONE, 0, NULL};
+    fl_gemm_dense(&g, x, l->k, m, out + first, l->n, NULL, 0);
+  }
+}
+
 fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -134,22 +180,14 @@ fl_status fl_weight_only_linear_out(fl_context *context, fl_value *const *args, 
            "the bias must have one value for each output feature");
   FL_TRY(fl_resize_features(context, out, input, features));
   const layer l = {(size_t)features, (size_t)weight->sizes[1], weight->data, scales->data, bias ? bias->data : NULL};
-  run(&l, input->data, fl_rows_of(input), out->data);
+  const size_t floats = floats_of(input, 0);
+  FL_CHECK(context, context->scratch_size >= floats * sizeof(float), "the kernel was given too little scratch memory");
+  if (floats > 0) {
+    run_many(&l, input->data, fl_rows_of(input), context->scratch, out->data);
+  } else {
+    run(&l, input->data, fl_rows_of(input), out->data);
+  }
   return FL_OK;
-}
-
-/* Writes `depth` rows of a panel's columns, which lie `step` numbers apart. */
-static void dequantize_panel(const int8_t *from, const float *scales, size_t depth, size_t step, float *to) {
-  fl_vec factors[VECTORS];
-  for (int j = 0; j < VECTORS; ++j) {
-    factors[j] = fl_load(scales + j * FL_LANES);
-  }
-  for (size_t i = 0; i < depth; ++i, from += step, to += step) {
-    FL_UNROLL
-    for (int j = 0; j < VECTORS; ++j) {
-      fl_store(to + j * FL_LANES, fl_load_int8(from + j * FL_LANES) * factors[j]);
-    }
-  }
 }
 
 fl_status fl_dequantize_packed_out(fl_context *context, fl_value *const *args, size_t count) {

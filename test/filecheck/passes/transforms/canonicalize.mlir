@@ -116,6 +116,18 @@ func.func @table_of_groups(%x: tensor<9x8xi8>, %s: tensor<9x2xf32>, %z: tensor<9
   func.return %1 : tensor<3x8xf32>
 }
 
+// So they do of a table with a scale for each row, but not of one with a scale for each column.
+// CHECK-LABEL: func.func @table_of_rows
+// CHECK:         quantized_decomposed.embedding_byte(%x, %s, %{{.*}}, %i) {weight_quant_min = -127, weight_quant_max = 127}
+// CHECK:         core.embedding
+func.func @table_of_rows(%x: tensor<9x8xi8>, %s: tensor<9xf32>, %z: tensor<9xi64>, %t: tensor<8xf32>, %y: tensor<8xi64>, %i: tensor<3xi64>) -> (tensor<3x8xf32>, tensor<3x8xf32>) {
+  %0 = quantized_decomposed.dequantize_per_channel(%x, %s, %z) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<9x8xi8>, tensor<9xf32>, tensor<9xi64>) -> tensor<9x8xf32>
+  %1 = core.embedding(%0, %i) : (tensor<9x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  %2 = quantized_decomposed.dequantize_per_channel(%x, %t, %y) {axis = 1, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<9x8xi8>, tensor<8xf32>, tensor<8xi64>) -> tensor<9x8xf32>
+  %3 = core.embedding(%2, %i) : (tensor<9x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  func.return %1, %3 : tensor<3x8xf32>, tensor<3x8xf32>
+}
+
 // Its floats are of another type than the scales.
 // CHECK-LABEL: func.func @table_of_half
 // CHECK:         core.embedding
