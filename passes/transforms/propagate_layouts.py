@@ -33,6 +33,12 @@ def _moved(value: SSAValue) -> SSAValue | None:
     return owner.operands[0]
 
 
+def _name_as(new: Operation, op: Operation) -> None:
+    """Moves the names of the results of `op` to those of `new`, which are the same numbers, so that the copies behind them have none."""
+    for result, before in zip(new.results, op.results, strict=True):
+        result.name_hint, before.name_hint = before.name_hint, None
+
+
 def _insert_copy(value: SSAValue, order: tuple[int, ...], op: Operation, rewriter: PatternRewriter) -> SSAValue:
     copy = ToDimOrderCopyOp(value, dim_order=order)
     copy.location = op.location
@@ -102,6 +108,7 @@ class ElementwisePattern(Pattern):
         if not self.target.takes(order):
             return decline(_not_taken(self.target, order))
         new = op.rebuilt(origins, result_types=[with_dim_order(op.result, order)])
+        _name_as(new, op)
         rewriter.insert(new, InsertPoint.before(op))
         rewriter.replace(op, [], [_insert_copy(new.result, tuple(range(len(shape))), op, rewriter)])
 
@@ -133,6 +140,7 @@ class FirstOperandPattern(Pattern):
             return
         types = [with_dim_order(result, order) for result in op.results]
         new = op.rebuilt([origin, *op.operands[1:]], result_types=types)
+        _name_as(new, op)
         rewriter.insert(new, InsertPoint.before(op))
         contiguous = tuple(range(len(order)))
         rewriter.replace(op, [], [_insert_copy(result, contiguous, op, rewriter) for result in new.results])

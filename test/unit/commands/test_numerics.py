@@ -110,6 +110,22 @@ def test_a_fused_operator_is_named_too(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert (first["operator"], first["module"], first["before"]) == ("flambeau::linear.out", "layers.0.up", "aten.gelu")
 
 
+IMAGES = """
+import torch
+from torch import nn
+
+layers = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3), nn.ReLU()
+model = nn.Sequential(*layers).eval(), (torch.randn(1, 1, 12, 12),)
+"""
+
+
+def test_values_keep_their_names_where_their_layout_changes(capsys: pytest.CaptureFixture[str]):
+    Path("images.py").write_text(IMAGES)
+    assert main(["numerics", "images.py:model", "--target", "flambeau"]) == 0
+    found = capsys.readouterr().out
+    assert "conv2d" in found and "max_pool2d" in found and "no operator is wrong" in found
+
+
 def test_stages_that_share_a_bug_do_not_differ(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     plant(monkeypatch, "aten.gelu", lambda array: array + np.float32(1e-2))
     report = numerics(capsys, "--against", "aten")
