@@ -23,7 +23,7 @@ from flambeau.runtime.flat_tensor import NamedTensor, TensorLayout, write_flat_t
 ROOT = Path(__file__).parents[2]
 READ = {".pte", ".bpte", ".ptd", ".etdp"}
 """The suffixes of the files that ExecuTorch reads."""
-UNREAD = {".safetensors"}
+UNREAD = {".png", ".safetensors"}
 """The suffixes of files with bytes that are no text, and that ExecuTorch does not read."""
 
 

@@ -234,8 +234,11 @@ fl_status fl_ov_write_model(const fl_payload *payload, ov_payload *read) {
   }
   if (status == FL_OK) {
     read->model = read->written = write_model(lines, places, (uintptr_t)first, &read->model_bytes);
-    read->constants = first;
-    read->constant_bytes = (size_t)(last - (uintptr_t)first);
+    /* OpenVINO refuses constants without a byte, even if none has an element. */
+    static const uint8_t nothing[1];
+    const size_t bytes = (size_t)(last - (uintptr_t)first);
+    read->constants = first == NULL || bytes > 0 ? first : nothing;
+    read->constant_bytes = first == NULL || bytes > 0 ? bytes : sizeof nothing;
   }
   free(places);
   return places != NULL && (status != FL_OK || read->written != NULL) ? status : fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its text");

@@ -2,19 +2,7 @@
 #ifndef FLAMBEAU_KERNELS_CONVOLUTION_H
 #define FLAMBEAU_KERNELS_CONVOLUTION_H
 
-#include "flambeau/kernel.h"
-
-#define FL_SPATIAL 3
-
-/* A convolution with three spatial dimensions; a convolution with fewer has leading dimensions of size 1. Strides are in elements. */
-typedef struct fl_convolution {
-  fl_tensor *input, *weight, *bias, *out;
-  size_t batch, in_channels, out_channels, groups;
-  size_t in[FL_SPATIAL], out_size[FL_SPATIAL], kernel[FL_SPATIAL];
-  size_t stride[FL_SPATIAL], padding[FL_SPATIAL], dilation[FL_SPATIAL];
-  size_t in_stride[FL_SPATIAL], weight_stride[FL_SPATIAL], out_stride[FL_SPATIAL];
-  int transposed;
-} fl_convolution;
+#include "convolution_operands.h"
 
 /* Reads and checks the arguments of aten::convolution.out. Stores the sizes that the result must have in `sizes`; does not resize the result. */
 fl_status fl_convolution_read(fl_context *context, fl_value *const *args, fl_convolution *p, int32_t *sizes);

@@ -2,7 +2,7 @@
 #ifndef FLAMBEAU_KERNELS_TRANSPOSED_CONVOLUTION_H
 #define FLAMBEAU_KERNELS_TRANSPOSED_CONVOLUTION_H
 
-#include "convolution.h"
+#include "convolution_operands.h"
 
 /* Returns the bytes of scratch memory for these sizes and all smaller images. */
 size_t fl_transposed_convolution_scratch(const fl_convolution *p);

@@ -68,7 +68,7 @@ static void destroy(const fl_backend *self, void *handle) {
   ++destroyed;
 }
 
-static const fl_backend backend = {sizeof(fl_backend), "Test", "test", &available, NULL, 0, is_available, measure, init, execute, destroy, NULL};
+static const fl_backend backend = {sizeof(fl_backend), "Test", "test", &available, NULL, 0, is_available, measure, init, execute, destroy, NULL, NULL};
 static const fl_backend *const backends[] = {&backend};
 static const fl_registry registry = {.backends = backends, .backend_count = 1};
 

@@ -16,6 +16,7 @@ from torchao.quantization import quantize_
 
 from flambeau.dialects.aten.indexing.embedding import EmbeddingOp
 from flambeau.dialects.ir.tensor_types import element_of, i8
+from flambeau.dialects.quantized_decomposed.embedding import EmbeddingByteOp
 from flambeau.runtime import Runtime
 
 ROWS, COLUMNS = 2000, 96
@@ -76,7 +77,7 @@ def test_rows_are_taken_from_integers(name: str, shape: tuple[int, ...]):
     seed()
     model, inputs = MODELS[name](), (torch.randint(0, ROWS, shape),)
     module, _, data = compiled_for("flambeau", torch.export.export(model, inputs), "fuse-quantized,remove-dead-code")
-    tables = [op.operands[0] for op in module.walk() if isinstance(op, EmbeddingOp)]
+    tables = [op.operands[0] for op in module.walk() if isinstance(op, EmbeddingOp | EmbeddingByteOp)]
     assert i8 in {element_of(table) for table in tables}
     assert large_floats(module, ROWS * COLUMNS // 16) == []
     program = Runtime.get().load_program(data)
