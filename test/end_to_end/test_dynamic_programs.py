@@ -432,3 +432,28 @@ def test_an_error_says_what_must_be_and_what_was_found(rows: int, columns: tuple
     with pytest.raises(FlambeauError) as caught:
         method.execute(inputs)
     assert message in str(caught.value) and "its arguments" not in str(caught.value)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("layer", "shape", "largest", "lengths"),
+    [
+        (torch.nn.Conv1d(16, 16, 3, stride=2, groups=16), (16,), 10001, (10001, 3000, 20)),
+        (torch.nn.Conv1d(8, 8, 31, padding=15, groups=8), (8,), 9000, (9000, 4000, 33)),
+        (torch.nn.Conv2d(16, 16, 3, padding=1, groups=16), (16, 8), 2000, (2000, 1300, 900)),
+    ],
+    ids=["stride", "long kernel", "images"],
+)
+def test_filters_of_channels_have_memory_for_every_length(
+    layer: torch.nn.Module, shape: tuple[int, ...], largest: int, lengths: Sequence[int], target: str
+):
+    """A kernel may choose another algorithm at a smaller size."""
+    dims = {len(shape) + 1: Dim("length", min=20, max=largest)}
+    program = torch.export.export(layer.eval(), (torch.randn(1, *shape, 100),), dynamic_shapes=(dims,))
+    context = FlambeauContext()
+    data = Compilation(import_program(program, context), context, PipelineOptions(target=target)).emit()
+    method = Runtime.get().load_program(data).load_method("forward")
+    for length in lengths:
+        x = torch.randn(1, *shape, length)
+        (found,) = method.execute([x.numpy()])
+        np.testing.assert_allclose(np.asarray(found), layer(x).detach().numpy(), atol=1e-5)

@@ -140,6 +140,8 @@ static fl_conv2d in_two_dimensions(const fl_convolution *p) {
                      .out = p->out->data};
 }
 
+static int is_depthwise(const fl_convolution *p) { return p->groups == p->in_channels && p->in_channels == p->out_channels; }
+
 static way way_of(const fl_convolution *p) {
   if (p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
@@ -148,18 +150,17 @@ static way way_of(const fl_convolution *p) {
   if (p->transposed) {
     return contiguous && fl_is_contiguous(p->weight) ? TRANSPOSED : BY_DEFINITION;
   }
-  const int is_depthwise = p->groups == p->in_channels && p->in_channels == p->out_channels;
   if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
     if (p->groups == 1) {
       return CHANNELS_LAST;
     }
-    return is_depthwise ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
+    return is_depthwise(p) ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
   }
   if (!contiguous || !fl_is_contiguous(p->weight)) {
     return BY_DEFINITION;
   }
   const fl_conv2d c = in_two_dimensions(p);
-  if (is_depthwise && p->groups >= FEW_CHANNELS && fl_conv2d_depthwise_planes_fits(&c)) {
+  if (is_depthwise(p) && p->groups >= FEW_CHANNELS && fl_conv2d_depthwise_planes_fits(&c)) {
     return DEPTHWISE_PLANES;
   }
   return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
@@ -179,13 +180,15 @@ static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int 
   if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
     return packed_weight(p) * sizeof(float);
   }
-  if (way_of(p) == BY_PLANES) {
+  if (way_of(p) == BY_PLANES || way_of(p) == DEPTHWISE_PLANES) {
     const fl_conv2d c = in_two_dimensions(p);
-    return fl_conv2d_planes_scratch(&c, p->groups);
-  }
-  if (way_of(p) == DEPTHWISE_PLANES) {
-    const fl_conv2d c = in_two_dimensions(p);
-    return fl_conv2d_depthwise_planes_scratch(&c, bound);
+    const size_t planes = fl_conv2d_planes_scratch(&c, p->groups);
+    if (!is_depthwise(p) || p->groups < FEW_CHANNELS || (!bound && way_of(p) == BY_PLANES)) {
+      return planes;
+    }
+    /* Of a dynamic size, a smaller one may be computed in the other way. */
+    const size_t bands = fl_conv2d_depthwise_planes_scratch(&c, bound);
+    return bound && planes > bands ? planes : bands;
   }
   if (way_of(p) == TRANSPOSED) {
     return fl_transposed_convolution_scratch(p);
