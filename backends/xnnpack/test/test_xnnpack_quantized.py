@@ -324,5 +324,6 @@ def test_integers_go_in_and_out_and_other_scales_become_floats():
 
 
 def test_the_program_is_as_small(case: Case):
-    names = 400  # of methods, inputs and source files, and the places of all operators of a delegate, which ExecuTorch does not keep
+    # Of methods, inputs and source files, and the places and modules of all operators of a delegate, which ExecuTorch does not keep.
+    names = 600
     assert len(case.ours) <= 1.01 * len(case.theirs) + names

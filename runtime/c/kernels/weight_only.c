@@ -145,18 +145,25 @@ size_t fl_weight_only_linear_scratch(fl_value *const *args, size_t count) {
   return input ? fl_scratch_bytes(floats_of(input, input->dynamic), sizeof(float)) : 0;
 }
 
-/* Multiplies many rows with the floats of a few panels at a time. */
+/* Multiplies many rows with the floats of a few panels at a time. Scales come after the sums, as where there are few rows: an infinite one would make
+ * NaN of weights of 0. */
 static void run_many(const layer *l, const float *x, size_t m, float *floats, float *out) {
   const size_t size = l->k * FL_PANEL;
+  const float ones[FL_PANEL] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   for (size_t first = 0; first < l->n; first += SOME_PANELS * FL_PANEL) {
     const size_t columns = l->n - first < SOME_PANELS * FL_PANEL ? l->n - first : SOME_PANELS * FL_PANEL;
     for (size_t at = 0; at < columns; at += FL_PANEL) {
-      float scales[FL_PANEL] = {0};
-      memcpy(scales, l->scales + first + at, (columns - at < FL_PANEL ? columns - at : FL_PANEL) * sizeof(float));
-      dequantize_panel(l->weight + (first + at) / FL_PANEL * size, scales, l->k, FL_PANEL, floats + at / FL_PANEL * size);
+      dequantize_panel(l->weight + (first + at) / FL_PANEL * size, ones, l->k, FL_PANEL, floats + at / FL_PANEL * size);
     }
-    const fl_gemm g = {columns, 1, l->k, floats, l->bias ? l->bias + first : NULL, FL_ACTIVATION_NONE, 0, NULL};
+    const fl_gemm g = {columns, 1, l->k, floats, NULL, FL_ACTIVATION_NONE, 0, NULL};
     fl_gemm_dense(&g, x, l->k, m, out + first, l->n, NULL, 0);
+    for (size_t i = 0; i < m; ++i) {
+      float *const row = out + i * l->n + first;
+      FL_INDEPENDENT for (size_t j = 0; j < columns; ++j) {
+        const float product = row[j] * l->scales[first + j];
+        row[j] = l->bias ? product + l->bias[first + j] : product;
+      }
+    }
   }
 }
 
