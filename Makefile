@@ -15,6 +15,8 @@ SEEDS := build/seeds/.made
 # The instruction sets that the runtime is tested for. One that this machine lacks is compiled, and what it takes of stack is measured.
 ISAS := $(if $(filter x86_64,$(shell uname -m)),x86-64 x86-64-v3 x86-64-v4,native)
 CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-gcc),$(machine)))
+# Groups of pyproject.toml, each in a Python of its own.
+VENDOR_TOOLS := tosa-tools vela vgf
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 # Of the 40000 trials of the fuzz test, those of this commit's share.
@@ -29,7 +31,7 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance bench bench-opt findings docs site format clean
+.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance vendor-tools bench bench-opt findings docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -105,7 +107,16 @@ size: $(RUNTIME) ## bytes of the core and of each group of kernels, built for si
 	$(CMAKE) -B build/size -DCMAKE_BUILD_TYPE=MinSizeRel -DFLAMBEAU_ARCH=$(firstword $(filter x86-64,$(ISAS))) -DFLAMBEAU_HOOK=OFF -DFLAMBEAU_BACKENDS=
 	@$(BIN)/cmake --build build/size -j $(JOBS) --target size
 
+vendor-tools: $(VENDOR_TOOLS:%=build/tools/%/.installed) ## install the tools of vendors that tests run, in build/tools
+
+build/tools/%/.installed: pyproject.toml
+	$(PYTHON) -m venv build/tools/$*
+	build/tools/$*/bin/python -m pip install --quiet 'pip>=25.1'
+	build/tools/$*/bin/python -m pip install --quiet --group $*
+	@touch $@
+
 pytest: $(RUNTIME) ## the Python tests: unit and end to end
+	@$(MAKE) --no-print-directory -k vendor-tools || echo "note: the tests of the tools that were not installed are skipped"
 	$(PYTEST)
 
 unit: $(RUNTIME) ## only the unit tests
