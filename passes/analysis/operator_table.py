@@ -232,7 +232,7 @@ class OperatorTable:
         """Returns why an operator in floats would not be taken if its operands were dequantized and its result quantized."""
         rule = (self.integers or self.rules).get(self.named(type(op)))
         if self.integers and rule is not None:
-            return self.tensors.why_not(op) or rule.why_not(op)
+            return self.tensors.why_not(op) or self._why_not_checked(op, rule)
         if not self.integers and self.parts(op) is not None:
             return None
         return f"the backend has no {op.schema.name} between integers" if rule is None else self._why_not(op, self.rules)
@@ -261,7 +261,7 @@ class OperatorTable:
             if rule is None:
                 return f"the backend has no {member.schema.name} between integers"
             tensors = self.tensors.why_not(member, (result,))
-            reason = (self._why_no_integers(first, rule) if member is first else None) or tensors or rule.why_not(member)
+            reason = (self._why_no_integers(first, rule) if member is first else None) or tensors or self._why_not_checked(member, rule)
             if reason is not None:
                 return reason
         kinds = ", ".join(map(str, self.activations))
@@ -320,8 +320,11 @@ class OperatorTable:
                 return "it is taken between integers only: not all of its operands are dequantized, or its result is not just quantized"
             return "the backend has no such operator" if is_operator else "it is not an operator of the edge level"
         reason = (None if self.knows_sizes else _needs_a_size(op)) or self._why_not_tensors(op, rule)
-        reason = reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)
-        return reason or rule.why_not(op)
+        return reason or self._why_not_checked(op, rule)
+
+    def _why_not_checked(self, op: SchemaOp, rule: Rule) -> str | None:
+        """Returns the first condition on every operation, or of the rule, that fails."""
+        return next((reason for check in self.checks if (reason := check(op)) is not None), None) or rule.why_not(op)
 
     def _why_not_tensors(self, op: SchemaOp, rule: Rule) -> str | None:
         """Returns the reason when a tensor is refused. Folded constants are exempt; dtypes of the rule replace the table's."""

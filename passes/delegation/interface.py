@@ -156,6 +156,7 @@ class Backend:
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
         found: the library of the vendor that this part loads.
+        family: the backend whose dialect, converters and format it uses.
         description: what users choose it by; every built-in backend has one.
     """
 
@@ -172,6 +173,7 @@ class Backend:
     tools: tuple[Tool, ...] = ()
     library: Path | None = None
     found: FoundLibrary | None = None
+    family: str = ""
     description: Description | None = None
 
     def missing(self) -> str | None:

@@ -28,7 +28,7 @@ MOST_ROUNDS = 8
 def note_refusals(module: ModuleOp, context: Context, partitioner: Partitioner, cut: Callable[[ModuleOp], None]) -> None:
     """Notes on the operators of a module why the compiler of a backend refuses them, by compiling copies of the module on trial.
 
-    Nothing is tried of a backend that refuses nothing, that is `strict`, or whose compiler is not here.
+    Nothing is tried of a backend that refuses nothing, or that is `strict`. Where its compiler is not here, partitions are converted only.
 
     Args:
         module: nothing but these notes is added to it.
@@ -37,7 +37,7 @@ def note_refusals(module: ModuleOp, context: Context, partitioner: Partitioner, 
         cut: cuts what the backend takes out of a module.
     """
     backend = partitioner.backend
-    if not backend.refuses or partitioner.options.strict or backend.missing() is not None:
+    if not backend.refuses or partitioner.options.strict:
         return
     for number in range(1, MOST_ROUNDS + 1):
         refused = _Trial(module, cut).refused(context, partitioner, whole=number == MOST_ROUNDS)
@@ -76,7 +76,7 @@ class _Trial:
         with _quietly():
             for partition in self._cut if backend.convert is not None else ():
                 reasons.update(_reasons(lambda partition=partition: backend.convert and backend.convert(partition, constants, options)))
-            if not reasons and self._cut:
+            if not reasons and self._cut and backend.missing() is None:
                 reasons.update(_reasons(lambda: backend.encode(self._cut, constants, options)))
         found: dict[Operation, str] = {}
         for op, reason in reasons.items():

@@ -24,10 +24,12 @@ OWN_COMMANDS = ("cmake ", "flambeau ", "make install", "pip ", "python -m pip ")
 
 
 def stays_in_its_folder(folder: Path) -> list[str]:
-    """All of its files are in the folder, and no code outside of it names it."""
+    """All of its files are in the folder, and no code outside of it names it, but backends that say it is their family."""
     name, root = folder.name, _root(folder)
+    manifests = [path for path in folder.parent.glob("*/__init__.py") if f'family="{name}"' in path.read_text(encoding="utf-8")]
+    own = {folder, *(path.parent for path in manifests)}
     named = re.compile(rf"backends[./]{name}\b|[\"']{name}[\"']|\bfl_backend_{name}\b|\bFLAMBEAU_BACKEND_{name.upper()}\b")
-    outside = [path for path in _files(root, *AROUND, "backends") if folder not in path.parents]
+    outside = [path for path in _files(root, *AROUND, "backends") if own.isdisjoint(path.parents)]
     code = [path for path in outside if path.suffix in {".py", *SOURCES, *BUILD}]
     tests = [*(root / "test").rglob(f"test_{name}*.py"), *(root / "test").rglob(f"op_samples_{name}*.py")]
     return [

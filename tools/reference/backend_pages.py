@@ -29,9 +29,11 @@ def backends_page() -> str:
     """Returns the page of all built-in backends: the purpose and maturity of each."""
     rows: list[tuple[str, ...]] = []
     for name in backend_names():
-        if (told := find_backend(name).description) is not None:
+        backend = find_backend(name)
+        if (told := backend.description) is not None:
             texts = (told.hardware, told.platform, told.choose, told.runtimes, told.state.value)
-            rows.append((f"`{name}`", *map(cell, texts), f"[operators](backends/{name}.md)"))
+            as_family = backend.family and f", as `{backend.family}` has them"
+            rows.append((f"`{name}`", *map(cell, texts), f"[operators](backends/{name}.md){as_family}"))
     header = ("Backend", "Hardware", "Platform", "Which one?", "Runs in", "State", "What it takes")
     return "\n".join([WRITTEN_BY, "", "# Backends", "", _BACKENDS, *table(header, rows), _STATES])
 

@@ -1,0 +1,132 @@
+"""Compiles a partition: its TOSA graph by Vela, and what Vela gives as a bin stream."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from flambeau.backends.ethos_u import VELA, EthosUOptions
+from flambeau.backends.ethos_u.bin_stream import Argument, CompiledGraph, write
+from flambeau.backends.ethos_u.limits import why_not
+from flambeau.backends.tosa import TosaOptions
+from flambeau.backends.tosa.encode import encode as encode_tosa
+from flambeau.backends.tosa.lower import convert as convert_to_tosa
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.interface import BackendError, Encoded, RefusedError
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.vendor_tools.tool import ToolError
+from flambeau.support.lazy import Array, np
+
+_INTEGERS = TosaOptions(profile="int")
+
+
+def convert(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> None:
+    """Rewrites a partition in `tosa` operators between integers. Raises ConversionError and RefusedError."""
+    convert_to_tosa(partition, constants, _INTEGERS)
+    refused = {op: why_not(op, options.family) for op in partition.body.block.ops if isinstance(op, SchemaOp)}
+    if reasons := {op: f"{options.family}: {reason}" for op, reason in refused.items() if reason is not None}:
+        raise RefusedError(reasons)
+
+
+def encode(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> Encoded:
+    """Returns the payload of a partition. Raises RefusedError with Vela's words, and ToolError where Vela is not."""
+    tool = VELA.find()
+    try:
+        compiled = _compiled(partition, constants, options)
+    except ToolError as error:
+        culprits = _culprits(partition, constants, options) if _REFUSAL in error.output else {}
+        raise RefusedError(culprits or {partition: str(error)}) from error
+    _check(partition, compiled)
+    return Encoded(write(compiled), made_by=tool.label)
+
+
+def _compiled(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> CompiledGraph:
+    """Returns a partition as Vela compiles it. Raises ToolError."""
+    system, memory = options.platform
+    arguments = ["graph.tosa", "--output-format=raw", "--output-dir=out", f"--accelerator-config={options.accelerator}"]
+    arguments += [f"--system-config={system}", f"--memory-mode={memory}", f"--optimise={options.optimise}"]
+    files: dict[str, bytes] = {"graph.tosa": encode_tosa(partition, constants, _INTEGERS).data}
+    if options.config:
+        files["vela.ini"] = _configuration(options.config)
+        arguments.append("--config=vela.ini")
+    return _read(VELA.run(arguments, files, ["out/*.npz"]).file)
+
+
+def _culprits(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> Mapping[Operation, str]:
+    """Returns the operators that Vela refuses on their own, with its words."""
+    found: dict[Operation, str] = {}
+    for op in partition.body.block.ops:
+        if isinstance(op, SchemaOp) and op.schema.base not in _MOVES:
+            try:
+                _compiled(_alone(op, constants), constants, options)
+            except ToolError as error:
+                found[op] = str(error)
+    return found
+
+
+_REFUSAL = "could not run on NPU"
+"""What Vela says when it refuses an operator, of which it names the kind."""
+_MOVES = ("reshape", "rescale")
+"""Operators that Vela takes in every graph; a graph of nothing else may be one that it has nothing to do for."""
+
+
+def _alone(op: SchemaOp, constants: ModuleConstants) -> PartitionOp:
+    """Returns a partition of one operator, whose operands are inputs, but for constants."""
+    inputs = [value for value in dict.fromkeys(op.operands) if constants.array(value) is None]
+    block = Block(arg_types=[value.type for value in inputs])
+    mapper: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    with ImplicitBuilder(block):
+        for value in dict.fromkeys(op.operands):
+            if value not in mapper:
+                assert isinstance(value.owner, Operation)
+                value.owner.clone(mapper)
+        ReturnOp(op.clone(mapper).results)
+    kind = FunctionType.from_lists([value.type for value in inputs], [value.type for value in op.results])
+    return PartitionOp("alone", "EthosUBackend", kind, Region(block))
+
+
+def _configuration(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise BackendError(f"option 'config' is {path!r}, which cannot be read: {error.strerror}") from error
+
+
+def _read(data: bytes) -> CompiledGraph:
+    """Returns what is in Vela's file of arrays."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            found: Mapping[str, Array] = {name: arrays[name] for name in _ARRAYS}
+    except (ValueError, KeyError, OSError) as error:
+        raise BackendError(f"Vela's file cannot be read: {error}") from error
+    inputs, outputs = (
+        [
+            Argument(tuple(map(int, shape)), *(int(found[f"{kind}_{name}"][index]) for name in ("elem_size", "offset", "region")))
+            for index, shape in enumerate(found[f"{kind}_shape"])
+        ]
+        for kind in ("input", "output")
+    )
+    return CompiledGraph(found["cmd_data"].tobytes(), found["weight_data"].tobytes(), int(found["scratch_shape"][0]), inputs, outputs)
+
+
+_ARGUMENT_ARRAYS = ("shape", "elem_size", "offset", "region")
+_ARRAYS = ("cmd_data", "weight_data", "scratch_shape", *(f"{kind}_{name}" for kind in ("input", "output") for name in _ARGUMENT_ARRAYS))
+
+
+def _check(partition: PartitionOp, compiled: CompiledGraph) -> None:
+    """Raises RefusedError unless the arguments are those of the partition: Vela leaves out inputs that nothing reads."""
+    block = partition.body.block
+    assert block.last_op is not None
+    for what, values, found in (("inputs", block.args, compiled.inputs), ("outputs", block.last_op.operands, compiled.outputs)):
+        wanted: list[Any] = [int(np.prod(shape_of(value))) * numpy_dtype(element_of(value)).itemsize for value in values]
+        sizes = [item.size for item in found]
+        if wanted != sizes:
+            raise RefusedError({partition: f"its {what} have {sizes} bytes in Vela's result, and {wanted} in the program"})

@@ -1,0 +1,88 @@
+"""Limits of the accelerators on operators of TOSA, as data, in Arm's words.
+
+Source: the report `vela --supported-ops-report` of Vela 5.2, and its answers where it takes more than the report says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import i8, i32
+
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+
+Limit = Callable[[SchemaOp], str | None]
+"""Why an accelerator does not take an operation; None when it does."""
+
+MOST_STEPS = 3
+MOST_PADDED_MEAN = 8
+MOST_POSITIONS = 1 << 16
+_UNSUPPORTED = (
+    "bitwise_and bitwise_or bitwise_xor bitwise_not intdiv logical_and logical_right_shift logical_or logical_xor logical_not select equal "
+    "greater greater_equal reduce_all reduce_any gather scatter"
+).split()
+
+
+def _stride(op: SchemaOp) -> str | None:
+    """Kernel stride: 1 <= stride <= 3, or more without dilation and padding."""
+    stride, gaps = op.argument("stride"), op.argument("dilation") if "dilation" in _names(op) else (1, 1)
+    free = op.schema.base != "depthwise_conv2d" and max(gaps) == 1 and not any(op.argument("pad"))
+    return None if max(stride) <= MOST_STEPS or free else f"kernel stride: 1 <= stride <= 3, and its stride is {list(stride)}"
+
+
+def _padded_mean(op: SchemaOp) -> str | None:
+    """IF padding is used: 1 <= kernel_x <= 8 and 1 <= kernel_y <= 8."""
+    kernel = op.argument("kernel")
+    if not any(op.argument("pad")) or max(kernel) <= MOST_PADDED_MEAN:
+        return None
+    return f"IF padding is used: 1 <= kernel_x <= 8 and 1 <= kernel_y <= 8, and its kernel is {list(kernel)}"
+
+
+def _transposed(op: SchemaOp) -> str | None:
+    """Product of any N-2 axes in a rank N tensor must be less than or equal to 2^16."""
+    shape = shape_of(op.operands[0])
+    most = prod(sorted(shape)[2:])
+    if most <= MOST_POSITIONS and max(shape, default=1) <= MOST_POSITIONS:
+        return None
+    return f"product of any N-2 axes in a rank N tensor must be less than or equal to 2^16, and its shape is {list(shape)}"
+
+
+def _of_bytes(op: SchemaOp) -> str | None:
+    """DataTypes: int8 only."""
+    return None if element_of(op.operands[0]) == i8 else f"DataTypes: int8 only, and it is of {element_of(op.operands[0])}"
+
+
+def _no_int32(op: SchemaOp) -> str | None:
+    """INT8->INT8 and INT16->INT16."""
+    return None if element_of(op.operands[0]) != i32 else "DataTypes: INT8->INT8 and INT16->INT16, and it is of int32"
+
+
+def _not_there(op: SchemaOp) -> str | None:
+    """No such operator."""
+    return f"{op.schema.base.upper()} is not supported on Ethos-U55 and Ethos-U65"
+
+
+_SMALL: Mapping[str, Sequence[Limit]] = {
+    "conv2d": (_stride,),
+    "depthwise_conv2d": (_stride,),
+    "avg_pool2d": (_stride, _padded_mean),
+    "max_pool2d": (_stride,),
+    "transpose": (_transposed,),
+    "table": (_of_bytes,),
+    "reduce_max": (_no_int32,),
+    "reduce_min": (_no_int32,),
+    **dict.fromkeys(_UNSUPPORTED, (_not_there,)),
+}
+LIMITS: Mapping[str, Mapping[str, Sequence[Limit]]] = {"ethos-u55": _SMALL, "ethos-u65": _SMALL, "ethos-u85": {}}
+"""The limits of each family on operators of TOSA, by their names. U85 has none beside those of TOSA's own level."""
+
+
+def why_not(op: SchemaOp, family: str) -> str | None:
+    """Returns the first limit of a family of accelerators that an operation of TOSA fails; None when all hold."""
+    return next((reason for limit in LIMITS[family].get(op.schema.base, ()) if (reason := limit(op)) is not None), None)
+
+
+def _names(op: SchemaOp) -> Sequence[str]:
+    return [argument.name for argument in op.schema.arguments]
