@@ -31,8 +31,11 @@ _INTEGERS = TosaOptions(profile="int")
 def convert(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> None:
     """Rewrites a partition in `tosa` operators between integers. Raises ConversionError and RefusedError."""
     convert_to_tosa(partition, constants, _INTEGERS)
-    refused = {op: why_not(op, options.family) for op in partition.body.block.ops if isinstance(op, SchemaOp)}
-    if reasons := {op: f"{options.family}: {reason}" for op, reason in refused.items() if reason is not None}:
+    reasons: dict[Operation, str] = {}
+    for op in partition.body.block.ops:
+        if isinstance(op, SchemaOp) and (reason := why_not(op, options.family)) is not None:
+            reasons[op] = f"{options.family}: {reason}"
+    if reasons:
         raise RefusedError(reasons)
 
 
@@ -42,8 +45,9 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: EthosUOp
     try:
         compiled = _compiled(partition, constants, options)
     except ToolError as error:
-        culprits = _culprits(partition, constants, options) if _REFUSAL in error.output else {}
-        raise RefusedError(culprits or {partition: str(error)}) from error
+        if _REFUSAL in error.output and (culprits := _culprits(partition, constants, options)):
+            raise RefusedError(culprits) from error
+        raise RefusedError({partition: str(error)}) from error
     _check(partition, compiled)
     return Encoded(write(compiled), made_by=tool.label)
 
