@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
-from flambeau.backends.xnnpack.dialect.quantization import DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.backends.xnnpack.dialect.quantization import DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp, RoundRowsNodeOp
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -20,12 +20,14 @@ from flambeau.backends.xnnpack.payload import (
     LISTS,
     NO_OFFSET,
     NODES,
+    QDINT8,
     QINT8,
     QUANTIZED_DATATYPES,
     Graph,
     Node,
     PerChannelQuant,
     PerTensorQuant,
+    PerTokenDynamicQuant,
     QuantizedTensorValue,
     TensorValue,
     read_payload,
@@ -39,7 +41,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.support.lazy import np
 
-_CONVERT = next(table.record for table in NODES if table.record.__name__ == "convert")
+_CONVERT, _PRODUCT = (next(table.record for table in NODES if table.record.__name__ == name) for name in ("convert", "fully_connected"))
 _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 
 
@@ -82,6 +84,8 @@ class _Decoder:
         self.types: dict[int, Tensor] = {}
         self.quantized: dict[int, QuantizedTensorValue] = {}
         """The values that are integers, which stand for floats."""
+        self.rounded: dict[int, int] = {}
+        """The values that each run quantizes, with how many dimensions a row of them has."""
         self.floats: dict[int, SSAValue] = {}
         """What of these is dequantized already."""
         self.values: dict[int, SSAValue] = {}
@@ -113,7 +117,10 @@ class _Decoder:
         number = value.id_out
         if number in self.types or number == INVALID_ID:
             raise _refused(f"value {number} is declared twice, or has the number of an absent one")
-        if isinstance(given, QuantizedTensorValue):
+        if isinstance(given, QuantizedTensorValue) and value.datatype == QDINT8 and isinstance(given.quant_params, PerTokenDynamicQuant):
+            self.rounded[number] = given.quant_params.num_nonbatch_dims
+            element = f32
+        elif isinstance(given, QuantizedTensorValue):
             element = _quantized_element(value, given.quant_params)
             self.quantized[number] = given
         else:
@@ -131,6 +138,8 @@ class _Decoder:
             raise _refused(f"value {number} with flags {value.flags} is not one of an input, an output, a constant and a result")
         if is_external and self.externals.setdefault(value.external_id, value) is not value:
             raise _refused(f"two values are argument {value.external_id} of the call")
+        if number in self.rounded and (is_constant or is_external):
+            raise _refused(f"value {number} is quantized in each run, and an argument or a constant")
         if not is_constant and number in self.quantized and value.datatype != QINT8:
             raise _refused(f"value {number} is of datatype {value.datatype}, and no constant")
         if is_constant:
@@ -195,12 +204,18 @@ class _Decoder:
                 counts += [len(value)] if field in LISTS else []
                 given[field] = value
             elif known.get(name):
+                if value in self.rounded and not self._takes_rows(record, field):
+                    raise _refused(f"{where}, reads value {value}, which each run quantizes, and does not take it with what else it reads")
                 given[name] = None if value == INVALID_ID else self._operand(where, value)
             elif field != "output_id" and value != INVALID_ID:
                 raise _refused(f"{where}, has the operand {name}, value {value}, which it does not take")
         if len(set(counts)) > 1 or max(counts, default=0) > MOST_DIMENSIONS:
             raise _refused(f"{where}, has lists of {counts} numbers; they have one for each of up to {MOST_DIMENSIONS} dimensions")
         given |= self._limits(where, node, known)
+        if isinstance(record, _CONVERT) and not record.flags and record.output_id in self.rounded:
+            op = _built(where, RoundRowsNodeOp, num_nonbatch_dims=self.rounded[record.output_id], input=given["input"])
+            self.block.add_op(op)
+            return self._result(where, record.output_id, op.result)
         if isinstance(record, _CONVERT) and not record.flags and {record.input_id, record.output_id} & self.quantized.keys():
             return self._result(where, record.output_id, given["input"])
         if "dtype" in known and record.output_id in self.types:
@@ -208,6 +223,13 @@ class _Decoder:
         op = _built(where, row, **given)
         self.block.add_op(op)
         self._result(where, record.output_id, op.result)
+
+    def _takes_rows(self, record: Any, field: str) -> bool:
+        """Returns whether a node takes a value that each run quantizes: a product with a weight that has a scale for each output."""
+        if not isinstance(record, _PRODUCT) or field != "input1_id" or record.flags or self.rounded[record.input1_id] != 1:
+            return False
+        weight = self.quantized.get(record.filter_id)
+        return weight is not None and isinstance(weight.quant_params, PerChannelQuant) and weight.quant_params.channel_dim == 0
 
     def _operand(self, where: str, number: int) -> SSAValue:
         if number not in self.values:
@@ -261,4 +283,6 @@ class _Decoder:
             value = op.result
         if declared != value.type:
             raise _refused(f"{where}, gives {list(shape_of(value))}, and value {number} has the sizes {list(shape_of(declared))}")
+        if number in self.rounded and not isinstance(value.owner, RoundRowsNodeOp):
+            raise _refused(f"{where}, gives value {number}, which only a conversion gives: each run quantizes it")
         self.values[number] = value

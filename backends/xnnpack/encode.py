@@ -13,7 +13,13 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from flambeau.backends.xnnpack.dialect.elementwise import ARITHMETIC, CopyNodeOp
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp
 from flambeau.backends.xnnpack.dialect.products import FullyConnectedNodeOp
-from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.backends.xnnpack.dialect.quantization import (
+    DEQUANTIZE,
+    DequantizeChannelsNodeOp,
+    DequantizeNodeOp,
+    QuantizeNodeOp,
+    RoundRowsNodeOp,
+)
 from flambeau.backends.xnnpack.integers import Bias, IntegerNode, integer_nodes, integer_weight, integers_of, stands_for
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
@@ -22,6 +28,7 @@ from flambeau.backends.xnnpack.payload import (
     INVALID_ID,
     NO_OFFSET,
     NODES,
+    QDINT8,
     QUANTIZED_DATATYPES,
     ConstantDataOffset,
     Graph,
@@ -29,6 +36,7 @@ from flambeau.backends.xnnpack.payload import (
     OutputMinMax,
     PerChannelQuant,
     PerTensorQuant,
+    PerTokenDynamicQuant,
     QuantizedTensorValue,
     TensorValue,
     write_payload,
@@ -72,14 +80,14 @@ def _is_dequantized_constant(value: SSAValue) -> bool:
 
 
 def _add_biases(block: Block, integer_nodes: Container[NodeOp], constants: ModuleConstants) -> None:
-    """Adds the biases of layers of floats with weights of integers behind them.
+    """Adds the biases of layers of floats with weights of integers behind them, unless their inputs are rounded row by row.
 
     XNNPACK multiplies such a bias by the scales of the weight (findings/xnnpack_bias_of_integer_weights.sh).
     """
     for op in [*block.ops]:
         if isinstance(op, FullyConnectedNodeOp) and op not in integer_nodes and integer_weight(op, constants) is not None:
             x, weight, bias, flags, least, most = op.arguments()
-            if bias is not None:
+            if bias is not None and not isinstance(x.owner, RoundRowsNodeOp):
                 product = FullyConnectedNodeOp(x, weight, None, flags)
                 total = ARITHMETIC["add"](product.result, bias, output_min=least, output_max=most)
                 product.location = total.location = op.location
@@ -123,6 +131,8 @@ class _Encoder:
                 if op.operands[0].owner not in self.integer_nodes:
                     self._define(op.result, stands_for(op))
                     self._convert(self.ids[op.operands[0]], op)
+            elif isinstance(op, RoundRowsNodeOp):
+                self._round_rows(op)
             elif isinstance(op, NodeOp) and (integer := self.integer_nodes.get(op)) is not None:
                 self._integer_node(op, integer)
             elif isinstance(op, NodeOp) and op.schema.name in _TABLES:
@@ -191,6 +201,19 @@ class _Encoder:
 
     def _convert(self, source: int, op: SchemaOp) -> None:
         self.nodes.append(Node(_TABLES["convert"].record(source, self.ids[op.result], 0), len(self.nodes)))
+
+    def _round_rows(self, op: RoundRowsNodeOp) -> None:
+        """Adds a conversion to integers whose scales a run finds. Raises BackendError unless only layers with integer weights read them."""
+        dims, x = op.arguments()
+        for use in op.result.uses:
+            if use.index or not isinstance(layer := use.operation, NodeOp) or integer_weight(layer, self.constants) is None:
+                raise self._error(
+                    f"rounds the rows of a tensor for {use.operation.name}, which does not read integers with a scale for each row"
+                )
+        number = self.ids[op.result] = len(self.values)
+        shape = upper_bounds(op.result)
+        self.values.append(QuantizedTensorValue(TensorValue(QDINT8, len(shape), shape, id_out=number), PerTokenDynamicQuant(dims)))
+        self._convert(self.ids[x], op)
 
     def _integer_node(self, op: NodeOp, integer: IntegerNode) -> None:
         ids = {value: self.integer_ids[value] for value in op.operands if value in self.integer_ids}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f16, i8, i32, i64
+from xdsl.dialects.builtin import f16, f64, i8, i32, i64
 
 from flambeau.backends.xnnpack.dialect.elementwise import BINARY, UNARY
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
-from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, numpy_dtype, shape_of
+from flambeau.backends.xnnpack.dynamic import DYNAMIC, quantizes_layers, together_with_layers
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, normalize_dim, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
@@ -142,6 +143,15 @@ _PLAIN = Rule()
 _UNSCALED = (Limit("alpha", only=1),)
 _FLOAT32 = Limit(dtypes=(f32,))
 
+
+def _dynamic(kind: type[SchemaOp], element: ElementType, results: tuple[ElementType, ...]) -> Rule:
+    """Returns the rule of an operator that quantizes the inputs of layers."""
+    names = [argument.name for argument in kind.schema.arguments if argument.name.startswith(("scale", "zero_point"))]
+    parameters = (Limit(name, dtypes=(f64 if name.startswith("scale") else i64,)) for name in names)
+    limits = (Limit("input", dtypes=(element,)), *parameters, Limit("result", dtypes=results))
+    return Rule(limits, checks=(quantizes_layers,), together=together_with_layers)
+
+
 OPERATORS: dict[str, Rule] = {
     # elementwise
     **dict.fromkeys((*UNARY, *BINARY, "leaky_relu", "reciprocal", "relu"), _PLAIN),
@@ -178,6 +188,7 @@ OPERATORS: dict[str, Rule] = {
             ("input", "scales", "zero_points"),
         ),
     ),
+    **{kind.name: _dynamic(kind, *elements) for kind, elements in DYNAMIC.items()},
     # products
     "convolution": Rule(
         (Limit("input", rank=(3, 4)),),

@@ -9,8 +9,18 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.xnnpack.dialect import elementwise as e
 from flambeau.backends.xnnpack.dialect import movement, pooling, products
+from flambeau.backends.xnnpack.dynamic import DYNAMIC
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
-from flambeau.backends.xnnpack.quantized import by_outputs, dequantize, elements, move_in_integers, quantize, with_elements
+from flambeau.backends.xnnpack.quantized import (
+    by_outputs,
+    dequantize,
+    elements,
+    layer_operands,
+    move_in_integers,
+    quantize,
+    round_rows,
+    with_elements,
+)
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
@@ -137,6 +147,9 @@ def _prelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 CONVERTERS("quantized_decomposed.quantize_per_tensor")(quantize)
 CONVERTERS(*(f"quantized_decomposed.dequantize_per_{part}" for part in ("tensor", "channel", "channel_group")))(dequantize)
 
+for _kind, (_, _results) in DYNAMIC.items():
+    CONVERTERS(_kind.name)(round_rows if _results == (f32,) else lambda op, constants: None)
+
 
 # Products
 
@@ -178,7 +191,8 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return products.FullyConnectedNodeOp(*op.arguments()).result
+    x, weight, bias = op.arguments()
+    return products.FullyConnectedNodeOp(*layer_operands(x, weight, constants), bias).result
 
 
 @CONVERTERS("mm", "addmm")

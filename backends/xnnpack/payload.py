@@ -30,6 +30,8 @@ DATATYPES = {1: f32, 2: f16}
 QINT8 = 3
 QUANTIZED_DATATYPES = {QINT8: (i8, False), 5: (i32, False), 6: (i8, True), 7: (i32, True)}
 """Of integers that stand for floats, with whether each channel has a scale of its own."""
+QDINT8 = 9
+"""Of 8-bit integers with a scale and a zero point for each row, which a run finds."""
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2
 """The flags of values that a caller gives and gets."""
 

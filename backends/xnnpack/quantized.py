@@ -14,10 +14,17 @@ from flambeau.backends.xnnpack.dialect.elementwise import ClampNodeOp
 from flambeau.backends.xnnpack.dialect.movement import StaticReshapeNodeOp, StaticSliceNodeOp, StaticTransposeNodeOp
 from flambeau.backends.xnnpack.dialect.nodes import NodeOp
 from flambeau.backends.xnnpack.dialect.pooling import MaxPooling2dNodeOp
-from flambeau.backends.xnnpack.dialect.quantization import DEQUANTIZE, DequantizeChannelsNodeOp, DequantizeNodeOp, QuantizeNodeOp
+from flambeau.backends.xnnpack.dialect.quantization import (
+    DEQUANTIZE,
+    DequantizeChannelsNodeOp,
+    DequantizeNodeOp,
+    QuantizeNodeOp,
+    RoundRowsNodeOp,
+)
+from flambeau.backends.xnnpack.dynamic import source_of
 from flambeau.backends.xnnpack.layouts import limit_result
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import element_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
@@ -48,6 +55,30 @@ def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     scales = np.array(found.type.scales, np.float32)
     loaded = constants.add(f"{constants.name(found.value)}.scales", scales, tensor(f32, scales.shape)).result
     return DequantizeChannelsNodeOp(found.type.axis, found.value, loaded).result
+
+
+def round_rows(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts the last of the operators that quantize the input of a layer; the others are left without readers."""
+    return RoundRowsNodeOp(1, source_of(op.result)).result
+
+
+def layer_operands(x: SSAValue, weight: SSAValue, constants: ModuleConstants) -> tuple[SSAValue, SSAValue]:
+    """Returns the input and the weight of a linear layer as XNNPACK takes them together.
+
+    For an input that is rounded row by row, a weight with one scale gets one for each output; with a weight of floats, it is not rounded.
+    """
+    if not isinstance(x.owner, RoundRowsNodeOp):
+        return x, weight
+    match weight.owner:
+        case DequantizeNodeOp() as op:
+            scale, _, integers = op.arguments()
+            array = np.full(shape_of(weight)[0], scale, np.float32)
+            loaded = constants.add(f"{constants.name(integers)}.scales", array, tensor(f32, array.shape)).result
+            return x, DequantizeChannelsNodeOp(0, integers, loaded).result
+        case DequantizeChannelsNodeOp() as op if op.argument("channel_dim") == 0:
+            return x, weight
+        case _:
+            return x.owner.operands[0], weight
 
 
 def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:

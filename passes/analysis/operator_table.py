@@ -147,6 +147,10 @@ def first_reason(limits: Sequence[Limit], op: SchemaOp) -> str | None:
     return next((reason for limit in limits if (reason := limit.why_not(op)) is not None), None)
 
 
+def _alone(op: SchemaOp) -> Iterable[Operation]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Rule:
     """The conditions under which a target or a backend runs an operator."""
@@ -165,6 +169,8 @@ class Rule:
     """The arguments among its constants that may be constants which the program dequantizes."""
     lacks: frozenset[Attribute] | None = None
     """The element types that no tensor of it may have, in place of those of the table."""
+    together: Callable[[SchemaOp], Iterable[Operation]] = _alone
+    """Gives other operations without which it is not taken."""
 
     def why_not(self, op: SchemaOp) -> str | None:
         """Returns the first condition of the rule that an operation fails; None when all hold."""

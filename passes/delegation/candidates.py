@@ -32,12 +32,21 @@ def _why_not(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
 
 
 def _why_apart(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
-    """Returns why something without which an operation is not taken stays: a dequantized constant, or a part of an integer operator."""
+    """Returns why something without which an operation is not taken stays: a dequantized constant, or a part of a larger operator."""
     rule = partitioner.table.rule(type(op)) if isinstance(op, SchemaOp) else None
-    values = [(name, cast(SchemaOp, op).argument(name)) for name in rule.dequantized] if rule is not None else []
     for part in together_with(op) if partitioner.table.integers else ():
         if (reason := veto(part) or partitioner.why_kept(part)) is not None:
             return f"{part.name}, with which it is computed in integers, stays: {reason}"
+    for part in rule.together(cast(SchemaOp, op)) if rule is not None else ():
+        if (reason := veto(part) or partitioner.why_not(part) or _why_constants_apart(part, partitioner, veto)) is not None:
+            return f"{part.name}, with which it is taken, stays: {reason}"
+    return _why_constants_apart(op, partitioner, veto)
+
+
+def _why_constants_apart(op: Operation, partitioner: Partitioner, veto: Veto) -> str | None:
+    """Returns why a dequantized constant that an operation reads stays."""
+    rule = partitioner.table.rule(type(op)) if isinstance(op, SchemaOp) else None
+    values = [(name, cast(SchemaOp, op).argument(name)) for name in rule.dequantized] if rule is not None else []
     for name, value in values:
         if is_dequantized_constant(value) and (reason := veto(value.owner) or partitioner.why_not(value.owner)) is not None:
             return f"its constant {name!r} is dequantized elsewhere: {reason}"

@@ -17,6 +17,7 @@ from flambeau.support.lazy import Array, np
 
 LEAST, MOST = -128, 127
 """The integers."""
+LEAST_TO_MOST = MOST - LEAST
 
 
 def _typed(element: Attribute, x: Tensor, scales: tuple[float, ...], zero_point: int = 0) -> Tensor:
@@ -76,6 +77,39 @@ class DequantizeChannelsNodeOp(NodeOp):
     @staticmethod
     def numpy(channel_dim: int, x: Array, scales: Array, /) -> Array:
         return DequantizePerChannelOp.numpy(x, scales.astype(np.float32), None, channel_dim, None)
+
+
+@xnnpack("round_rows(int num_nonbatch_dims, Tensor input) -> Tensor")
+class RoundRowsNodeOp(NodeOp):
+    """The floats that 8-bit integers stand for, to which a run quantizes each row: the last `num_nonbatch_dims` dimensions.
+
+    In float32, with low and high the least and the greatest number of a row and 0: factor = 255 / (high - low), or 1 if both are 0.
+    The zero point is -128 - low * factor if -128 + low * factor + 127 + high * factor is positive, else 127 - high * factor; limited to
+    [-128, 127], and rounded. Integers q = clamp(round(x * factor) + zero_point) stand for (q - zero_point) * (1 / factor). In the payload,
+    this is a `convert` to a quantized value, which `fully_connected` reads.
+    """
+
+    takes = frozenset((f32,))
+
+    @classmethod
+    def infer(cls, dims: int, x: Tensor, /) -> Tensor:
+        shape = shape_of(x)
+        if not 1 <= dims <= len(shape):
+            raise ValueError(f"a row of {list(shape)} has 1 to {len(shape)} dimensions, not {dims}")
+        return cls.typed([x], shape, 0)
+
+    @staticmethod
+    def numpy(dims: int, x: Array, /) -> Array:
+        rows, single = tuple(range(x.ndim - dims, x.ndim)), np.float32
+        with np.errstate(all="ignore"):
+            low: Array = np.minimum(x.min(rows, keepdims=True), single(0))
+            high: Array = np.maximum(x.max(rows, keepdims=True), single(0))
+            factor: Array = np.where(low == high, single(1), single(LEAST_TO_MOST) / (high - low))
+            below, above = single(LEAST) - low * factor, single(MOST) - high * factor
+            exact: Array = np.where((single(LEAST) + low * factor) + (single(MOST) + high * factor) > 0, below, above)
+            zero_point: Array = np.rint(np.clip(exact, single(LEAST), single(MOST)))
+            integers = np.clip(np.rint(x * factor), LEAST - zero_point, MOST - zero_point)
+            return (integers * (single(1) / factor)).astype(np.float32)
 
 
 DEQUANTIZE = (DequantizeNodeOp, DequantizeChannelsNodeOp)

@@ -139,8 +139,28 @@ static int takes_scales(const xnn_node *node, const xnn_value *values) {
   }
 }
 
+/* Returns whether a product whose input is of integers with a scale for each row takes `value` as input `input`. */
+static int takes_rows(uint32_t input, const xnn_value *value) {
+  switch (input) {
+    case 0: return value->row_rank == 1;
+    case 1: return value->type == XNN_QCINT8 && value->channel_dim == 0 && value->data != NULL;
+    default: return value->type == XNN_FP32;
+  }
+}
+
+/* Returns whether a node gives results of type `result`, the first one if `output` is 0, if its first input is of type `type`. */
+static int gives(const xnn_node *node, uint32_t output, uint8_t type, uint8_t result) {
+  if (node->kind->form == FORM_CONVERT) {
+    return is_float(result) || result == XNN_QINT8 || (result == XNN_QDINT8 && type == XNN_FP32);
+  }
+  return result == (output == 1 || type == XNN_QDINT8 ? XNN_FP32 : type);
+}
+
 /* Returns whether a node whose first input has type `type` takes `value` as input `input`. Scales must be per output of a layer. */
 static int takes(const xnn_node *node, uint32_t input, uint8_t type, const xnn_value *value) {
+  if (type == XNN_QDINT8) {
+    return node->kind->form == FORM_FULLY_CONNECTED && node->flags == 0 && takes_rows(input, value);
+  }
   if (input == 0 || !has_weight(node)) {
     return value->type == type && (is_float(type) || type == XNN_QINT8);
   }
@@ -174,7 +194,7 @@ static fl_status check_node(const xnn_node *node, xnn_value *values) {
     if ((values[id].flags & VALUE_KNOWN) != 0) {
       return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s) writes value %u, which is there already", node->index, node->kind->name, id);
     }
-    if (node->kind->form == FORM_CONVERT ? !is_float(values[id].type) && values[id].type != XNN_QINT8 : values[id].type != (i == 1 ? XNN_FP32 : type)) {
+    if (!gives(node, i, type, values[id].type)) {
       return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "node %u (%s): value %u is of a type that it does not give", node->index, node->kind->name, id);
     }
     values[id].type = i == 1 ? XNN_INDEX : values[id].type;
@@ -228,6 +248,9 @@ static xnn_status define_value(const xnn_library *library, xnn_subgraph_t subgra
   if (is_float(value->type)) {
     return library->define_tensor_value(subgraph, value->type, value->shape.rank, dims, value->data, value->external, flags, id);
   }
+  if (value->type == XNN_QDINT8) {
+    return library->define_dynamic_value(subgraph, value->type, value->shape.rank, value->row_rank, dims, value->external, flags, id);
+  }
   if (value->scales != NULL) {
     return library->define_channelwise_value(subgraph, value->type, 0, value->scales, value->shape.rank, value->channel_dim, dims, value->data,
                                              value->external, flags, id);
@@ -242,6 +265,9 @@ static fl_status define_values(delegate *d, xnn_subgraph_t subgraph) {
     uint32_t id = UINT32_MAX;
     if (!is_float(value->type) && d->library.define_quantized_value == NULL) {
       return fl_library_fail(FL_NOT_SUPPORTED, "value %u is quantized, and this version of XNNPACK has no quantized values as they are here", i);
+    }
+    if (value->type == XNN_QDINT8 && d->library.define_dynamic_value == NULL) {
+      return fl_library_fail(FL_NOT_SUPPORTED, "value %u is quantized in each run, and this version of XNNPACK has no such values", i);
     }
     const xnn_status status = define_value(&d->library, subgraph, value, &id);
     if (status != 0) {

@@ -188,7 +188,7 @@ static fl_status find_constant(xnn_graph *graph, uint32_t index, uint32_t buffer
 enum { VALUE_TENSOR = 1, VALUE_QUANTIZED };
 enum { TENSOR_TYPE = 0, TENSOR_RANK, TENSOR_DIMS, TENSOR_BUFFER, TENSOR_EXTERNAL, TENSOR_FLAGS, TENSOR_ID };
 
-size_t fl_xnn_element_bytes(uint8_t type) { return type == XNN_QINT8 || type == XNN_QCINT8 ? 1 : type == XNN_FP16 ? 2 : 4; }
+size_t fl_xnn_element_bytes(uint8_t type) { return type == XNN_QINT8 || type == XNN_QCINT8 || type == XNN_QDINT8 ? 1 : type == XNN_FP16 ? 2 : 4; }
 
 static const char *type_name(uint32_t type) {
   static const char *const names[] = {"invalid", "fp32",   "fp16",   "qint8",  "quint8",  "qint32", "qcint8", "qcint32",
@@ -197,7 +197,7 @@ static const char *type_name(uint32_t type) {
 }
 
 enum { QUANTIZED_TENSOR = 0, QUANTIZED_TAG, QUANTIZED_TABLE };
-enum { PER_CHANNEL = 1, PER_TENSOR };
+enum { PER_CHANNEL = 1, PER_TENSOR, PER_TOKEN };
 enum { SCALE = 0, ZERO_POINT };
 enum { SCALES = 0, CHANNEL_DIM, SCALES_BUFFER, SCALES_COUNT };
 
@@ -206,10 +206,17 @@ static fl_status read_quantization(xnn_graph *graph, uint32_t index, uint32_t ho
   const uint32_t tag_at = field(graph, holder, QUANTIZED_TAG, 1), table = child(graph, holder, QUANTIZED_TABLE);
   const uint32_t tag = tag_at == 0 ? 0 : graph->file[tag_at];
   const int has_channels = value->type == XNN_QCINT8 || value->type == XNN_QCINT32;
-  if (table == 0 || tag != (uint32_t)(has_channels ? PER_CHANNEL : PER_TENSOR)) {
+  const int has_rows = value->type == XNN_QDINT8;
+  if (table == 0 || tag != (uint32_t)(has_channels ? PER_CHANNEL : has_rows ? PER_TOKEN : PER_TENSOR)) {
     return graph->is_damaged ? DAMAGED("value %u lies outside of it", index)
                              : fl_library_fail(FL_NOT_SUPPORTED, "value %u is of type %s with quantization %u, which this backend does not have", index,
                                            type_name(value->type), tag);
+  }
+  if (has_rows) {
+    value->row_rank = number(graph, table, 0);
+    return value->row_rank >= 1 && value->row_rank <= value->shape.rank
+               ? FL_OK
+               : DAMAGED("value %u has rows of %u of its %u dimensions", index, value->row_rank, value->shape.rank);
   }
   if (!has_channels) {
     value->scale = real(graph, table, SCALE);
@@ -248,10 +255,10 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
     return DAMAGED("value %u is no tensor, or its rank or its id are not what they are elsewhere", index);
   }
   const int is_float = type == XNN_FP32 || type == XNN_FP16;
-  if (!is_float && type != XNN_QINT8 && type != XNN_QINT32 && type != XNN_QCINT8 && type != XNN_QCINT32) {
-    return fl_library_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32, fp16 and qint8", index, type_name(type));
+  if (!is_float && type != XNN_QINT8 && type != XNN_QINT32 && type != XNN_QCINT8 && type != XNN_QCINT32 && type != XNN_QDINT8) {
+    return fl_library_fail(FL_NOT_SUPPORTED, "value %u is of type %s; this backend computes with fp32, fp16, qint8 and qdint8", index, type_name(type));
   }
-  if (is_float != (tag == VALUE_TENSOR) || (!is_float && type != XNN_QINT8 && buffer == 0)) {
+  if (is_float != (tag == VALUE_TENSOR) || (!is_float && type != XNN_QINT8 && type != XNN_QDINT8 && buffer == 0)) {
     return DAMAGED("value %u is of type %s, and no such tensor or no constant", index, type_name(type));
   }
   const size_t element = fl_xnn_element_bytes((uint8_t)type);
@@ -266,6 +273,9 @@ fl_status fl_xnn_read_value(xnn_graph *graph, uint32_t index, xnn_value *value) 
   value->flags = (uint8_t)flags;
   if (flags > XNN_OUTPUT || (flags != 0 && (value->external >= graph->externals || buffer != 0)) || (flags == 0 && value->external != UINT32_MAX)) {
     return DAMAGED("value %u is input or output %u of %u with flags %u", index, value->external, graph->externals, flags);
+  }
+  if (type == XNN_QDINT8 && (flags != 0 || buffer != 0)) {
+    return DAMAGED("value %u is of type %s, and an argument or a constant", index, type_name(type));
   }
   const fl_status meant = is_float ? FL_OK : read_quantization(graph, index, value_at, value);
   return meant != FL_OK || buffer == 0 ? meant : find_constant(graph, index, buffer, count * element, element, &value->data);

@@ -13,7 +13,7 @@ typedef struct xnn_shape {
 } xnn_shape;
 
 /* Element types, with the numbers of XNNPACK and of the format. */
-enum { XNN_FP32 = 1, XNN_FP16 = 2, XNN_QINT8 = 3, XNN_QINT32 = 5, XNN_QCINT8 = 6, XNN_QCINT32 = 7 };
+enum { XNN_FP32 = 1, XNN_FP16 = 2, XNN_QINT8 = 3, XNN_QINT32 = 5, XNN_QCINT8 = 6, XNN_QCINT32 = 7, XNN_QDINT8 = 9 };
 enum { XNN_INDEX = 255 }; /* a value that a node makes a 32-bit index; the payload declares it as fp32 */
 enum { XNN_INPUT = 1, XNN_OUTPUT = 2 }; /* flags of a value, the same as XNNPACK's */
 
@@ -30,6 +30,7 @@ typedef struct xnn_value {
   int32_t zero_point;
   uint32_t channel_dim;
   uint32_t last;       /* 1 + the index of the last node that reads it; 0: none does */
+  uint32_t row_rank;   /* XNN_QDINT8: how many of the last dimensions are a row, which has a scale and a zero point of its own in each run */
   const float *scales; /* XNN_QCINT8 and XNN_QCINT32: a scale for each entry of dimension channel_dim */
 } xnn_value;
 

@@ -25,6 +25,7 @@ static const fl_library_symbol symbols[] = {
     {"xnn_define_tensor_value", offsetof(xnn_library, define_tensor_value), 0},
     {"xnn_define_quantized_tensor_value", offsetof(xnn_library, define_quantized_value), 1},
     {"xnn_define_channelwise_quantized_tensor_value_v2", offsetof(xnn_library, define_channelwise_value), 1},
+    {"xnn_define_dynamically_quantized_tensor_value", offsetof(xnn_library, define_dynamic_value), 1},
     {"xnn_create_runtime_v2", offsetof(xnn_library, create_runtime), 0},
     {"xnn_delete_runtime", offsetof(xnn_library, delete_runtime), 0},
     {"xnn_invoke_runtime", offsetof(xnn_library, invoke_runtime), 0},

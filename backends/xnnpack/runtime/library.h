@@ -29,6 +29,9 @@ typedef struct xnn_library {
   xnn_status (*define_channelwise_value)(xnn_subgraph_t subgraph, int type, int32_t zero_point, const float *scales, size_t rank,
                                          size_t channel_dim, const size_t *dims, const void *data, uint32_t external, uint32_t flags,
                                          uint32_t *id);
+  /* NULL: the version has no integers whose scales each run finds. */
+  xnn_status (*define_dynamic_value)(xnn_subgraph_t subgraph, int type, size_t rank, size_t row_rank, const size_t *dims, uint32_t external,
+                                     uint32_t flags, uint32_t *id);
   xnn_status (*create_runtime)(xnn_subgraph_t subgraph, pthreadpool_t pool, uint32_t flags, xnn_runtime_t *runtime);
   xnn_status (*delete_runtime)(xnn_runtime_t runtime);
   xnn_status (*invoke_runtime)(xnn_runtime_t runtime);

@@ -15,6 +15,13 @@ func.func @images(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x
   func.return %3 : tensor<1x4xf32>
 }
 
+// CHECK-LABEL: func.func @rows
+// CHECK-NEXT:    %0 = xnnpack.round_rows(%x) {num_nonbatch_dims = 1} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @rows(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = xnnpack.round_rows(%x) {num_nonbatch_dims = 1} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
 // CHECK-LABEL: func.func @vectors
 // CHECK-NEXT:    %0 = xnnpack.fully_connected(%x, %w, %b) : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<2x4xf32>
 // CHECK-NEXT:    %1 = xnnpack.concatenate3(%0, %0, %0) {axis = 1} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x12xf32>

@@ -69,3 +69,19 @@ func.func @f(%x: tensor<4xi8>) -> tensor<4xf32> {
   %0 = xnnpack.dequantize(%x) {scale = 0.0, zero_point = 1} : (tensor<4xi8>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @f(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{xnnpack.round_rows: a row of [2, 4] has 1 to 2 dimensions, not 3}}
+  %0 = xnnpack.round_rows(%x) {num_nonbatch_dims = 3} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4xf16>) -> tensor<2x4xf16> {
+  // expected-error @+1 {{xnnpack.round_rows is not defined for float16 tensors; it is for float32}}
+  %0 = xnnpack.round_rows(%x) {num_nonbatch_dims = 1} : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  func.return %0 : tensor<2x4xf16>
+}

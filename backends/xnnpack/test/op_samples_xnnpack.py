@@ -85,6 +85,11 @@ SAMPLES: dict[str, Samples] = {
     "xnnpack.global_avg_pooling2d": lambda rng: [(f32(rng, 2, 3, 4, 5), 64), (f32(rng, 2, 3, 4, 5), 0, 0.0, 1.0)],
     "xnnpack.leaky_relu": lambda rng: [(0.1, f32(rng, 2, 3))],
     "xnnpack.quantize": lambda rng: [(0.05, -3, f32(rng, 2, 3)), (1e-3, 127, f32(rng, 7))],
+    "xnnpack.round_rows": lambda rng: [
+        (1, f32(rng, 2, 3, 5) + np.float32(1)),
+        (3, f32(rng, 2, 3, 4, 5)),
+        (1, np.zeros((2, 3), np.float32)),
+    ],
     "xnnpack.static_constant_pad": lambda rng: [((0, 1), (2, 0), 0.5, f32(rng, 2, 3))],
     "xnnpack.static_reshape": lambda rng: [((3, 2), f32(rng, 2, 3)), ((4, 0), f32(rng, 2, 3, 4))],
     "xnnpack.static_resize_bilinear2d": lambda rng: [(5, 7, f32(rng, 1, 3, 4, 2)), (2, 9, f32(rng, 1, 3, 4, 2), 8)],

@@ -22,8 +22,9 @@ from flambeau.passes.rewriting.legality import ConversionTarget
 from flambeau.passes.rewriting.pattern import Pattern, make_pattern, replace_with_values
 from flambeau.passes.rewriting.pattern_functions import rewrites
 
-Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue]]"
-"""Gives the result, or the list of results, of an operator. Where it gives the first result only, nothing reads the others."""
+Converter: TypeAlias = "Callable[[SchemaOp, ModuleConstants], SSAValue | list[SSAValue] | None]"
+"""Gives the result, or the list of results, of an operator. Where it gives the first result only, nothing reads the others; where it gives
+none, nothing reads the operator when its readers are converted."""
 
 
 IntegerConverter: TypeAlias = "Callable[[IntegerOperator, ModuleConstants], SSAValue]"
@@ -90,6 +91,7 @@ def _pattern(name: str, converter: Converter, constants: ModuleConstants) -> Pat
     def rewrite(self: Pattern, op: Operation, rewriter: PatternRewriter) -> None:
         if isinstance(op, SchemaOp) and op.name == kind.name:
             found = converter(op, constants)
-            replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
+            if found is not None:
+                replace_with_values(op, found if isinstance(found, list) else [found, *op.results[1:]], rewriter)
 
     return make_pattern(f"Convert{kind.__name__}", [kind], rewrite, doc=kind.name)
