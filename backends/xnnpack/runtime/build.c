@@ -330,18 +330,21 @@ static fl_status make_room(void) {
 
 enum { BASIC_PROFILING = 8 }; /* XNNPACK's flag of a runtime */
 
-fl_status fl_xnn_build(delegate *d, size_t threads, int is_measured) {
+fl_status fl_xnn_build(delegate *d, const settings *set) {
   xnn_subgraph_t subgraph = NULL;
-  const fl_status copied = copy_tail(d);
-  if (copied != FL_OK) {
-    return copied;
+  fl_status status = copy_tail(d);
+  if (status == FL_OK) {
+    status = fl_xnn_widen_weights(d, set->float_rows);
+  }
+  if (status != FL_OK) {
+    return status;
   }
   fl_xnn_watch_memory();
   xnn_status made = d->library.create_subgraph(d->graph.externals, 0, &subgraph);
   if (made != 0) {
     return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "XNNPACK makes no graph: %s", fl_xnn_status_name(made));
   }
-  fl_status status = define_values(d, subgraph);
+  status = define_values(d, subgraph);
   if (status == FL_OK) {
     status = fl_xnn_infer_nodes(d, subgraph);
   }
@@ -353,17 +356,18 @@ fl_status fl_xnn_build(delegate *d, size_t threads, int is_measured) {
   if (status == FL_OK) {
     status = check_uses(d);
   }
-  if (status == FL_OK && threads > 1) {
-    d->pool = fl_xnn_take_pool(&d->library, threads);
+  if (status == FL_OK && set->threads > 1) {
+    d->pool = fl_xnn_take_pool(&d->library, set->threads);
     if (d->pool == NULL) {
-      status = fl_library_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)threads);
+      status = fl_library_fail(FL_OUT_OF_RESOURCES, "this XNNPACK library starts no %llu threads", (unsigned long long)set->threads);
     }
   }
   if (status == FL_OK) {
     status = make_room();
   }
   if (status == FL_OK) {
-    made = d->library.create_runtime(subgraph, d->pool, is_measured ? BASIC_PROFILING : 0, &d->runtime);
+    made = d->library.create_runtime(subgraph, d->pool, set->is_measured ? BASIC_PROFILING : 0, &d->runtime);
+    fl_xnn_free_weights(d);
     if (made != 0) {
       d->runtime = NULL;
       /* The subgraph stays: what XNNPACK computed for it, such as tables of integers, went with the runtime, and would be freed again. */

@@ -9,36 +9,44 @@
 
 enum { PAGE = 4096 };
 
-typedef struct settings {
-  const char *library;
-  size_t threads;
-  int is_measured;
-} settings;
+enum { MOST_THREADS = 1024, FLOAT_ROWS = 16 };
 
-enum { MOST_THREADS = 1024 };
+/* Reads an option that is a number of `least` to `most`. */
+static fl_status read_number(const fl_option *option, long least, long most, long *number) {
+  char *end = NULL;
+  *number = strtol(option->value, &end, 10);
+  if (end == option->value || *end != 0 || *number < least || *number > most) {
+    return fl_library_fail(FL_INVALID_ARGUMENT, "its option '%s' is a number from %ld to %ld, not '%.40s'", option->name, least, most, option->value);
+  }
+  return FL_OK;
+}
 
 static fl_status read_settings(const fl_backend *self, settings *found) {
-  *found = (settings){NULL, 1, 0};
+  long threads = 1, float_rows = FLOAT_ROWS;
+  *found = (settings){NULL, 1, 0, FLOAT_ROWS};
   for (size_t i = 0; i < self->option_count; ++i) {
     const fl_option *option = &self->options[i];
+    fl_status status = FL_OK;
     if (strcmp(option->name, "library") == 0) {
       found->library = option->value;
     } else if (strcmp(option->name, "threads") == 0) {
-      char *end = NULL;
-      const long threads = strtol(option->value, &end, 10);
-      if (end == option->value || *end != 0 || threads < 1 || threads > MOST_THREADS) {
-        return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'threads' is a number from 1 to %d, not '%.40s'", MOST_THREADS, option->value);
-      }
-      found->threads = (size_t)threads;
+      status = read_number(option, 1, MOST_THREADS, &threads);
+    } else if (strcmp(option->name, "float_rows") == 0) {
+      status = read_number(option, 0, INT32_MAX, &float_rows);
     } else if (strcmp(option->name, "profile") == 0) {
       if (strcmp(option->value, "0") != 0 && strcmp(option->value, "1") != 0) {
         return fl_library_fail(FL_INVALID_ARGUMENT, "its option 'profile' is 0 or 1, not '%.40s'", option->value);
       }
       found->is_measured = option->value[0] == '1';
     } else {
-      return fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has library, profile, threads", option->name);
+      return fl_library_fail(FL_INVALID_ARGUMENT, "it has no option '%.40s'; it has float_rows, library, profile, threads", option->name);
+    }
+    if (status != FL_OK) {
+      return status;
     }
   }
+  found->threads = (size_t)threads;
+  found->float_rows = (uint32_t)float_rows;
   return FL_OK;
 }
 
@@ -156,6 +164,7 @@ static void destroy(const fl_backend *self, void *handle) {
     free(d->copies[i]);
   }
   free(d->profile);
+  fl_xnn_free_weights(d);
   free(d->tail);
   fl_xnn_unload(&d->library);
 }
@@ -189,7 +198,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
       d->bounds[d->values[i].external] = d->values[i].shape;
     }
   }
-  status = fl_xnn_build(d, set.threads, set.is_measured);
+  status = fl_xnn_build(d, &set);
   if (status == FL_OK && set.is_measured) {
     fl_xnn_find_operators(d); /* before it has shapes, as ExecuTorch does, because names differ then */
   }
@@ -353,7 +362,7 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_xnnpack;
-static const char *const option_names[] = {"library", "profile", "threads", NULL};
+static const char *const option_names[] = {"float_rows", "library", "profile", "threads", NULL};
 
 const fl_backend fl_backend_xnnpack = {.struct_size = sizeof(fl_backend),
                                        .id = "XnnpackBackend",

@@ -32,7 +32,7 @@ from flambeau.runtime.interpreter import interpret
 from flambeau.runtime.pte import Program, read_program
 
 peer: Any = executorch_runtime
-CONVERSIONS = ("quantize", "dequantize", "dequantize_channels")
+CONVERSIONS = ("quantize", "dequantize", "dequantize_channels", "round_rows")
 """Nodes `convert`, whose numbers are those of their values."""
 WITHOUT_ROW = {"arg_max_pooling2d", "scaled_dot_product_attention"}
 OF_RESULTS = {"output_min", "output_max", "dtype"}

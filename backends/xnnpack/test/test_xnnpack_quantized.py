@@ -209,10 +209,10 @@ def test_a_network_whose_ranges_each_run_finds_compiles():
 
 
 @cache
-def floats_with_integer_weights() -> tuple[nn.Module, bytes, list[Tensor]]:
+def floats_with_integer_weights(rows: int = 4) -> tuple[nn.Module, bytes, list[Tensor]]:
     """A perceptron whose weights alone are integers, its program, and inputs."""
     seed()
-    network, inputs = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).eval(), [torch.randn(4, 64) for _ in range(2)]
+    network, inputs = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).eval(), [torch.randn(rows, 64) for _ in range(2)]
     quantized = flambeau.quantize((network, (inputs[0],)), None, "w8").program
     return network, bytes(to_edge(quantized).to_backend("xnnpack").to_executorch().buffer), inputs
 
@@ -230,6 +230,36 @@ def test_weights_of_integers_stay_integers_in_layers_of_floats():
         assert np.array_equal(np.asarray(found), theirs)
         assert np.allclose(np.asarray(computed), np.asarray(found), atol=1e-5)
         assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(
+    ("rows", "float_rows", "is_float"), [(15, None, False), (16, None, True), (16, 17, False), (16, 0, False), (1, 1, True)]
+)
+def test_weights_become_floats_when_they_are_loaded_for_many_rows(rows: int, float_rows: int | None, is_float: bool):
+    _, program, (x, _) = floats_with_integer_weights(rows)
+    options = {} if float_rows is None else {"float_rows": float_rows}
+    (found,) = Runtime.get().load_program(program, backend_options={"xnnpack": options}).load_method("forward").execute([x.numpy()])
+    (theirs,) = stock_results(program, [x])
+    assert np.array_equal(np.asarray(found), theirs) != is_float, "sums are rounded otherwise, some of them"
+    np.testing.assert_allclose(np.asarray(found), theirs, rtol=0, atol=1e-5)
+
+
+def test_an_integer_weight_that_layers_of_both_kinds_read_stays():
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(32, 32)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return self.layer(x), self.layer(x[:1])
+
+    seed()
+    x = torch.randn(32, 32)
+    quantized = flambeau.quantize((Both().eval(), (x,)), None, "w8").program
+    program = bytes(to_edge(quantized).to_backend("xnnpack").to_executorch().buffer)
+    found = Runtime.get().load_program(program).load_method("forward").execute([x.numpy()])
+    for a, b in zip(found, peer.Runtime.get().load_program(program).load_method("forward").execute([x]), strict=True):
+        assert np.array_equal(np.asarray(a), b.numpy())
 
 
 def test_layers_of_floats_take_weights_with_a_scale_for_each_output_alone():
@@ -302,7 +332,7 @@ def test_a_layer_takes_no_scales_out_of_range():
 
 def test_a_damaged_program_is_refused_or_runs(run_changed: Callable[[list[bytes], int], list[int]]):
     programs = [case_of(name, kind).theirs for name, kind in drawn(product(NETWORKS, (True, False)), parts=5)]
-    programs.append(floats_with_integer_weights()[1])
+    programs += [floats_with_integer_weights(rows)[1] for rows in (4, 32)]
     assert sum(run_changed(programs, 500)) == 500 * len(programs)
 
 

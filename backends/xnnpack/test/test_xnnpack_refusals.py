@@ -18,7 +18,7 @@ from flambeau.tools.main import main
 
 LIBRARY = Path(next(iter(executorch.__path__))) / "lib" / "libexecutorch_backend_xnnpack.so"
 COMMANDS = ("flambeau run", "flambeau run --engine numpy", "flambeau-run")
-NO_OPTION = r"backend 'xnnpack' has no option 'thread'; it has library, profile, threads(; did you mean 'threads'\?)?$"
+NO_OPTION = r"backend 'xnnpack' has no option 'thread'; it has float_rows, library, profile, threads(; did you mean 'threads'\?)?$"
 REFUSES = "method 'forward', delegate 0: backend 'XnnpackBackend' refuses it: "
 
 

@@ -224,6 +224,7 @@ def test_options_reach_the_backend(mlp: bytes, tmp_path: Path):
     path.write_bytes(mlp)
     refused = {
         "its option 'threads' is a number from 1 to 1024, not '0'": {"threads": 0},
+        "its option 'float_rows' is a number from 0 to 2147483647, not '-1'": {"float_rows": -1},
         "its option 'threads' is a number from 1 to 1024, not 'two'": {"threads": "two"},
         "the XNNPACK library cannot be loaded: /nowhere.so: cannot open": {"library": "/nowhere.so"},
     }
