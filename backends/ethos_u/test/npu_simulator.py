@@ -310,11 +310,11 @@ def traversal(size, block, depthwise, is_partial, is_wide, part):
                 for left in range(0, width, part):
                     wide = min(part, width - left)
                     taps = places[z : z + deep, top : top + tall, left : left + wide, i : i + many].reshape(deep, tall * wide, many)
-                    found.append(brick(taps, depthwise, is_partial, is_wide))
+                    found.append(brick(taps, depthwise, is_partial, is_wide, 8 if is_partial else blocks_of_inputs))
     return np.concatenate(found)
 
 
-def brick(taps, depthwise, is_partial, is_wide):
+def brick(taps, depthwise, is_partial, is_wide, multiple):
     """Returns [outputs, taps, inputs] in the order of a block: of 8 outputs and 8 inputs, one tap or one part of inputs after the other."""
     outputs, count, inputs = taps.shape
     more = 0
@@ -322,11 +322,11 @@ def brick(taps, depthwise, is_partial, is_wide):
         more = -count % (2 if is_wide else 4)
     elif depthwise:
         more = -count % 4
-    padded = np.pad(taps, ((0, -outputs % 8), (0, more), (0, 0 if depthwise else -inputs % 8)), constant_values=-1)
+    padded = np.pad(taps, ((0, -outputs % 8), (0, more), (0, 0 if depthwise else -inputs % multiple)), constant_values=-1)
     outputs, count, inputs = padded.shape
     deep = 1 if depthwise else 8
     parts = padded.reshape(outputs // 8, 8, count, inputs // deep, deep)  # outputs, output, tap, inputs, input
-    order = (3, 0, 2, 1, 4) if is_partial else (0, 3, 2, 1, 4)
+    order = (3, 0, 2, 1, 4) if is_partial else (0, 2, 3, 1, 4)
     return parts.transpose(order).reshape(-1)
 
 
