@@ -7,6 +7,9 @@
 /* Returns a piece of scratch memory of `bytes` bytes, aligned to 64; NULL when too little is left. */
 static inline void *fl_take(fl_context *context, size_t bytes) {
   const size_t whole = (bytes + 63) / 64 * 64;
+  if (whole == 0) {
+    return context; /* any address but NULL, which is what a caller may give for no memory */
+  }
   if (context->scratch_size < whole) {
     return NULL;
   }

@@ -1,4 +1,5 @@
-/* kernel.h's helpers. */
+/* kernel.h's helpers, and the pieces of a kernel's scratch memory. */
+#include "kernels/scratch.h"
 #include "test/test.h"
 
 static const uint8_t rows[] = {0, 1, 2, 3};
@@ -70,9 +71,38 @@ static void test_arguments(void) {
   CHECK(fl_get_tensor(&one) == NULL && fl_is_none(&none));
 }
 
+static fl_status take(fl_context *context, size_t first, size_t second) {
+  FL_TAKE(double, numbers, first);
+  FL_TAKE(uint8_t, bytes, second);
+  CHECK(first == 0 || second == 0 || bytes == (uint8_t *)numbers + FL_TAKEN(double, first));
+  memset(numbers, 0, first * sizeof(double));
+  memset(bytes, 0, second);
+  return FL_OK;
+}
+
+static void test_scratch(void) {
+  static const size_t counts[] = {0, 1, 8, 9};
+  fl_context none = {0};
+  CHECK(take(&none, 0, 0) == FL_OK && none.scratch == NULL);
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const size_t size = FL_TAKEN(double, counts[i]) + FL_TAKEN(uint8_t, counts[j]);
+      void *const memory = exact(size);
+      fl_context whole = {.scratch = memory, .scratch_size = size}, less = {.scratch = memory, .scratch_size = size - 1};
+      const fl_mark mark = fl_mark_scratch(&whole);
+      CHECK(take(&whole, counts[i], counts[j]) == FL_OK && whole.scratch_size == 0 && take(&whole, 0, 0) == FL_OK);
+      fl_release(&whole, mark);
+      CHECK(take(&whole, counts[i], counts[j]) == FL_OK);
+      CHECK(size == 0 || (take(&less, counts[i], counts[j]) == FL_OUT_OF_MEMORY && less.message != NULL));
+      free(memory);
+    }
+  }
+}
+
 int main(void) {
   test_orders();
   test_resize();
   test_arguments();
+  test_scratch();
   return 0;
 }

@@ -10,7 +10,7 @@ from kernel_harness import Out, run, scratch_of
 
 pytestmark = pytest.mark.every_library
 
-F32, NEST = torch.float32, 704
+F32, NEST, CHANNELS_LAST = torch.float32, 704, (0, 2, 3, 1)
 
 
 def floats(*shape: int) -> torch.Tensor:
@@ -53,3 +53,13 @@ def test_products_pack_the_second_operand_only() -> None:
     assert scratch_of("aten::linear.out", floats(64, 30), floats(40, 30), None, outs=[Out((64, 40), F32)]) == 4 * 48 * 30
     assert scratch_of("aten::mm.out", floats(64, 30), floats(30, 40), outs=[Out((64, 40), F32)]) == 4 * 48 * 30
     assert scratch_of("aten::mm.out", floats(30, 64).T, floats(30, 40), outs=[Out((64, 40), F32)]) == 4 * (48 * 30 + 64 * 30)
+
+
+def test_none_is_taken_where_none_is_asked_for() -> None:
+    x, ones = torch.arange(24, dtype=torch.int8).reshape(1, 2, 3, 4).contiguous(memory_format=torch.channels_last), [1, 1]
+    weight, numbers = torch.zeros(1, 1, 16, 4, dtype=torch.int8), torch.zeros(3, 5, dtype=torch.int32)
+    weight[0, 0, :, 0], numbers[1], numbers[2] = 1, 2**30, 30
+    args = (x, weight, numbers, ones, ones, [0, 0], ones, 1, 5, 0, 0, -128, 127)
+    outs = [Out((1, 5, 3, 4), torch.int8, CHANNELS_LAST)]
+    assert scratch_of("flambeau::quantized_conv2d.out", *args, outs=outs) == 0
+    assert torch.equal(run("flambeau::quantized_conv2d.out", *args, outs=outs)[0], x[:, :1].expand(1, 5, 3, 4))
