@@ -142,21 +142,36 @@ static fl_conv2d in_two_dimensions(const fl_convolution *p) {
 
 static int is_depthwise(const fl_convolution *p) { return p->groups == p->in_channels && p->in_channels == p->out_channels; }
 
+/* Whether a tensor's dimensions follow each other in memory in this order. A dynamic one is judged at its largest size: all its sizes are computed
+ * in the way that is measured at load, though one pixel has every order. */
+static int is_stored(const fl_tensor *t, const uint8_t *order) {
+  const union {
+    const int32_t *read;
+    int32_t *write;
+  } bounds = {t->bounds};
+  const fl_tensor stored = {.sizes = t->dynamic && t->bounds ? bounds.write : t->sizes, .dim_order = t->dim_order, .rank = t->rank};
+  fl_tensor wanted = stored;
+  wanted.dim_order = order;
+  return fl_same_order(&stored, &wanted);
+}
+
+static const uint8_t rows[] = {0, 1, 2, 3}, channels_last[] = {0, 2, 3, 1};
+
 static way way_of(const fl_convolution *p) {
   if (p->input->dtype != FL_FLOAT32 || p->input->rank > 4) {
     return BY_DEFINITION;
   }
-  const int contiguous = fl_is_contiguous(p->input) && fl_is_contiguous(p->out);
+  const int contiguous = is_stored(p->input, rows) && is_stored(p->out, rows);
   if (p->transposed) {
-    return contiguous && fl_is_contiguous(p->weight) ? TRANSPOSED : BY_DEFINITION;
+    return contiguous && is_stored(p->weight, rows) ? TRANSPOSED : BY_DEFINITION;
   }
-  if (p->input->rank == 4 && !contiguous && fl_is_channels_last(p->input) && fl_is_channels_last(p->out)) {
+  if (p->input->rank == 4 && !contiguous && is_stored(p->input, channels_last) && is_stored(p->out, channels_last)) {
     if (p->groups == 1) {
       return CHANNELS_LAST;
     }
     return is_depthwise(p) ? CHANNELS_LAST_DEPTHWISE : BY_DEFINITION;
   }
-  if (!contiguous || !fl_is_contiguous(p->weight)) {
+  if (!contiguous || !is_stored(p->weight, rows)) {
     return BY_DEFINITION;
   }
   const fl_conv2d c = in_two_dimensions(p);
@@ -166,36 +181,28 @@ static way way_of(const fl_convolution *p) {
   return p->out_channels / p->groups < FEW_CHANNELS ? BY_PLANES : BY_COLUMNS;
 }
 
-/* Returns the floats of the packed weight, rounded up to whole cache lines. */
-static size_t packed_weight(const fl_convolution *p) {
-  const size_t taps = p->kernel[1] * p->kernel[2];
-  return way_of(p) == CHANNELS_LAST ? fl_packed_size(taps * p->in_channels, p->out_channels) : taps * ((p->in_channels + 15) / 16 * 16);
-}
+static size_t taps_of(const fl_convolution *p) { return p->kernel[1] * p->kernel[2]; }
 
-static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, int bound) {
-  if (way_of(p) == CHANNELS_LAST) {
-    const fl_conv2d c = in_two_dimensions(p);
-    return packed_weight(p) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
-  }
-  if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
-    return packed_weight(p) * sizeof(float);
-  }
-  if (way_of(p) == BY_PLANES || way_of(p) == DEPTHWISE_PLANES) {
-    const fl_conv2d c = in_two_dimensions(p);
-    const size_t planes = fl_conv2d_planes_scratch(&c, p->groups);
-    if (!is_depthwise(p) || p->groups < FEW_CHANNELS || (!bound && way_of(p) == BY_PLANES)) {
-      return planes;
+/* Returns the floats of a packed depthwise weight for one tap, which are whole cache lines. */
+static size_t packed_channels(const fl_convolution *p) { return (p->in_channels + 15) / 16 * 16; }
+
+/* Returns the bytes of scratch memory for these sizes, or with `bound` for these and all smaller images. */
+static __attribute__((noinline)) size_t scratch_of(const fl_convolution *p, way chosen, int bound) {
+  const fl_conv2d c = in_two_dimensions(p);
+  const size_t depth = p->in_channels / p->groups * taps_of(p);
+  switch (chosen) {
+    case CHANNELS_LAST: return fl_packed_size(depth, p->out_channels) * sizeof(float) + fl_conv2d_scratch_size(&c, bound);
+    case CHANNELS_LAST_DEPTHWISE: return taps_of(p) * packed_channels(p) * sizeof(float);
+    case BY_COLUMNS: return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
+    case BY_PLANES: {
+      /* A narrower image may fit into the bands of DEPTHWISE_PLANES. */
+      const size_t planes = fl_conv2d_planes_scratch(&c, p->groups);
+      const size_t bands = bound && is_depthwise(p) && p->groups >= FEW_CHANNELS ? fl_conv2d_depthwise_planes_scratch(&c, bound) : 0;
+      return planes > bands ? planes : bands;
     }
-    /* Of a dynamic size, a smaller one may be computed in the other way. */
-    const size_t bands = fl_conv2d_depthwise_planes_scratch(&c, bound);
-    return bound && planes > bands ? planes : bands;
-  }
-  if (way_of(p) == TRANSPOSED) {
-    return fl_transposed_convolution_scratch(p);
-  }
-  if (way_of(p) == BY_COLUMNS) {
-    const size_t depth = p->in_channels / p->groups * p->kernel[1] * p->kernel[2];
-    return fl_scratch_bytes(depth, gathered_pixels(depth, p->out_size[1] * p->out_size[2]) * sizeof(float));
+    case DEPTHWISE_PLANES: return fl_conv2d_depthwise_planes_scratch(&c, bound);
+    case TRANSPOSED: return fl_transposed_convolution_scratch(p);
+    case BY_DEFINITION: break;
   }
   return 0;
 }
@@ -204,18 +211,18 @@ size_t fl_convolution_scratch(fl_value *const *args, size_t count) {
   (void)count;
   fl_context context = {0};
   fl_convolution p;
-  return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, p.input->dynamic) : 0;
+  return read_problem(&context, args, &p) == FL_OK ? scratch_of(&p, way_of(&p), p.input->dynamic) : 0;
 }
 
-static __attribute__((noinline)) void run_channels_last(const fl_convolution *p, float *scratch) {
+static __attribute__((noinline)) void run_channels_last(const fl_convolution *p, way chosen, float *scratch) {
   fl_conv2d c = in_two_dimensions(p);
   const float *weight = p->weight->data;
   const size_t out_step = (size_t)p->weight->strides[0], in_step = (size_t)p->weight->strides[1];
-  const size_t taps = p->kernel[1] * p->kernel[2];
+  const size_t taps = taps_of(p);
   for (size_t tap = 0; tap < taps; ++tap) {
     const float *from = weight + tap / p->kernel[2] * p->weight_stride[1] + tap % p->kernel[2] * p->weight_stride[2];
-    if (way_of(p) == CHANNELS_LAST_DEPTHWISE) {
-      fl_pack_b(from, 1, p->in_channels, 0, out_step, scratch + tap * ((p->in_channels + 15) / 16 * 16));
+    if (chosen == CHANNELS_LAST_DEPTHWISE) {
+      fl_pack_b(from, 1, p->in_channels, 0, out_step, scratch + tap * packed_channels(p));
       continue;
     }
     for (size_t o = 0; o < p->out_channels; o += FL_PANEL) {
@@ -225,8 +232,8 @@ static __attribute__((noinline)) void run_channels_last(const fl_convolution *p,
     }
   }
   c.weight = scratch;
-  if (way_of(p) == CHANNELS_LAST) {
-    fl_conv2d_run(&c, scratch + packed_weight(p));
+  if (chosen == CHANNELS_LAST) {
+    fl_conv2d_run(&c, scratch + fl_packed_size(taps * p->in_channels, p->out_channels));
   } else {
     fl_conv2d_depthwise(&c);
   }
@@ -373,10 +380,10 @@ static __attribute__((noinline)) void run_by_columns(fl_convolution *p, float *s
   }
 }
 
-static __attribute__((noinline)) void run_by_planes(const fl_convolution *p, void *scratch) {
+static __attribute__((noinline)) void run_by_planes(const fl_convolution *p, way chosen, void *scratch) {
   fl_conv2d c = in_two_dimensions(p);
   c.weight = p->weight->data;
-  if (way_of(p) == BY_PLANES) {
+  if (chosen == BY_PLANES) {
     fl_conv2d_planes(&c, p->groups, scratch);
   } else {
     fl_conv2d_depthwise_planes(&c, scratch);
@@ -460,13 +467,14 @@ fl_status fl_convolution_out(fl_context *context, fl_value *const *args, size_t 
   if (fl_numel(p.out) == 0) {
     return FL_OK;
   }
-  FL_CHECK(context, context->scratch_size >= scratch_of(&p, 0), "the kernel was given too little scratch memory");
-  switch (way_of(&p)) {
+  const way chosen = way_of(&p);
+  FL_CHECK(context, context->scratch_size >= scratch_of(&p, chosen, 0), "the kernel was given too little scratch memory");
+  switch (chosen) {
     case CHANNELS_LAST:
-    case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, context->scratch); break;
+    case CHANNELS_LAST_DEPTHWISE: run_channels_last(&p, chosen, context->scratch); break;
     case BY_COLUMNS: run_by_columns(&p, context->scratch); break;
     case BY_PLANES:
-    case DEPTHWISE_PLANES: run_by_planes(&p, context->scratch); break;
+    case DEPTHWISE_PLANES: run_by_planes(&p, chosen, context->scratch); break;
     case TRANSPOSED: fl_transposed_convolution(&p, context->scratch); break;
     case BY_DEFINITION: fl_convolution_by_definition(&p); break;
   }

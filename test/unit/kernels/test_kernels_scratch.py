@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from kernel_harness import Out, run, scratch_of
+from kernel_harness import CContext, Out, call_of, dim_order, kernels, read, run, scratch_of
 
 pytestmark = pytest.mark.every_library
 
@@ -63,3 +65,52 @@ def test_none_is_taken_where_none_is_asked_for() -> None:
     outs = [Out((1, 5, 3, 4), torch.int8, CHANNELS_LAST)]
     assert scratch_of("flambeau::quantized_conv2d.out", *args, outs=outs) == 0
     assert torch.equal(run("flambeau::quantized_conv2d.out", *args, outs=outs)[0], x[:, :1].expand(1, 5, 3, 4))
+
+
+def convolved(x: torch.Tensor, largest: torch.Tensor, memory: int | None, *args: Any) -> tuple[int, torch.Tensor]:
+    """The bytes that a convolution of a dynamic image asks for, and its result, with so much memory (None: with what it asks for)."""
+    out, bound, name = torch.convolution(x, *args), torch.convolution(largest, *args), "aten::convolution.out"
+    order = dim_order(largest)
+    call, kernel = call_of(name, (x, *args), [Out(out.shape, F32, order, dynamic=True)], False), kernels()[name]
+    for value, sizes in ((call.values[0], largest.shape), (call.values[-1], bound.shape)):
+        tensor = value.payload.tensor.contents
+        tensor.dynamic, tensor.dim_order = 1, (ctypes.c_uint8 * 4)(*order)
+        ctypes.memmove(tensor.bounds, (ctypes.c_int32 * 4)(*sizes), 16)
+    asked = kernel.scratch(call.array(), len(call.values))
+    size = asked if memory is None else memory
+    context = CContext(scratch=call.frame.storage(b"\xee" * size)[1], scratch_size=size)
+    status = kernel.run(ctypes.pointer(context), call.array(), len(call.values))
+    assert status == 0, context.text()
+    made, value, buffer, start, _ = call.written[0]
+    return asked, read(made, value, buffer, start)
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("size", [(9, 9), (9, 1), (1, 9)], ids=str)
+@pytest.mark.parametrize(
+    "layer",
+    [
+        torch.nn.Conv2d(6, 20, 3, padding=1),
+        torch.nn.Conv2d(6, 2, 1),
+        torch.nn.Conv2d(6, 1, 5, padding=4, stride=2),
+        torch.nn.Conv2d(1, 6, 3, padding=1),
+        torch.nn.Conv2d(8, 8, 3, padding=1, groups=8),
+        torch.nn.Conv2d(6, 24, 3, padding=1, groups=3),
+        torch.nn.ConvTranspose2d(6, 20, 3, padding=1),
+        torch.nn.ConvTranspose2d(6, 1, 4, stride=2),
+    ],
+    ids=str,
+)
+def test_images_down_to_one_pixel_need_no_more_than_the_largest(layer: Any, size: tuple[int, int], format: torch.memory_format) -> None:
+    def image(*sizes: int) -> torch.Tensor:
+        return torch.randn(2, layer.in_channels, *sizes).contiguous(memory_format=format)
+
+    settings = layer.stride, layer.padding, layer.dilation, layer.transposed, layer.output_padding, layer.groups
+    args = layer.weight.detach(), layer.bias.detach(), *settings
+    largest = image(*size)
+    most, _ = convolved(largest, largest, None, *args)
+    for height, width in product(range(1, size[0] + 1), range(1, size[1] + 1)):
+        x = image(height, width)
+        asked, result = convolved(x, largest, most, *args)
+        assert asked <= most, (height, width)
+        torch.testing.assert_close(result, torch.convolution(x, *args), atol=1e-5, rtol=1e-5)
