@@ -156,7 +156,7 @@ class EmbeddingBagCoreOp(SchemaOp):
             found = aten.where.self(is_empty_bag, aten.full((1, 1), 0, wide), found)
             return to_element(found, element), listed, to_element(sizes, whole), maxima
         if include_last_offset and adds_whole_bags(element, mode, padding_idx):
-            last = aten.slice.Tensor(offsets, 0, -1)
+            last = aten.select.int(offsets, 0, -1)
             mask = aten.logical_and(mask, aten.unsqueeze(aten.lt.Tensor(aten.arange.start_step(0, count), last), 1))
         found = aten.scatter_add(aten.full((bags, width), 0, wide), 0, places, aten.where.self(mask, rows, as_operand(0, wide)))
         if mode == MEAN:

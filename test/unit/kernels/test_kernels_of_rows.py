@@ -47,6 +47,12 @@ def test_rows_compile_for_sizes_that_only_the_run_knows(part: int):
     assert not found.disagreements, "\n".join(found.disagreements)
 
 
+def test_bags_of_every_kind_compile_for_sizes_that_only_the_run_knows():
+    names = [name for name in NAMES if "embedding_bag" in name]
+    found = dynamic_rows.walk(names, "all", target_names()[:1])
+    assert len(names) == 3 and not found.disagreements, "\n".join(found.disagreements)
+
+
 @pytest.mark.parametrize(
     "entry", drawn(entry for entry in KNOWN if entry.is_everywhere), ids=lambda entry: f"{entry.kind}, {entry.rows}, {entry.what}"
 )
