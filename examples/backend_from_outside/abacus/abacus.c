@@ -362,6 +362,13 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   return FL_OK;
 }
 
+static const char *const option_names[] = {NULL};
+
 extern const fl_backend fl_backend_abacus;
-const fl_backend fl_backend_abacus = {
-    .struct_size = sizeof(fl_backend), .id = "AbacusBackend", .name = "abacus", .measure = measure, .init = init, .execute = execute};
+const fl_backend fl_backend_abacus = {.struct_size = sizeof(fl_backend),
+                                      .id = "AbacusBackend",
+                                      .name = "abacus",
+                                      .measure = measure,
+                                      .init = init,
+                                      .execute = execute,
+                                      .option_names = option_names};

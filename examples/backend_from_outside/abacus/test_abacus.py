@@ -109,6 +109,15 @@ def test_what_the_device_has_no_numbers_for(number: float, why: str, library: Pa
         runtime_of(ELEMENTS, library, inputs)
 
 
+@pytest.mark.parametrize("pipeline", ["", "delegate{backends=abacus},"], ids=["without delegates", "with one"])
+def test_an_option_that_it_does_not_have_is_refused(pipeline: str, library: Path):
+    Runtime.get().backend_registry.add("abacus", library)
+    program = b"".join(emit_pte(*compiled(ELEMENTS, f"{pipeline}edge-to-exec,plan")))
+    Runtime.get().load_program(program, backend_options={"abacus": {}}).load_method()
+    with pytest.raises(FlambeauError, match="backend 'abacus' has no option 'digits'; it has none"):
+        Runtime.get().load_program(program, backend_options={"abacus": {"digits": 12}})
+
+
 def test_a_weight_without_a_block_is_refused():
     with pytest.raises(
         PassError, match="the constant 'weight_1' does not fit: the device has no infinities and no NaN; --no-delegate keeps"
