@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,38 +168,58 @@ def child(script: str, *arguments: str) -> dict[str, Any]:
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def main() -> int:
-    """Runs the comparison; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares a backend's programs with the programs of its library's own compiler.")
-    parser.add_argument("models", nargs="*", default=MODELS)
-    parser.add_argument("--backend", choices=sorted(MAKERS), default="xnnpack")
-    parser.add_argument("--pairs", type=int, default=60, help="pairs of calls")
+def compare(
+    script: str,
+    parser: argparse.ArgumentParser,
+    models: Sequence[str],
+    measure: Callable[..., dict[str, Any]],
+    rows: Callable[[dict[str, Any]], Iterable[Sequence[str]]],
+) -> int:
+    """Measures each model in a process of its own, and prints its table, of which `rows` has the heading first; returns the exit status."""
+    parser.add_argument("models", nargs="*", default=models)
     parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
+    options = vars(parser.parse_args())
+    names, is_json, is_child = (options.pop(name) for name in ("models", "json", "child"))
+    if is_child:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        print(json.dumps(measure(arguments.models[0], arguments.backend, arguments.pairs)))
+        print(json.dumps(measure(names[0], **options)))
         return 0
     from rich.console import Console
     from rich.table import Table
 
     console = Console(stderr=True, highlight=False)
-    makers = list(MAKERS[arguments.backend])
     results: dict[str, Any] = {}
-    for name in arguments.models:
+    for name in names:
         with console.status(name):
-            result = results[name] = child(__file__, name, "--backend", arguments.backend, "--pairs", str(arguments.pairs))
-        table = Table(name, *makers, " / ".join(makers), box=None, header_style="bold")
-        for label, key, form in ROWS:
-            found = [result[key].get(maker) for maker in makers]
-            ratio = result["latency_ratio"] if key == "milliseconds" else found[0] / found[1] if key != "distance" and all(found) else None
-            table.add_row(label, *("" if one is None else form.format(one) for one in found), "" if ratio is None else f"{ratio:.3f}")
+            results[name] = child(script, name, *(f"--{option}={value}" for option, value in options.items()))
+        heading, *others = rows(results[name])
+        table = Table(name, *heading, box=None, header_style="bold")
+        for row in others:
+            table.add_row(*row)
         console.print(table)
-    if arguments.json:
+    if is_json:
         json.dump(results, sys.stdout, indent=2)
         sys.stdout.write("\n")
     return 0
+
+
+def rows(result: dict[str, Any]) -> Iterator[Sequence[str]]:
+    """Yields the table of a model."""
+    makers = list(result["milliseconds"])
+    yield *makers, " / ".join(makers)
+    for label, key, form in ROWS:
+        found = [result[key].get(maker) for maker in makers]
+        ratio = result["latency_ratio"] if key == "milliseconds" else found[0] / found[1] if key != "distance" and all(found) else None
+        yield label, *("" if one is None else form.format(one) for one in found), "" if ratio is None else f"{ratio:.3f}"
+
+
+def main() -> int:
+    """Runs the comparison; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Compares a backend's programs with the programs of its library's own compiler.")
+    parser.add_argument("--backend", choices=sorted(MAKERS), default="xnnpack")
+    parser.add_argument("--pairs", type=int, default=60, help="pairs of calls")
+    return compare(__file__, parser, MODELS, measure, rows)
 
 
 if __name__ == "__main__":

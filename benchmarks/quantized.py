@@ -14,17 +14,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import json
-import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from delegates import alternate, child, compile_executorch, compile_ours, find_model, run_ours, run_stock
+from delegates import alternate, compare, compile_executorch, compile_ours, find_model, run_ours, run_stock
 
 MODELS = ("mobilenet_v2", "resnet18", "ds_cnn", "minilm")
 DYNAMIC = ("minilm",)
@@ -137,35 +135,19 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
     }
 
 
+def rows(result: dict[str, Any]) -> Iterator[Sequence[str]]:
+    """Yields the table of a model."""
+    yield "latency, ms", "/ float", "/ executorch", "bytes", "distance"
+    for key, found in result.items():
+        ratios = [f"{found[ratio]:.3f}" for ratio in ("ratio_to_float", "ratio_to_executorch")]
+        yield ROWS[key], f"{found['milliseconds']:.3f}", *ratios, str(found["bytes"]), f"{found['distance']:.1e}"
+
+
 def main() -> int:
     """Runs the comparison; returns the exit status."""
     parser = argparse.ArgumentParser(description="Compares int8 models with float models and with other runtimes.")
-    parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--rounds", type=int, default=60, help="rounds of calls")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        print(json.dumps(measure(arguments.models[0], arguments.rounds)))
-        return 0
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(stderr=True, highlight=False)
-    results: dict[str, Any] = {}
-    for name in arguments.models:
-        with console.status(name):
-            result = results[name] = child(__file__, name, "--rounds", str(arguments.rounds))
-        table = Table(name, "latency, ms", "/ float", "/ executorch", "bytes", "distance", box=None, header_style="bold")
-        for key, found in result.items():
-            ratios = [f"{found[ratio]:.3f}" for ratio in ("ratio_to_float", "ratio_to_executorch")]
-            table.add_row(ROWS[key], f"{found['milliseconds']:.3f}", *ratios, str(found["bytes"]), f"{found['distance']:.1e}")
-        console.print(table)
-    if arguments.json:
-        json.dump(results, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    return 0
+    return compare(__file__, parser, MODELS, measure, rows)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ call every program once, of its ratio to the float program of the same target. T
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import torch
-from delegates import alternate, child, compile_ours, find_model, run_ours
+from delegates import alternate, compare, compile_ours, find_model, run_ours
 from torch import Tensor, nn
 
 WEIGHT_NORM: Any = nn.utils.parametrizations.weight_norm
@@ -162,36 +160,20 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
     }
 
 
+def rows(result: dict[str, Any]) -> Iterator[Sequence[str]]:
+    """Yields the table of a model."""
+    yield ".pte, bytes", "arena", "in integers", "dB", "latency, ms", "/ float"
+    for key, found in result.items():
+        noise = "" if found["decibels"] is None else f"{found['decibels']:.1f}"
+        sizes = (str(found["bytes"]), str(found["arena"]), f"{found['share']:.1%}", noise)
+        yield key, *sizes, f"{found['milliseconds']:.3f}", f"{found['ratio_to_float']:.2f}"
+
+
 def main() -> int:
     """Runs the comparison; returns the exit status."""
     parser = argparse.ArgumentParser(description="Compares the recipes of quantization with floats.")
-    parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--rounds", type=int, default=30, help="rounds of calls")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON on stdout")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        print(json.dumps(measure(arguments.models[0], arguments.rounds)))
-        return 0
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(stderr=True, highlight=False)
-    results: dict[str, Any] = {}
-    for name in arguments.models:
-        with console.status(name):
-            result = results[name] = child(__file__, name, "--rounds", str(arguments.rounds))
-        table = Table(name, ".pte, bytes", "arena", "in integers", "dB", "latency, ms", "/ float", box=None, header_style="bold")
-        for key, found in result.items():
-            noise = "" if found["decibels"] is None else f"{found['decibels']:.1f}"
-            sizes = (str(found["bytes"]), str(found["arena"]), f"{found['share']:.1%}", noise)
-            table.add_row(key, *sizes, f"{found['milliseconds']:.3f}", f"{found['ratio_to_float']:.2f}")
-        console.print(table)
-    if arguments.json:
-        json.dump(results, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    return 0
+    return compare(__file__, parser, MODELS, measure, rows)
 
 
 if __name__ == "__main__":
