@@ -121,11 +121,18 @@ class RecipeQuantizer(Quantizer):
         numbers = self._specs.weight_along(output_axis(layer))
         match scheme:
             case "int8":
-                return self._integers(node, {x: self._operand(x), weight: numbers})
+                choice = self._integers(node, {x: self._operand(x), weight: numbers})
+                if choice.scheme == FLOAT:
+                    return choice
             case "int8-dynamic":
                 node.meta[_KEY] = QuantizationAnnotation({x: self._specs.activation_of_a_run, weight: numbers}, _annotated=True)
             case _:
                 node.meta[_KEY] = QuantizationAnnotation({weight: numbers}, _annotated=True)
+        for user in weight.users:
+            # An embedding takes its rows from the integers of a layer with its weight, so that the table is not there in floats too.
+            if layer_of(user) == "embedding" and self.recipe.scheme_of(names_of(user))[0] != FLOAT:
+                user.meta[_KEY] = QuantizationAnnotation({weight: numbers}, _annotated=True)
+                self.choices[user.name] = Choice("w8")
         return Choice(scheme)
 
     def _integers(self, node: fx.Node, operands: dict[fx.Node, QuantizationSpecBase]) -> Choice:

@@ -187,6 +187,23 @@ def test_parts_have_schemes_of_their_own():
     assert kept.operators[2].bytes_before == kept.operators[2].bytes_after
 
 
+@pytest.mark.parametrize("recipe", ["int8", "int8-dynamic", "w8"])
+def test_a_weight_that_an_embedding_shares_is_there_once(recipe: Scheme):
+    seed()
+    model = Words().eval()
+    samples = {"words": torch.randint(0, 100, (4, 1, 5)), "scale": torch.rand(4, 1)}
+    example = (torch.zeros(1, 5, dtype=torch.int64),), {"scale": torch.ones(1)}
+    quantized = flambeau.quantize((model, *example), samples, recipe)
+    assert [item.scheme for item in quantized.report().operators if item.path] == ["w8", recipe]
+    assert quantized.report().snr > 25
+    assert [value.dtype for value in quantized.program.constants.values() if value.shape == (100, 32)] == []
+    assert [value.dtype for value in quantized.program.state_dict.values() if value.shape == (100, 32)] == [torch.int8]
+    edge = flambeau.to_edge(quantized.program, compile_config=flambeau.EdgeCompileConfig(target="executorch"))
+    assert len(edge.to_executorch().buffer) < 2 * 100 * 32 + 6000
+    kept = flambeau.quantize((model, *example), samples, flambeau.Recipe(recipe, {"table": "float"})).report()
+    assert [item.scheme for item in kept.operators if item.path] == ["float", recipe]
+
+
 def test_the_state_keeps_its_first_value_and_is_not_rounded():
     seed()
     samples = [(torch.randn(4, 8),) for _ in range(6)]
