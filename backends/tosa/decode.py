@@ -56,18 +56,23 @@ class _Reader:
             name = OPERATORS[number - 1] if 1 <= number <= len(OPERATORS) else ""
             if name in ("const", "const_shape"):
                 continue
+            if name == "identity" and len(step.inputs) == len(step.outputs) == 1:
+                self._define(step.outputs[0], self._value(step.inputs[0]), f"operator {index}, {name}")
+                continue
             row = find_op(f"tosa.{name}")
             if row is None or type(step.attribute).__name__ != name or len(step.outputs) != 1:
                 raise _refused(f"operator {index} is {name or number}, which is not read, or not of one result")
-            output = step.outputs[0]
             try:
                 result = row(**self._arguments(row, step)).result
             except (VerifyException, TypeError, ValueError, IndexError, OverflowError) as error:
                 raise error if isinstance(error, BackendError) else _refused(f"operator {index}, {name}: {error}") from error
-            if output in self.values or self.kind(output) != result.type:
-                raise _refused(f"operator {index}, {name}, gives {result.type} as {output!r}, which is of another type or there already")
-            self.values[output] = result
+            self._define(step.outputs[0], result, f"operator {index}, {name}")
         return [self._value(name) for name in self.block.outputs]
+
+    def _define(self, output: str, result: SSAValue, what: str) -> None:
+        if output in self.values or self.kind(output) != result.type:
+            raise _refused(f"{what}, gives {result.type} as {output!r}, which is of another type or there already")
+        self.values[output] = result
 
     def _arguments(self, row: Any, step: Any) -> dict[str, Any]:
         inputs, given = list(step.inputs), dict[str, Any]()

@@ -58,7 +58,9 @@ class _Writer:
                 assert array is not None
                 self.names[op.results[0]] = self._constant(array, element_of(op.results[0]))
         assert block.last_op is not None
-        outputs = [self.names[value] for value in block.last_op.operands]
+        outputs: list[str] = []
+        for value in block.last_op.operands:
+            outputs.append(self._output(value, outputs))
         record = BLOCK.record(
             name="main", operators=self.operators, tensors=self.tensors, shapes=self.shapes, inputs=inputs, outputs=outputs
         )
@@ -68,6 +70,14 @@ class _Writer:
         self.names[value] = name
         self.tensors.append(TENSOR.record(name=name, shape=shape_of(value), type=DTYPES[element_of(value)], data=None))
         return name
+
+    def _output(self, value: SSAValue, others: Sequence[str]) -> str:
+        """Returns the name of an output: compilers want each to be the result of an operator, and no other output."""
+        source = self.names[value]
+        if isinstance(value.owner, SchemaOp) and source not in others:
+            return source
+        self._add("identity", {}, [source], self._declare(value, f"output_{len(others)}"))
+        return self.names[value]
 
     def _add(self, op: str, attribute: dict[str, Any], inputs: Sequence[str], output: str) -> None:
         record = ATTRIBUTES[op].record(**attribute)
