@@ -146,7 +146,8 @@ class Backend:
         convert: rewrites a partition in terms of the backend's own dialect, before it is encoded; None for a backend without one.
         simulate: runs a payload where its hardware is not, with a vendor's emulator or reference model: of the payload, the program's
             named data and the arguments of a call, the results. The arguments are the inputs, behind which storage for outputs may come.
-            Raises BackendError. None where what `decode` gives is to be run, by the rows.
+            Raises BackendError, and HardwareOnlyError of the interpreter where the emulator is not installed: the results are not
+            checked then. None where what `decode` gives is to be run, by the rows.
         decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
             payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
         options: a frozen dataclass.

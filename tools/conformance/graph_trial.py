@@ -19,7 +19,7 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.manager import PassError
-from flambeau.runtime.interpreter import InterpreterError, interpret
+from flambeau.runtime.interpreter import HardwareOnlyError, InterpreterError, interpret
 from flambeau.support.lazy import Array
 from flambeau.support.tracebacks import in_one_line
 from flambeau.tools.conformance.disagreement import Disagreement
@@ -109,14 +109,23 @@ class _Attempt:
             self.outcome.payloads = forms.lower()
         self.outcome.origins.update(str(origin_of(op)) for op in forms.module.body.block.ops if isinstance(op, PayloadOp))
         if backend.simulate is not None or backend.decode is not None:
-            with self.step("simulator" if backend.simulate is not None else DECODED):
-                self.compare(lambda inputs: interpret(forms.module, graph.context, run_payload).run("forward", inputs))
+            self.run_payloads("simulator" if backend.simulate is not None else DECODED)
         else:
             self.trial.absent[DECODED] = "the backend has neither decode nor simulate"
         if backend.decode is None:
             return
         with self.step("decode of bad payloads"):
             check_decode(backend, self.outcome.payloads, random.Random(graph.seed))
+
+    def run_payloads(self, check: str) -> None:
+        """Runs the payloads as the interpreter does, unless the simulator is not here. Raises Disagreement, and other errors."""
+        if check in self.trial.absent:
+            return
+        try:
+            with self.step(check):
+                self.compare(lambda inputs: interpret(self.forms.module, self.graph.context, run_payload).run("forward", inputs))
+        except HardwareOnlyError as error:
+            self.trial.absent[check] = str(error.__cause__ or error)
 
     def execute(self) -> None:
         """Runs the program on each engine, beside that of the whole graph."""
