@@ -83,7 +83,7 @@ INSTEAD = {
     "ETRecord.add_extra_export_modules": "torch.export.save writes further programs",
     "ETRecord.copy": "copy.copy",
     "Inspector.get_op_list": "event_blocks has the events, whose op_types name operators",
-    "Inspector.get_vgf_neural_statistics": "there is no backend for VGF",
+    "Inspector.get_vgf_neural_statistics": "no statistics of VGF graphs are read",
     "Inspector.write_tensorboard_artifact": "flambeau profile --trace writes a trace for Perfetto",
     "Inspector.to_dataframe": "pandas.DataFrame(inspector.rows())",
     "Inspector.calculate_numeric_gap": "flambeau numerics MODEL --etdump FILE --debug-buffer FILE compares every value",

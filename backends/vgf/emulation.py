@@ -1,0 +1,47 @@
+"""Runs Arm's scenario runner with the emulation layers that are installed beside it, in whatever Python has both.
+
+Not a part of Flambeau's package, but a program that `simulate.py` gives to that Python. Its arguments are those of the scenario runner.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LAYERS = ("Graph", "Tensor")
+"""The layers, the one that the program calls first. Vulkan's loader orders the layers of one folder by itself, so each gets a folder."""
+SOFTWARE_DRIVER = Path("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json")
+
+
+def folder_of(package: str) -> Path:
+    """Returns the folder of a package. Exits, with one line, where it is not installed."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit(f"error: {sys.executable} has no package {package}")
+    return Path(spec.submodule_search_locations[0])
+
+
+def main() -> int:
+    """Runs it, and returns its status."""
+    runner, layers = folder_of("scenario_runner") / "binaries" / "bin" / "scenario-runner", folder_of("emulation_layer") / "deploy"
+    libraries = [str(path) for path in (layers / "lib64", layers / "lib") if path.is_dir()]
+    settings = {
+        "VK_INSTANCE_LAYERS": os.pathsep.join(f"VK_LAYER_ML_{name}_Emulation" for name in LAYERS),
+        "LD_LIBRARY_PATH": os.pathsep.join([*libraries, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]),
+    }
+    if SOFTWARE_DRIVER.exists() and not {"VK_ICD_FILENAMES", "VK_DRIVER_FILES"} & os.environ.keys():
+        settings["VK_ICD_FILENAMES"] = str(SOFTWARE_DRIVER)
+    with tempfile.TemporaryDirectory() as place:
+        for name in LAYERS:
+            folder = Path(place, name)
+            folder.mkdir()
+            shutil.copy(layers / "share" / "vulkan" / "explicit_layer.d" / f"VkLayer_{name}.json", folder)
+        settings["VK_LAYER_PATH"] = os.pathsep.join(str(Path(place, name)) for name in LAYERS)
+        return subprocess.run([runner, *sys.argv[1:]], env={**os.environ, **settings}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
