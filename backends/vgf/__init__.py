@@ -29,6 +29,7 @@ BACKEND = Backend(
     simulate=later("flambeau.backends.vgf.simulate:simulate"),
     options=VgfOptions,
     refuses=True,
+    family="tosa",
     tools=(CONVERTER,),
     description=Description(
         hardware="GPUs and NPUs with the ML extensions of Vulkan",

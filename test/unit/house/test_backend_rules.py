@@ -162,6 +162,13 @@ def test_a_folder_that_keeps_the_rules_is_told_nothing(rule: Callable[[Path], li
     assert rule(written(tmp_path, GOOD)) == []
 
 
+def test_a_backend_may_use_the_parts_of_its_family(tmp_path: Path):
+    lowering = {"backends/member/lower.py": "import flambeau.backends.novel.lower\n"}
+    member = {**lowering, "backends/member/__init__.py": 'BACKEND = Backend(family="novel")\n'}
+    assert stays_in_its_folder(written(tmp_path / "member", {**GOOD, **member})) == []
+    assert stays_in_its_folder(written(tmp_path / "other", {**GOOD, **lowering})) == ["backends/member/lower.py names it"]
+
+
 @pytest.mark.parametrize(("rule", "change", "complaint"), BAD, ids=lambda item: item if isinstance(item, str) else "")
 def test_a_folder_that_breaks_a_rule_is_told(
     rule: Callable[[Path], list[str]], change: Mapping[str, str | None], complaint: str, tmp_path: Path
