@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.tosa.payload import DTYPES, OPERATORS, read
+from flambeau.backends.tosa.payload import DTYPES, OPERATORS, SHAPES, read
 from flambeau.dialects.ir.blobs import BlobStore
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.passes.delegation.interface import BackendError, partition_module
@@ -88,14 +88,18 @@ class _Reader:
                 given[name], inputs = [self._value(item) for item in inputs], []
             elif argument.type.is_tensor:
                 given[name] = self._value(inputs.pop(0))
-            elif name == "shape":
+            elif name in SHAPES:
                 given[name] = self._sizes(inputs.pop(0))
             else:
-                numbers = tuple(int(item) for item in self._array(inputs.pop(0)).reshape(-1))
+                read = float if argument.type.base == "Scalar" and self._is_float(inputs[0]) else int
+                numbers = tuple(read(item) for item in self._array(inputs.pop(0)).reshape(-1))
                 given[name] = numbers if argument.type.is_list else numbers[0]
         if inputs:
             raise _refused(f"{row.schema.base} has {len(inputs)} operands more than it takes")
         return given
+
+    def _is_float(self, name: str) -> bool:
+        return is_float(element_of(self.kind(name)))
 
     def _value(self, name: str) -> SSAValue:
         if name not in self.values:
@@ -114,6 +118,6 @@ class _Reader:
 
     def _sizes(self, name: str) -> tuple[int, ...]:
         item = self.shapes.get(name)
-        if item is None or item.data is None or item.rank > MOST_DIMENSIONS or len(item.data) < 8 * item.rank:
-            raise _refused(f"{name!r} is no shape of up to {MOST_DIMENSIONS} dimensions")
+        if item is None or item.data is None or item.rank > 2 * MOST_DIMENSIONS or len(item.data) < 8 * item.rank:
+            raise _refused(f"{name!r} is no shape of up to {2 * MOST_DIMENSIONS} numbers")
         return tuple(int(size) for size in np.frombuffer(item.data, np.int64, item.rank))

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
 from flambeau.backends.tosa.dialect.operators import wide
-from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, OPERATOR, OPERATORS, SHAPE, TENSOR, write
+from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, OPERATOR, OPERATORS, SHAPE, SHAPES, TENSOR, write
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
@@ -102,7 +102,7 @@ class _Writer:
             value = op.argument(argument.name)
             if argument.type.is_tensor:
                 inputs += [self.names[item] for item in (cast("list[SSAValue]", value) if isinstance(value, list) else [value])]
-            elif argument.name == "shape":
+            elif argument.name in SHAPES:
                 inputs.append(self._shape(value))
             elif not argument.keyword_only:
                 numbers = np.atleast_1d(np.array(value))

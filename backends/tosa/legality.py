@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import i32
+
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.dialects.ir.tensor_types import f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
@@ -85,6 +87,11 @@ def _of_pixels(op: SchemaOp) -> str | None:
     return f"its image {list(sides)} is larger than a window" if max(sides) > MOST_IN_WINDOW or prod(sides) >= 2**24 else None
 
 
+def _pads_with_number(op: SchemaOp) -> str | None:
+    """No padding with NaN."""
+    return "it pads with NaN" if op.argument("value") != op.argument("value") else None
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_end)
 _LAYER = ("weight", "bias")
@@ -109,9 +116,21 @@ _BOTH = {
     "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL, _rounds_once)),
     "mean.dim": Rule((_IMAGE, Limit("dtype", only=None)), checks=(_of_pixels,)),
 }
+_MOVES = {
+    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), Rule()),
+    **dict.fromkeys(("expand_copy", "repeat", "flip", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
+    "constant_pad_nd": Rule(checks=(_pads_with_number,)),
+}
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
-_INTEGERS = {**_BOTH, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
-_FLOATS = {**_BOTH, **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
+_INTEGERS = {**_BOTH, **_MOVES, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
+_FLOATS = {
+    **_BOTH,
+    **_MOVES,
+    **dict.fromkeys((*UNARY, "maximum", "minimum"), Rule()),
+    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    "index_select": Rule((Limit("index", dtypes=(i32,)),), folded=("index",)),
+    "embedding": Rule((Limit("indices", dtypes=(i32,)),), folded=("indices",)),
+}
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 

@@ -27,6 +27,8 @@ OPERATORS: Sequence[str] = (
     "variable_read const_shape"
 ).split()
 """The operators: the first has the number 1."""
+SHAPES = frozenset(("shape", "start", "size", "multiples", "padding", "scale", "offset", "border"))
+"""The operands that are shapes, whose numbers are of 64 bits."""
 
 _NUMBERS, _FLAG, _CODE = Scalars("i"), Scalar("B", bool), Scalar("I")
 _CONVOLUTION: dict[str, Kind] = {"pad": _NUMBERS, "stride": _NUMBERS, "dilation": _NUMBERS, "local_bound": _FLAG, "acc_type": _CODE}
@@ -42,6 +44,7 @@ _ATTRIBUTES: dict[str, dict[str, Kind]] = {
     "minimum": {"nan_mode": _CODE},
     "concat": {"axis": Scalar("i")},
     "transpose": {"perms": _NUMBERS},
+    "reverse": {"axis": Scalar("i")},
     "rescale": {"scale32": _FLAG, "rounding_mode": _CODE, **dict.fromkeys(_FLAGS, _FLAG)},
 }
 

@@ -11,7 +11,7 @@ from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, ReciprocalOp, RsqrtOp, SinOp
 from flambeau.dialects.aten.layers.activation import SigmoidOp, TanhOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
-from flambeau.dialects.schema.derived_rows import derived
+from flambeau.dialects.schema.derived_rows import derived, numpy_of
 from flambeau.support.lazy import Array, np
 
 
@@ -36,7 +36,6 @@ UNARY: dict[str, type[TosaOp]] = {
         "exp": ExpOp,
         "floor": FloorOp,
         "log": LogOp,
-        "negate": NegOp,
         "reciprocal": ReciprocalOp,
         "rsqrt": RsqrtOp,
         "sigmoid": SigmoidOp,
@@ -44,6 +43,16 @@ UNARY: dict[str, type[TosaOp]] = {
         "tanh": TanhOp,
     }.items()
 }
+
+
+@tosa("negate(Tensor input1, int input1_zp=0, int output_zp=0) -> Tensor")
+class NegateOp(_OfFloatsOp):
+    """Each element with the other sign."""
+
+    numpy = staticmethod(numpy_of(NegOp))
+
+
+UNARY["neg"] = NegateOp
 """The functions of floats, by the names of the operators of the edge level that they compute."""
 
 

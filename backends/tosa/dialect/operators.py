@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects.builtin import f32, i1, i8, i32
 from xdsl.ir import Attribute
 
 from flambeau.dialects.ir.tensor_types import ElementType
@@ -15,6 +15,8 @@ from flambeau.support.lazy import Array, np
 tosa = Namespace("tosa")
 Numbers = Sequence[int]
 ELEMENTS: frozenset[Attribute] = frozenset((f32, i8, i32))
+MOVED = ELEMENTS | {i1}
+"""The element types of what is moved only."""
 LOW, HIGH = -128, 127
 
 

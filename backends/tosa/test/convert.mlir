@@ -41,3 +41,25 @@ func.func @floats(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.tanh(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// Every third element is one of each group of three; what is around integers is an integer of the type that they get.
+// CHECK-LABEL: delegate.partition @parts_tosa_0
+// CHECK-NEXT:    %0 = tosa.reshape(%x) {shape = [2, 3, 3, 1]}
+// CHECK-NEXT:    %1 = tosa.slice(%0) {start = [0, 0, 2, 0], size = [2, 3, 1, 1]}
+// CHECK-NEXT:    %2 = tosa.reshape(%1) {shape = [2, 3]}
+// CHECK-NEXT:    %3 = tosa.rescale(%2) {multiplier = [1073741824], shift = [29], input_zp = 3, output_zp = 0, dtype = i8}
+// CHECK-NEXT:    %4 = tosa.pad(%3) {padding = [0, 0, 1, 0], pad_const = 6}
+// CHECK-NEXT:    %5 = tosa.reshape(%4) {shape = [1, 2, 4]}
+// CHECK-NEXT:    delegate.return %5
+func.func @parts(%x: tensor<2x9xi8>) -> tensor<1x2x4xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x9xi8>) -> tensor<2x9xf32>
+  %1 = edge.slice_copy.Tensor(%0) {dim = 1, start = 2, end = 9, step = 3} : (tensor<2x9xf32>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %3 = quantized_decomposed.dequantize_per_tensor(%2) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %4 = edge.constant_pad_nd(%3) {pad = [1, 0], value = 1.5} : (tensor<2x3xf32>) -> tensor<2x4xf32>
+  %5 = quantized_decomposed.quantize_per_tensor(%4) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  %6 = quantized_decomposed.dequantize_per_tensor(%5) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %7 = edge.unsqueeze_copy(%6) {dim = 0} : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+  %8 = quantized_decomposed.quantize_per_tensor(%7) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4xf32>) -> tensor<1x2x4xi8>
+  func.return %8 : tensor<1x2x4xi8>
+}

@@ -28,3 +28,20 @@ func.func @moves(%x: tensor<2x3xf32>) -> tensor<6x2xf32> {
   %3 = tosa.mul(%1, %2) : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x2xf32>
   func.return %3 : tensor<6x2xf32>
 }
+
+// CHECK-LABEL: func.func @parts
+// CHECK-NEXT:    %0 = tosa.slice(%x) {start = [0, 1], size = [2, 2]} : (tensor<2x3xi8>) -> tensor<2x2xi8>
+// CHECK-NEXT:    %1 = tosa.pad(%0) {padding = [0, 0, 1, 0], pad_const = -7} : (tensor<2x2xi8>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %2 = tosa.tile(%1) {multiples = [2, 1]} : (tensor<2x3xi8>) -> tensor<4x3xi8>
+// CHECK-NEXT:    %3 = tosa.reverse(%2) {axis = 0} : (tensor<4x3xi8>) -> tensor<4x3xi8>
+// CHECK-NEXT:    %4 = tosa.reshape(%3) {shape = [1, 4, 3]} : (tensor<4x3xi8>) -> tensor<1x4x3xi8>
+// CHECK-NEXT:    %5 = tosa.gather(%4, %i) : (tensor<1x4x3xi8>, tensor<1x4xi32>) -> tensor<1x4x3xi8>
+func.func @parts(%x: tensor<2x3xi8>, %i: tensor<1x4xi32>) -> tensor<1x4x3xi8> {
+  %0 = tosa.slice(%x) {start = [0, 1], size = [2, 2]} : (tensor<2x3xi8>) -> tensor<2x2xi8>
+  %1 = tosa.pad(%0) {padding = [0, 0, 1, 0], pad_const = -7} : (tensor<2x2xi8>) -> tensor<2x3xi8>
+  %2 = tosa.tile(%1) {multiples = [2, 1]} : (tensor<2x3xi8>) -> tensor<4x3xi8>
+  %3 = tosa.reverse(%2) {axis = 0} : (tensor<4x3xi8>) -> tensor<4x3xi8>
+  %4 = tosa.reshape(%3) {shape = [1, 4, 3]} : (tensor<4x3xi8>) -> tensor<1x4x3xi8>
+  %5 = tosa.gather(%4, %i) : (tensor<1x4x3xi8>, tensor<1x4xi32>) -> tensor<1x4x3xi8>
+  func.return %5 : tensor<1x4x3xi8>
+}

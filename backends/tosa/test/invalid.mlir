@@ -37,3 +37,51 @@ func.func @table(%x: tensor<2xi8>) {
   %0 = tosa.table(%x) {table = [1, 2]} : (tensor<2xi8>) -> tensor<2xi8>
   func.return
 }
+
+// -----
+
+func.func @part(%x: tensor<2x3xi8>) {
+  // expected-error @+1 {{tosa.slice: there are no 2 entries from 2 on among 3}}
+  %0 = tosa.slice(%x) {start = [0, 2], size = [2, 2]} : (tensor<2x3xi8>) -> tensor<2x2xi8>
+  func.return
+}
+
+// -----
+
+func.func @parts(%x: tensor<2x3xi8>) {
+  // expected-error @+1 {{tosa.slice: a part of 1 dimensions, of a tensor of 2}}
+  %0 = tosa.slice(%x) {start = [0], size = [2]} : (tensor<2x3xi8>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+func.func @padding(%x: tensor<2xi8>) {
+  // expected-error @+1 {{tosa.pad: the padding [1, -1] is not a pair of numbers from 0 on for each dimension}}
+  %0 = tosa.pad(%x) {padding = [1, -1], pad_const = 0} : (tensor<2xi8>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+func.func @tile(%x: tensor<2xi8>) {
+  // expected-error @+1 {{tosa.tile: a tensor is not there 0 times}}
+  %0 = tosa.tile(%x) {multiples = [0]} : (tensor<2xi8>) -> tensor<0xi8>
+  func.return
+}
+
+// -----
+
+func.func @reverse(%x: tensor<2xi8>) {
+  // expected-error @+1 {{tosa.reverse: tensor<2xi8> has no dimension 1}}
+  %0 = tosa.reverse(%x) {axis = 1} : (tensor<2xi8>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+func.func @gather(%x: tensor<2x3x4xi8>, %i: tensor<1x2xi32>) {
+  // expected-error @+1 {{tosa.gather: values tensor<2x3x4xi8> and indices tensor<1x2xi32> are not [batch, entries, numbers] and int32 [batch, count]}}
+  %0 = tosa.gather(%x, %i) : (tensor<2x3x4xi8>, tensor<1x2xi32>) -> tensor<1x2x4xi8>
+  func.return
+}

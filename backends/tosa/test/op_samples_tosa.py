@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i8, i32
 from flambeau.backends.tosa.dialect.elements import BINARY, UNARY
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_generators import Samples
-from flambeau.tools.samples.sample_tensors import Sample, f32
+from flambeau.tools.samples.sample_tensors import Sample, f32, mask
 
 
 def int8(rng: np.random.Generator, *shape: int) -> Array:
@@ -41,6 +41,7 @@ def convolution(*weight: int) -> Samples:
 
 SAMPLES: dict[str, Samples] = {
     **{row.name: unary for row in UNARY.values()},
+    "tosa.negate": lambda rng: [(f32(rng, 2, 3, 5), 0, 0)],
     **{row.name: binary for row in BINARY.values()},
     "tosa.mul": lambda rng: [(f32(rng, 2, 3), f32(rng, 2, 1), 0), (int32(rng, 2, 3), int32(rng, 1, 3), 0)],
     "tosa.conv2d": convolution(5, 3, 2, 4),
@@ -59,4 +60,12 @@ SAMPLES: dict[str, Samples] = {
     "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
     "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
     "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0)],
+    "tosa.slice": lambda rng: [(f32(rng, 3, 4), (1, 0), (2, 3)), (int8(rng, 5), (4,), (1,)), (mask(rng, 2, 3), (0, 1), (2, 2))],
+    "tosa.pad": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), 0.5), (int8(rng, 4), (2, 1), -7)],
+    "tosa.tile": lambda rng: [(f32(rng, 1, 3), (4, 2)), (int8(rng, 2, 1, 2), (1, 3, 1))],
+    "tosa.reverse": lambda rng: [(f32(rng, 2, 3), 1), (int8(rng, 4), 0)],
+    "tosa.gather": lambda rng: [
+        (f32(rng, 2, 5, 3), rng.integers(0, 5, (2, 4)).astype(np.int32)),
+        (int8(rng, 1, 2, 1), np.ones((1, 1), np.int32)),
+    ],
 }
