@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.tosa.payload import DTYPES, OPERATORS, SHAPES, read
+from flambeau.backends.tosa.payload import DTYPES, MODES, OPERATORS, SHAPES, read
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
@@ -82,6 +82,8 @@ class _Reader:
                 given[name] = element_of(self.kind(step.outputs[0]))
             elif name in ("min_val", "max_val"):
                 given[name] = np.frombuffer(getattr(step.attribute, name), numpy_dtype(element_of(self.kind(step.outputs[0]))), 1)[0].item()
+            elif name == "mode":
+                given[name] = MODES[step.attribute.mode - 1]
             elif argument.keyword_only:
                 given[name] = getattr(step.attribute, name)
             elif argument.type.is_tensor and argument.type.is_list:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
 from flambeau.backends.tosa.dialect.operators import wide
-from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, OPERATOR, OPERATORS, SHAPE, SHAPES, TENSOR, write
+from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, MODES, OPERATOR, OPERATORS, SHAPE, SHAPES, TENSOR, write
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
@@ -109,6 +109,8 @@ class _Writer:
                 inputs.append(self._constant(numbers, number_type(argument.name, op)))
             elif argument.name in ("min_val", "max_val"):
                 attribute[argument.name] = np.array(value, numpy_dtype(element_of(op.result))).tobytes()
+            elif argument.name == "mode":
+                attribute["mode"] = 1 + MODES.index(value)
             elif argument.name in attribute or argument.name in ATTRIBUTES[op.schema.base].fields:
                 attribute[argument.name] = value
         self._add(op.schema.base, attribute, inputs, self._declare(op.result, f"value_{len(self.tensors)}"))

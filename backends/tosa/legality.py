@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import i32
 
 from flambeau.backends.tosa.dialect.elements import UNARY
+from flambeau.backends.tosa.resized import scales_fit
 from flambeau.dialects.ir.tensor_types import f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -27,30 +28,42 @@ FUNCTIONS = (*UNARY, "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "s
 """The functions of each element that become a table between integers."""
 
 
-def whole_windows(shape: Sequence[int], windows: Windows) -> tuple[int, ...] | None:
-    """Returns the padding (top, bottom, left, right) with which the last windows end with the image; None if none does."""
-    found: list[int] = []
+def windows_inside(shape: Sequence[int], windows: Windows) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the padding (top, bottom, left, right) with which the last windows end with the image, and the rows and columns behind them.
+
+    Args:
+        shape: that of the image, [batch, channels, height, width].
+        windows: its windows.
+    """
+    pads, cut = list[int](), list[int]()
     for size, kernel, step, pad, gap in zip(shape[2:], windows.kernel, windows.stride, windows.padding, windows.dilation, strict=True):
         rest = (size - 1 + 2 * pad - (kernel - 1) * gap) % step
-        if rest > pad:
-            return None
-        found += (pad, pad - rest)
-    return tuple(found)
+        pads += (pad, max(pad - rest, 0))
+        cut.append(max(rest - pad, 0))
+    return tuple(pads), tuple(cut)
 
 
-def _windows_end(op: SchemaOp) -> str | None:
-    """Windows that end with the padded image, or would with less padding, of up to 8192 elements a side."""
+def _windows_fit(op: SchemaOp) -> str | None:
+    """Windows of up to 8192 elements a side, one of which has elements of the image at each of its ends."""
     windows = windows_of(op)
-    if whole_windows(shape_of(op.operands[0]), windows) is None:
-        return "its last window ends before the image does"
+    if len(windows.kernel) == 1:
+        windows = windows.of_images()
     sides = (*windows.kernel, *windows.stride, *windows.dilation)
-    return f"its windows {list(sides)} have more than {MOST_IN_WINDOW} elements a side" if max(sides) > MOST_IN_WINDOW else None
+    if max(sides) > MOST_IN_WINDOW:
+        return f"its windows {list(sides)} have more than {MOST_IN_WINDOW} elements a side"
+    shape = shape_of(op.operands[0])
+    _, cut = windows_inside((*shape[:2], *(1,) * (4 - len(shape)), *shape[2:]), windows)
+    return "no element of the image is in its last window" if any(a >= b for a, b in zip(cut, shape[2:], strict=False)) else None
 
 
-def _plain_groups(op: SchemaOp) -> str | None:
-    """One group, or a group for each channel."""
-    groups, channels = op.argument("groups"), shape_of(op.argument("weight"))[1]
-    return None if groups == 1 or channels == 1 else f"it has {groups} groups of {channels} channels"
+def _undoes_windows(op: SchemaOp) -> str | None:
+    """If transposed, less padding than windows have elements."""
+    if not op.argument("transposed"):
+        return None
+    windows = windows_of(op)
+    sizes = [(kernel - 1) * gap + 1 for kernel, gap in zip(windows.kernel, windows.dilation, strict=True)]
+    wide = any(pad >= size for pad, size in zip(windows.padding, sizes, strict=True))
+    return f"its padding {list(windows.padding)} is not less than its windows {sizes}" if wide else None
 
 
 def _counts_no_padding(op: SchemaOp) -> str | None:
@@ -93,7 +106,8 @@ def _pads_with_number(op: SchemaOp) -> str | None:
 
 
 _IMAGE = Limit("self", rank=(4, 4))
-_POOL = (checks.windows_are_whole, _windows_end)
+_INPUT = Limit("input", rank=(4, 4))
+_POOL = (checks.windows_are_whole, _windows_fit)
 _LAYER = ("weight", "bias")
 _BOTH = {
     "relu": Rule(),
@@ -106,10 +120,10 @@ _BOTH = {
     "permute_copy": Rule(),
     "cat": Rule(),
     "convolution": Rule(
-        (Limit("input", rank=(4, 4)), Limit("transposed", only=False)),
+        (Limit("input", rank=(3, 4)),),
         _LAYER,
         dequantized=("weight",),
-        checks=(_plain_groups, _windows_end),
+        checks=(checks.output_padding_is_small, _undoes_windows, _windows_fit),
     ),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.indices_are_unused, _is_undilated, *_POOL)),
@@ -121,11 +135,16 @@ _MOVES = {
     **dict.fromkeys(("expand_copy", "repeat", "flip", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
     "constant_pad_nd": Rule(checks=(_pads_with_number,)),
 }
+_RESIZED = {
+    "upsample_nearest2d.vec": Rule((_INPUT,), checks=(scales_fit,)),
+    "upsample_bilinear2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes, scales_fit)),
+}
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
-_INTEGERS = {**_BOTH, **_MOVES, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
+_INTEGERS = {**_BOTH, **_MOVES, **_RESIZED, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
 _FLOATS = {
     **_BOTH,
     **_MOVES,
+    **_RESIZED,
     **dict.fromkeys((*UNARY, "maximum", "minimum"), Rule()),
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
     "index_select": Rule((Limit("index", dtypes=(i32,)),), folded=("index",)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,28 +9,26 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.converters import movement
+from flambeau.backends.tosa.converters import layers, movement, resizing
 from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
+from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.dialect import elements as e
-from flambeau.backends.tosa.dialect.images import AvgPool2dOp, Conv2dOp, DepthwiseConv2dOp, MaxPool2dOp
+from flambeau.backends.tosa.dialect.images import AvgPool2dOp, DepthwiseConv2dOp, MaxPool2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from flambeau.backends.tosa.dialect.operators import TosaOp
-from flambeau.backends.tosa.legality import FUNCTIONS, whole_windows
+from flambeau.backends.tosa.legality import FUNCTIONS, windows_inside
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
+from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, integer_bias
-from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.delegation.normalized import Windows, dim_of, permutation, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.support.lazy import Array, np
+from flambeau.support.lazy import np
 
-FAMILIES = (movement,)
+FAMILIES = (layers, movement, resizing)
 """The converters that are not in this file."""
-_CHANNELS_FIRST = (0, 3, 1, 2)
 _SUM_BITS = 20
 """The bits to which the larger operand of a sum is shifted, as in TOSA's own lowering of quantized additions."""
 
@@ -51,65 +47,6 @@ def _is_elementwise(op: SchemaOp) -> bool:
     return (
         op.elementwise or isinstance(op, (*e.BINARY.values(), e.MulOp)) or (isinstance(op, e.RescaleOp) and len(op.argument("shift")) == 1)
     )
-
-
-def _on_images(x: SSAValue, function: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    return TransposeOp(function(TransposeOp(x, CHANNELS_LAST).result), _CHANNELS_FIRST).result
-
-
-# Layers. In floats and between integers they differ in the zero point, the bias, and what becomes of the sums.
-
-
-def _layer(
-    op: SchemaOp,
-    x: SSAValue,
-    weight: Array,
-    name: str,
-    bias: SSAValue,
-    constants: ModuleConstants,
-    zero_point: int = 0,
-    finish: Callable[[SSAValue], SSAValue] = lambda sums: sums,
-) -> SSAValue:
-    element = element_of(x)
-    if op.schema.base == "linear":
-        outputs, inputs = weight.shape
-        rows = reshaped(x, (prod(shape_of(x)[:-1]), 1, 1, inputs))
-        loaded = constant(constants, name, weight.reshape(outputs, 1, 1, inputs), element)
-        sums = Conv2dOp(rows, loaded, bias, zero_point, pad=(0, 0, 0, 0), stride=(1, 1), dilation=(1, 1)).result
-        return reshaped(finish(sums), shape_of(op.result))
-    windows = windows_of(op)
-    numbers: dict[str, Any] = {"pad": whole_windows(shape_of(x), windows), "stride": windows.stride, "dilation": windows.dilation}
-    groups = op.argument("groups")
-    if groups > 1:
-        kind, kernel = DepthwiseConv2dOp, weight.reshape(groups, -1, *weight.shape[2:]).transpose(2, 3, 0, 1)
-    else:
-        kind, kernel = Conv2dOp, weight.transpose(0, 2, 3, 1)
-    loaded = constant(constants, name, kernel, element)
-    return _on_images(x, lambda image: finish(kind(image, loaded, bias, zero_point, **numbers).result))
-
-
-@CONVERTERS("convolution", "linear")
-def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, weight, bias = op.arguments()[:3]
-    array, name = constants.array(weight), constants.name(weight)
-    assert array is not None
-    numbers = constant(constants, f"{name}.bias", np.zeros(len(array), np.float32), f32) if bias is None else bias
-    return _layer(op, x, array, name, numbers, constants)
-
-
-@CONVERTERS.integers("convolution", "linear")
-def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, x, kernel = found.operator, found.x, found.inputs[1]
-    assert op is not None and kernel is not None
-    weight, bias = constants.array(kernel.value), op.argument("bias")
-    assert weight is not None
-    whole, scales = integer_bias(x.type, kernel.type, None if bias is None else constants.array(bias), len(weight))
-    name = constants.name(kernel.value)
-    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    numbers = constant(constants, f"{name}.bias", whole.astype(np.int32), i32)
-    finish = partial(rescale, ratios=scales / found.to.scale, input_zp=0, output_zp=found.to.zero_point)
-    return limited(_layer(op, x.value, weight, name, numbers, constants, x.type.zero_point, finish), found)
 
 
 # Integers
@@ -147,13 +84,14 @@ def _average(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     windows, channels = _averaged(op), shape_of(x.value)[1]
     ones = constant(constants, "ones", np.ones((*windows.kernel, channels, 1), np.int8), i8)
     bias = constant(constants, "no_bias", np.zeros(1, np.int32), i32)
-    numbers: dict[str, Any] = {"pad": whole_windows(shape_of(x.value), windows), "stride": windows.stride, "dilation": (1, 1)}
+    pad, cut = windows_inside(shape_of(x.value), windows)
+    numbers: dict[str, Any] = {"pad": pad, "stride": windows.stride, "dilation": (1, 1)}
 
     def means(image: SSAValue) -> SSAValue:
-        sums = DepthwiseConv2dOp(image, ones, bias, x.type.zero_point, **numbers).result
+        sums = DepthwiseConv2dOp(without_rest(image, cut), ones, bias, x.type.zero_point, **numbers).result
         return rescale(sums, x.type.scale / to.scale / prod(windows.kernel), 0, to.zero_point)
 
-    return limited(reshaped(_on_images(x.value, means), shape_of(op.result)), found)
+    return limited(reshaped(on_images(x.value, means), shape_of(op.result)), found)
 
 
 @CONVERTERS.integers("max_pool2d_with_indices", "view_copy", "permute_copy")
@@ -225,7 +163,13 @@ def _averaged(op: SchemaOp) -> Windows:
 
 def _pooled(x: SSAValue, windows: Windows, zero_point: int | None) -> SSAValue:
     """Returns the means of windows, or their largest elements where there is no zero point."""
-    numbers: dict[str, Any] = {"kernel": windows.kernel, "stride": windows.stride, "pad": whole_windows(shape_of(x), windows)}
-    if zero_point is None:
-        return _on_images(x, lambda image: MaxPool2dOp(image, **numbers).result)
-    return _on_images(x, lambda image: AvgPool2dOp(image, zero_point, zero_point, **numbers).result)
+    pad, cut = windows_inside(shape_of(x), windows)
+    numbers: dict[str, Any] = {"kernel": windows.kernel, "stride": windows.stride, "pad": pad}
+
+    def pooled(image: SSAValue) -> SSAValue:
+        image = without_rest(image, cut)
+        if zero_point is None:
+            return MaxPool2dOp(image, **numbers).result
+        return AvgPool2dOp(image, zero_point, zero_point, **numbers).result
+
+    return on_images(x, pooled)

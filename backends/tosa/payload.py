@@ -29,6 +29,8 @@ OPERATORS: Sequence[str] = (
 """The operators: the first has the number 1."""
 SHAPES = frozenset(("shape", "start", "size", "multiples", "padding", "scale", "offset", "border"))
 """The operands that are shapes, whose numbers are of 64 bits."""
+MODES = ("nearest", "bilinear")
+"""The ways to resize images: the first has the number 1."""
 
 _NUMBERS, _FLAG, _CODE = Scalars("i"), Scalar("B", bool), Scalar("I")
 _CONVOLUTION: dict[str, Kind] = {"pad": _NUMBERS, "stride": _NUMBERS, "dilation": _NUMBERS, "local_bound": _FLAG, "acc_type": _CODE}
@@ -39,6 +41,8 @@ _ATTRIBUTES: dict[str, dict[str, Kind]] = {
     "max_pool2d": {**_POOL, "nan_mode": _CODE},
     "conv2d": _CONVOLUTION,
     "depthwise_conv2d": _CONVOLUTION,
+    "transpose_conv2d": {"out_pad": _NUMBERS, "stride": _NUMBERS, "local_bound": _FLAG, "acc_type": _CODE},
+    "resize": {"mode": _CODE},
     "clamp": {"min_val": Data(8), "max_val": Data(8), "nan_mode": _CODE},
     "maximum": {"nan_mode": _CODE},
     "minimum": {"nan_mode": _CODE},

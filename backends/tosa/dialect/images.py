@@ -128,3 +128,37 @@ class AvgPool2dOp(_PoolOp):
             return (sums / counts).astype(x.dtype)
         bits = np.ceil(np.log2(counts)).astype(np.int64)
         return to_int8(scaled(sums, (((1 << 30) + 1) << bits) // counts, 30 + bits) + output_zp)
+
+
+_OUTWARD = "int input_zp=0, int weight_zp=0, *, int[4] out_pad, int[2] stride) -> Tensor"
+
+
+@tosa(f"transpose_conv2d(Tensor input, Tensor weight, Tensor bias, {_OUTWARD}")
+class TransposeConv2dOp(TosaOp):
+    """The sum of a weight [outputs, height, width, inputs] times each element, in steps; `out_pad` adds at the sides or takes away."""
+
+    @staticmethod
+    def infer(x: Tensor, weight: Tensor, bias: Tensor, /, out_pad: Numbers, stride: Numbers) -> Tensor:
+        shape, kernel = shape_of(x), shape_of(weight)
+        if len(shape) != 4 or len(kernel) != 4 or kernel[3] != shape[3] or shape_of(bias) not in ((1,), (kernel[0],)):
+            raise ValueError(f"{list(shape)}, the weight {list(kernel)} and the bias {list(shape_of(bias))} do not fit")
+        if element_of(weight) != element_of(x) or element_of(bias) != wide(element_of(x)):
+            raise ValueError(f"{element_of(x)}, {element_of(weight)} and a bias of {element_of(bias)} do not fit")
+        if min(stride) < 1 or min(out_pad[:2]) <= -kernel[1] or min(out_pad[2:]) <= -kernel[2]:
+            raise ValueError(
+                f"steps {list(stride)} are from 1 on, and {list(out_pad)} leaves something of each window of {list(kernel[1:3])}"
+            )
+        sizes = [(shape[1 + dim] - 1) * stride[dim] + out_pad[2 * dim] + out_pad[2 * dim + 1] + kernel[1 + dim] for dim in (0, 1)]
+        if min(sizes) < 1:
+            raise ValueError(f"{list(out_pad)} leaves nothing of the image")
+        return tensor(wide(element_of(x)), (shape[0], *sizes, kernel[0]))
+
+    @staticmethod
+    def numpy(x: Array, weight: Array, bias: Array, /, input_zp: int, weight_zp: int, out_pad: Numbers, stride: Numbers) -> Array:
+        exact = np.float64 if x.dtype == np.int8 else np.float32
+        image, kernel = (x.astype(exact) - exact(input_zp)).transpose(0, 3, 1, 2), (weight.astype(exact) - weight_zp).transpose(3, 0, 1, 2)
+        sums = ConvolutionOp.numpy(image, kernel, None, tuple(stride), (0, 0), (1, 1), True, (0, 0), 1).transpose(0, 2, 3, 1)
+        around = out_pad[:2], out_pad[2:]
+        sums = sums[:, *(slice(max(-low, 0), size + min(high, 0)) for size, (low, high) in zip(sums.shape[1:3], around, strict=True))]
+        sums = _padded(sums, [max(item, 0) for item in out_pad])
+        return (sums + bias.astype(exact)).astype(np.int32 if x.dtype == np.int8 else np.float32)

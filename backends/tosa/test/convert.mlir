@@ -63,3 +63,31 @@ func.func @parts(%x: tensor<2x9xi8>) -> tensor<1x2x4xi8> {
   %8 = quantized_decomposed.quantize_per_tensor(%7) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4xf32>) -> tensor<1x2x4xi8>
   func.return %8 : tensor<1x2x4xi8>
 }
+
+// Sums of four pixels have the zero point 16 times.
+// CHECK-LABEL: delegate.partition @upsampled_tosa_0
+// CHECK-NEXT:    tosa.transpose(%x) {perms = [0, 2, 3, 1]}
+// CHECK-NEXT:    tosa.resize(%{{.*}}) {scale = [4, 2, 4, 2], offset = [-1, -1], border = [1, 1], mode = "bilinear"} : (tensor<1x4x4x2xi8>) -> tensor<1x8x8x2xi32>
+// CHECK-NEXT:    ml_program.global_load_const @zero_point
+// CHECK-NEXT:    tosa.sub
+// CHECK-NEXT:    tosa.rescale(%{{.*}}) {multiplier = [1073741824], shift = [33], input_zp = 0, output_zp = 0, dtype = i8}
+// CHECK-NEXT:    tosa.transpose(%{{.*}}) {perms = [0, 3, 1, 2]}
+// CHECK-NEXT:    delegate.return
+func.func @upsampled(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x8x8xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = edge.upsample_bilinear2d.vec(%0) {output_size = [8, 8], align_corners = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x8x8xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xi8>
+  func.return %2 : tensor<1x2x8x8xi8>
+}
+
+// The last row and column are in no window.
+// CHECK-LABEL: delegate.partition @rest_tosa_0
+// CHECK-NEXT:    tosa.slice(%x) {start = [0, 0, 0, 0], size = [1, 2, 3, 3]}
+// CHECK-NEXT:    tosa.transpose
+// CHECK-NEXT:    tosa.max_pool2d(%{{.*}}) {kernel = [1, 1], stride = [2, 2], pad = [0, 0, 0, 0]}
+func.func @rest(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x2x2xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1, %2 = edge.max_pool2d_with_indices(%0) {kernel_size = [1, 1], stride = [2, 2]} : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi64>)
+  %3 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  func.return %3 : tensor<1x2x2x2xi8>
+}

@@ -45,3 +45,14 @@ func.func @parts(%x: tensor<2x3xi8>, %i: tensor<1x4xi32>) -> tensor<1x4x3xi8> {
   %5 = tosa.gather(%4, %i) : (tensor<1x4x3xi8>, tensor<1x4xi32>) -> tensor<1x4x3xi8>
   func.return %5 : tensor<1x4x3xi8>
 }
+
+// CHECK-LABEL: func.func @images
+// CHECK-NEXT:    %0 = tosa.transpose_conv2d(%x, %w, %b) {input_zp = 3, out_pad = [-1, 0, -1, 0], stride = [2, 2]} : (tensor<1x4x4x3xi8>, tensor<2x3x3x3xi8>, tensor<2xi32>) -> tensor<1x8x8x2xi32>
+// CHECK-NEXT:    %1 = tosa.rescale(%0) {multiplier = [1073741824], shift = [38], input_zp = 0, output_zp = 5, dtype = i8} : (tensor<1x8x8x2xi32>) -> tensor<1x8x8x2xi8>
+// CHECK-NEXT:    %2 = tosa.resize(%1) {scale = [4, 2, 4, 2], offset = [-1, -1], border = [1, 1], mode = "bilinear"} : (tensor<1x8x8x2xi8>) -> tensor<1x16x16x2xi32>
+func.func @images(%x: tensor<1x4x4x3xi8>, %w: tensor<2x3x3x3xi8>, %b: tensor<2xi32>) -> tensor<1x16x16x2xi32> {
+  %0 = tosa.transpose_conv2d(%x, %w, %b) {input_zp = 3, out_pad = [-1, 0, -1, 0], stride = [2, 2]} : (tensor<1x4x4x3xi8>, tensor<2x3x3x3xi8>, tensor<2xi32>) -> tensor<1x8x8x2xi32>
+  %1 = tosa.rescale(%0) {multiplier = [1073741824], shift = [38], input_zp = 0, output_zp = 5, dtype = i8} : (tensor<1x8x8x2xi32>) -> tensor<1x8x8x2xi8>
+  %2 = tosa.resize(%1) {scale = [4, 2, 4, 2], offset = [-1, -1], border = [1, 1], mode = "bilinear"} : (tensor<1x8x8x2xi8>) -> tensor<1x16x16x2xi32>
+  func.return %2 : tensor<1x16x16x2xi32>
+}

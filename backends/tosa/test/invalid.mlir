@@ -85,3 +85,43 @@ func.func @gather(%x: tensor<2x3x4xi8>, %i: tensor<1x2xi32>) {
   %0 = tosa.gather(%x, %i) : (tensor<2x3x4xi8>, tensor<1x2xi32>) -> tensor<1x2x4xi8>
   func.return
 }
+
+// -----
+
+func.func @outward(%x: tensor<1x2x2x1xi8>, %w: tensor<1x2x2x1xi8>, %b: tensor<1xi32>) {
+  // expected-error @+1 {{tosa.transpose_conv2d: steps [1, 1] are from 1 on, and [-2, 0, 0, 0] leaves something of each window of [2, 2]}}
+  %0 = tosa.transpose_conv2d(%x, %w, %b) {out_pad = [-2, 0, 0, 0], stride = [1, 1]} : (tensor<1x2x2x1xi8>, tensor<1x2x2x1xi8>, tensor<1xi32>) -> tensor<1x1x3x1xi32>
+  func.return
+}
+
+// -----
+
+func.func @mode(%x: tensor<1x2x2x1xf32>) {
+  // expected-error @+1 {{tosa.resize: an image [1, 2, 2, 1] is not resized by [1, 1, 1, 1], [0, 0], [0, 0], 'cubic'}}
+  %0 = tosa.resize(%x) {scale = [1, 1, 1, 1], offset = [0, 0], border = [0, 0], mode = "cubic"} : (tensor<1x2x2x1xf32>) -> tensor<1x2x2x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @scale(%x: tensor<1x2x2x1xf32>) {
+  // expected-error @+1 {{tosa.resize: the scale 1/16 is not from 1/16 to 256, with a numerator of up to 2048}}
+  %0 = tosa.resize(%x) {scale = [1, 16, 1, 1], offset = [0, 0], border = [0, 0], mode = "nearest"} : (tensor<1x2x2x1xf32>) -> tensor<1x1x2x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @border(%x: tensor<1x2x2x1xf32>) {
+  // expected-error @+1 {{tosa.resize: the offset 0 and the border 2 are too large for the scale 2/1}}
+  %0 = tosa.resize(%x) {scale = [2, 1, 2, 1], offset = [0, 0], border = [2, 0], mode = "nearest"} : (tensor<1x2x2x1xf32>) -> tensor<1x5x3x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @end(%x: tensor<1x3x2x1xf32>) {
+  // expected-error @+1 {{tosa.resize: with the offset 0 and the border 0, 3 pixels do not become 2}}
+  %0 = tosa.resize(%x) {scale = [2, 3, 1, 1], offset = [0, 0], border = [0, 0], mode = "nearest"} : (tensor<1x3x2x1xf32>) -> tensor<1x2x2x1xf32>
+  func.return
+}

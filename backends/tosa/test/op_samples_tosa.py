@@ -68,4 +68,14 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 2, 5, 3), rng.integers(0, 5, (2, 4)).astype(np.int32)),
         (int8(rng, 1, 2, 1), np.ones((1, 1), np.int32)),
     ],
+    "tosa.transpose_conv2d": lambda rng: [
+        (f32(rng, 1, 3, 4, 5), f32(rng, 2, 3, 2, 5), f32(rng, 2), 0, 0, (-1, 0, 2, -1), (2, 3)),
+        (int8(rng, 2, 2, 3, 4), int8(rng, 3, 2, 2, 4), int32(rng, 3), -3, 0, (1, 1, 0, 0), (1, 2)),
+    ],
+    "tosa.resize": lambda rng: [
+        (item, scale, offset, border, mode)
+        for item in (f32(rng, 1, 3, 4, 2), int8(rng, 2, 3, 2, 3))
+        for scale, offset, border in (((4, 2, 2, 1), (-1, 0), (1, 1)), ((2, 3, 1, 1), (1, 0), (0, 0)))
+        for mode in ("nearest", "bilinear")
+    ],
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from quantized_images import IMAGES
 from quantized_moves import MOVES
 from quantized_programs import ops, tensor_of
 from torch import Tensor, nn
@@ -15,8 +16,7 @@ Function = Callable[..., Tensor]
 Draw = Callable[[np.random.Generator], tuple[Function, Sequence[Sequence[int]]]]
 """Draws a function, and the shapes of its operands."""
 
-
-CALLS: Mapping[str, Draw] = {**MOVES}
+CALLS: Mapping[str, Draw] = {**MOVES, **IMAGES}
 
 
 class QuantizedCall(nn.Module):

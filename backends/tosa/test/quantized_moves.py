@@ -12,11 +12,13 @@ from torch import Tensor
 Drawn = tuple[Callable[..., Tensor], Sequence[Sequence[int]]]
 
 
-def _of_one(function: Callable[[Tensor], Tensor], *shape: int) -> Drawn:
+def of_one(function: Callable[[Tensor], Tensor], *shape: int) -> Drawn:
+    """Returns a function of one tensor."""
     return function, (shape,)
 
 
-def _of_two(function: Callable[[Tensor, Tensor], Tensor], *shape: int) -> Drawn:
+def of_two(function: Callable[[Tensor, Tensor], Tensor], *shape: int) -> Drawn:
+    """Returns a function of two tensors of one shape."""
     return function, (shape, shape)
 
 
@@ -28,43 +30,43 @@ def _part(rng: np.random.Generator) -> Drawn:
     shape, dim = _sizes(rng, 9, 9, 9), int(rng.integers(0, 3))
     start, step = int(rng.integers(0, shape[dim])), int(rng.integers(1, 4))
     index = (*(slice(None),) * dim, slice(start, None, step))
-    return _of_one(lambda x: x[index], *shape)
+    return of_one(lambda x: x[index], *shape)
 
 
 def _one(rng: np.random.Generator) -> Drawn:
     shape, dim = _sizes(rng, 5, 9, 6), int(rng.integers(0, 3))
     index = int(rng.integers(-shape[dim], shape[dim]))
-    return _of_one(lambda x: x.select(dim, index), *shape)
+    return of_one(lambda x: x.select(dim, index), *shape)
 
 
 def _padding(rng: np.random.Generator) -> Drawn:
     pads, value = [int(item) for item in rng.integers(-1, 4, 4)], float(rng.normal())
-    return _of_one(lambda x: F.pad(x, pads, value=value), 2, 4, 5)
+    return of_one(lambda x: F.pad(x, pads, value=value), 2, 4, 5)
 
 
 def _repetition(rng: np.random.Generator) -> Drawn:
     shape, times = _sizes(rng, 4, 5), _sizes(rng, 3, 3, 3)
-    return _of_one(lambda x: x.repeat(times), *shape)
+    return of_one(lambda x: x.repeat(times), *shape)
 
 
 def _growth(rng: np.random.Generator) -> Drawn:
-    return _of_one(lambda x: x.expand(3, 4, 5), *((4, 1) if rng.random() < 0.5 else (1, 1, 5)))
+    return of_one(lambda x: x.expand(3, 4, 5), *((4, 1) if rng.random() < 0.5 else (1, 1, 5)))
 
 
 def _reversal(rng: np.random.Generator) -> Drawn:
     dims = [int(item) for item in rng.permutation(3)[: rng.integers(1, 4)]]
-    return _of_one(lambda x: x.flip(dims), *_sizes(rng, 4, 5, 6))
+    return of_one(lambda x: x.flip(dims), *_sizes(rng, 4, 5, 6))
 
 
 def _stack(rng: np.random.Generator) -> Drawn:
     shape, dim = _sizes(rng, 4, 5), int(rng.integers(0, 3))
-    return _of_two(lambda x, y: torch.stack([x, y], dim), *shape)
+    return of_two(lambda x, y: torch.stack([x, y], dim), *shape)
 
 
 def _pixels(rng: np.random.Generator) -> Drawn:
     if rng.random() < 0.5:
-        return _of_one(lambda x: F.pixel_shuffle(x, 2), 2, 12, 3, 2)
-    return _of_one(lambda x: F.pixel_unshuffle(x, 2), 2, 3, 4, 6)
+        return of_one(lambda x: F.pixel_shuffle(x, 2), 2, 12, 3, 2)
+    return of_one(lambda x: F.pixel_unshuffle(x, 2), 2, 3, 4, 6)
 
 
 MOVES: Mapping[str, Callable[[np.random.Generator], Drawn]] = {

@@ -1,0 +1,146 @@
+"""Convolutions and linear layers. In floats and between integers they differ in the zero point, the bias, and what becomes of the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, rescale, reshaped
+from flambeau.backends.tosa.converters.images import on_images, without_rest
+from flambeau.backends.tosa.converters.movement import part
+from flambeau.backends.tosa.dialect.images import Conv2dOp, DepthwiseConv2dOp, TransposeConv2dOp
+from flambeau.backends.tosa.dialect.movement import ConcatOp
+from flambeau.backends.tosa.dialect.operators import wide
+from flambeau.backends.tosa.legality import windows_inside
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
+from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.normalized import Windows, windows_of
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer, or some of its outputs.
+
+    Attributes:
+        weight: [outputs, inputs of a group, *kernel].
+        bias: a number for each output, in the element type of sums.
+        name: that of the weight.
+        zero_point: that of the image.
+        ratios: between integers, by what the sums of each output are multiplied; None for floats.
+        to: between integers, the type of the results.
+    """
+
+    weight: Array
+    bias: Array
+    name: str
+    constants: ModuleConstants
+    zero_point: int = 0
+    ratios: Array | None = None
+    to: QuantizedType | None = None
+
+    def some(self, first: int, count: int) -> _Layer:
+        """Returns the layer of consecutive outputs."""
+        ratios = self.ratios if self.ratios is None or len(self.ratios) == 1 else self.ratios[first : first + count]
+        return replace(self, weight=self.weight[first : first + count], bias=self.bias[first : first + count], ratios=ratios)
+
+    def call(self, kind: Any, image: SSAValue, kernel: Array, **numbers: Any) -> SSAValue:
+        """Returns the results of an operator of TOSA on images."""
+        element = element_of(image)
+        weight = constant(self.constants, self.name, kernel, element)
+        bias = constant(self.constants, f"{self.name}.bias", self.bias, wide(element))
+        sums = kind(image, weight, bias, self.zero_point, **numbers).result
+        return sums if self.to is None or self.ratios is None else rescale(sums, self.ratios, 0, self.to.zero_point)
+
+    def linear(self, op: SchemaOp, x: SSAValue) -> SSAValue:
+        """Returns the products of rows with the weight."""
+        outputs, inputs = self.weight.shape
+        rows = reshaped(x, (prod(shape_of(x)[:-1]), 1, 1, inputs))
+        numbers: dict[str, Any] = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1)}
+        return reshaped(self.call(Conv2dOp, rows, self.weight.reshape(outputs, 1, 1, inputs), **numbers), shape_of(op.result))
+
+    def convolution(self, op: SchemaOp, x: SSAValue) -> SSAValue:
+        """Returns the convolution of images, or of lines, which are images of height 1."""
+        windows, groups, is_transposed = windows_of(op), op.argument("groups"), op.argument("transposed")
+        layer, windows = (self, windows) if self.weight.ndim == 4 else (replace(self, weight=self.weight[:, :, None]), windows.of_images())
+        size, inputs = len(self.weight) // groups, self.weight.shape[1]
+
+        def convolved(image: SSAValue) -> SSAValue:
+            if groups == 1 or (inputs == 1 and not is_transposed):
+                return layer.of_group(image, windows, is_transposed, groups)
+            results = [
+                layer.some(group * size, size).of_group(part(image, 3, group * inputs, inputs), windows, is_transposed, 1)
+                for group in range(groups)
+            ]
+            return ConcatOp(results, axis=3).result
+
+        return on_images(x, convolved)
+
+    def of_group(self, image: SSAValue, windows: Windows, is_transposed: bool, groups: int) -> SSAValue:
+        """Returns the convolution of images without groups, or with one for each channel."""
+        if is_transposed:
+            pairs = zip(windows.padding, windows.output_padding, strict=True)
+            out_pad = tuple(item for pad, more in pairs for item in (-pad, more - pad))
+            kernel = _with_gaps(self.weight, windows.dilation).transpose(0, 2, 3, 1)
+            return self.call(TransposeConv2dOp, image, kernel, out_pad=out_pad, stride=windows.stride)
+        shape = shape_of(image)
+        pad, cut = windows_inside((shape[0], shape[3], *shape[1:3]), windows)
+        numbers: dict[str, Any] = {"pad": pad, "stride": windows.stride, "dilation": windows.dilation}
+        image = without_rest(image, cut)
+        if groups > 1:
+            kernel = self.weight.reshape(groups, -1, *self.weight.shape[2:]).transpose(2, 3, 0, 1)
+            return self.call(DepthwiseConv2dOp, image, kernel, **numbers)
+        return self.call(Conv2dOp, image, self.weight.transpose(0, 2, 3, 1), **numbers)
+
+
+def _with_gaps(weight: Array, dilation: tuple[int, ...]) -> Array:
+    """Returns a weight with zeros between its elements, instead of gaps between those of the windows."""
+    sizes = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], dilation, strict=True)]
+    found = np.zeros((*weight.shape[:2], *sizes), weight.dtype)
+    found[:, :, :: dilation[0], :: dilation[1]] = weight
+    return found
+
+
+def _by_outputs(op: SchemaOp, weight: Array) -> Array:
+    """Returns a weight as [outputs, inputs of a group, *kernel]; a transposed convolution has [inputs, outputs of a group, *kernel]."""
+    if op.schema.base == "linear" or not op.argument("transposed"):
+        return weight
+    grouped = weight.reshape(op.argument("groups"), -1, *weight.shape[1:])
+    return np.swapaxes(grouped, 1, 2).reshape(-1, grouped.shape[1], *weight.shape[2:])
+
+
+def _results(op: SchemaOp, x: SSAValue, layer: _Layer) -> SSAValue:
+    return layer.linear(op, x) if op.schema.base == "linear" else layer.convolution(op, x)
+
+
+@CONVERTERS("convolution", "linear")
+def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, value, bias = op.arguments()[:3]
+    array = constants.array(value)
+    assert array is not None
+    weight, numbers = _by_outputs(op, array), None if bias is None else constants.array(bias)
+    numbers = np.zeros(len(weight), weight.dtype) if numbers is None else numbers
+    return _results(op, x, _Layer(weight, numbers, constants.name(value), constants))
+
+
+@CONVERTERS.integers("convolution", "linear")
+def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    op, x, kernel = found.operator, found.x, found.inputs[1]
+    assert op is not None and kernel is not None
+    array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
+    assert array is not None
+    weight = _by_outputs(op, array)
+    if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
+        kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
+    whole, scales = integer_bias(x.type, kind, None if bias is None else constants.array(bias), len(weight))
+    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
+        raise RefusedError({op: "its sums of products and bias may not fit int32"})
+    ratios = scales / found.to.scale
+    layer = _Layer(weight, whole.astype(np.int32), constants.name(kernel.value), constants, x.type.zero_point, ratios, found.to)
+    return limited(_results(op, x.value, layer), found)
