@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -77,16 +78,15 @@ def _is_undilated(op: SchemaOp) -> str | None:
     return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
 
 
-def _of_pixels(op: SchemaOp) -> str | None:
-    """Over height and width, of as many elements as a window has."""
-    if reduced_dims(op) != [2, 3]:
-        return f"it is over the dimensions {reduced_dims(op)}, not over height and width"
+def is_of_pixels(op: SchemaOp) -> bool:
+    """Returns whether a mean is one of images over height and width, of as many elements as a window has."""
     sides = shape_of(op.operands[0])[2:]
-    return f"its image {list(sides)} is larger than a window" if max(sides) > MOST_IN_WINDOW or prod(sides) >= 2**24 else None
+    return len(sides) == 2 and reduced_dims(op) == [2, 3] and max(sides) <= MOST_IN_WINDOW and prod(sides) < 2**24
 
 
 _IMAGE = Limit("self", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_end)
+_SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
 _BOTH = {
     "relu": Rule(),
@@ -107,11 +107,24 @@ _BOTH = {
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.indices_are_unused, _is_undilated, *_POOL)),
     "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL, _rounds_once)),
-    "mean.dim": Rule((_IMAGE, Limit("dtype", only=None)), checks=(_of_pixels,)),
+    "mm": Rule(),
+    "bmm": Rule(),
+    "addmm": Rule((Limit("beta", only=1), Limit("alpha", only=1))),
+    "mean.dim": Rule((_SAME_TYPE,)),
+    "sum.dim_IntList": Rule((_SAME_TYPE,)),
+    "amax": Rule(),
+    "amin": Rule(),
+    "max.dim": Rule(checks=(checks.indices_are_unused,)),
+    "min.dim": Rule(checks=(checks.indices_are_unused,)),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
-_INTEGERS = {**_BOTH, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
-_FLOATS = {**_BOTH, **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
+_INTEGERS = {
+    **_BOTH,
+    **dict.fromkeys(FUNCTIONS, Rule()),
+    "addmm": replace(_BOTH["addmm"], constants=("self",)),
+    "quantized_decomposed.quantize_per_tensor": Rule(),
+}
+_FLOATS = {**_BOTH, "prod.dim_int": Rule((_SAME_TYPE,)), **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 

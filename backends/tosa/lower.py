@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import i8, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
+from flambeau.backends.tosa.converters import products, reductions
+from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, Conv2dOp, DepthwiseConv2dOp, MaxPool2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, TransposeOp
-from flambeau.backends.tosa.dialect.operators import HIGH, LOW, TosaOp
-from flambeau.backends.tosa.legality import FUNCTIONS, whole_windows
+from flambeau.backends.tosa.dialect.operators import TosaOp
+from flambeau.backends.tosa.legality import FUNCTIONS, is_of_pixels, whole_windows
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.dialects.fused.quantized import fixed_point
-from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, integer_bias
 from flambeau.passes.delegation.interface import RefusedError
-from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.delegation.normalized import Windows, dim_of, permutation, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.support.lazy import Array, np
 
-CONVERTERS = Converters("tosa")
+FAMILIES = (products, reductions)
+"""The converters that are not in this file."""
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _SUM_BITS = 20
 """The bits to which the larger operand of a sum is shifted, as in TOSA's own lowering of quantized additions."""
@@ -39,7 +40,7 @@ _SUM_BITS = 20
 def convert(partition: PartitionOp, constants: ModuleConstants, options: TosaOptions) -> None:
     """Rewrites a partition in `tosa` operators. Raises ConversionError, which lists the operators that have no converter."""
     CONVERTERS.apply(partition, constants)
-    moves = Transposes(TransposeOp, "perms", _reshaped, _is_elementwise, constants)
+    moves = Transposes(TransposeOp, "perms", reshaped, _is_elementwise, constants)
     moving = [moves.join(), moves.past_elements(TosaOp), moves.past_concatenation(ConcatOp), moves.join_reshapes(ReshapeOp)]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
@@ -51,21 +52,8 @@ def _is_elementwise(op: SchemaOp) -> bool:
     )
 
 
-def _reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    return value if shape_of(value) == tuple(shape) else ReshapeOp(value, tuple(shape)).result
-
-
-def _ranked(value: SSAValue, like: SSAValue) -> SSAValue:
-    """Returns a value with as many dimensions as another has."""
-    return _reshaped(value, (*(1,) * (len(shape_of(like)) - len(shape_of(value))), *shape_of(value)))
-
-
 def _on_images(x: SSAValue, function: Callable[[SSAValue], SSAValue]) -> SSAValue:
     return TransposeOp(function(TransposeOp(x, CHANNELS_LAST).result), _CHANNELS_FIRST).result
-
-
-def _constant(constants: ModuleConstants, name: str, array: Array, element: Attribute) -> SSAValue:
-    return constants.add(name, np.ascontiguousarray(array), tensor(element, array.shape)).result
 
 
 # Layers. In floats and between integers they differ in the zero point, the bias, and what becomes of the sums.
@@ -84,10 +72,10 @@ def _layer(
     element = element_of(x)
     if op.schema.base == "linear":
         outputs, inputs = weight.shape
-        rows = _reshaped(x, (prod(shape_of(x)[:-1]), 1, 1, inputs))
-        loaded = _constant(constants, name, weight.reshape(outputs, 1, 1, inputs), element)
+        rows = reshaped(x, (prod(shape_of(x)[:-1]), 1, 1, inputs))
+        loaded = constant(constants, name, weight.reshape(outputs, 1, 1, inputs), element)
         sums = Conv2dOp(rows, loaded, bias, zero_point, pad=(0, 0, 0, 0), stride=(1, 1), dilation=(1, 1)).result
-        return _reshaped(finish(sums), shape_of(op.result))
+        return reshaped(finish(sums), shape_of(op.result))
     windows = windows_of(op)
     numbers: dict[str, Any] = {"pad": whole_windows(shape_of(x), windows), "stride": windows.stride, "dilation": windows.dilation}
     groups = op.argument("groups")
@@ -95,7 +83,7 @@ def _layer(
         kind, kernel = DepthwiseConv2dOp, weight.reshape(groups, -1, *weight.shape[2:]).transpose(2, 3, 0, 1)
     else:
         kind, kernel = Conv2dOp, weight.transpose(0, 2, 3, 1)
-    loaded = _constant(constants, name, kernel, element)
+    loaded = constant(constants, name, kernel, element)
     return _on_images(x, lambda image: finish(kind(image, loaded, bias, zero_point, **numbers).result))
 
 
@@ -104,7 +92,7 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias = op.arguments()[:3]
     array, name = constants.array(weight), constants.name(weight)
     assert array is not None
-    numbers = _constant(constants, f"{name}.bias", np.zeros(len(array), np.float32), f32) if bias is None else bias
+    numbers = constant(constants, f"{name}.bias", np.zeros(len(array), np.float32), f32) if bias is None else bias
     return _layer(op, x, array, name, numbers, constants)
 
 
@@ -118,51 +106,29 @@ def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAVal
     name = constants.name(kernel.value)
     if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
         raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    numbers = _constant(constants, f"{name}.bias", whole.astype(np.int32), i32)
-    finish = partial(_rescale, ratios=scales / found.to.scale, input_zp=0, output_zp=found.to.zero_point)
-    return _limited(_layer(op, x.value, weight, name, numbers, constants, x.type.zero_point, finish), found)
+    numbers = constant(constants, f"{name}.bias", whole.astype(np.int32), i32)
+    finish = partial(rescale, ratios=scales / found.to.scale, input_zp=0, output_zp=found.to.zero_point)
+    return limited(_layer(op, x.value, weight, name, numbers, constants, x.type.zero_point, finish), found)
 
 
 # Integers
 
 
-def _rescale(x: SSAValue, ratios: Array | float, input_zp: int, output_zp: int, dtype: Attribute = i8) -> SSAValue:
-    multipliers, shifts = fixed_point(np.atleast_1d(np.asarray(ratios, np.float64)))
-    return e.RescaleOp(x, tuple(map(int, multipliers)), tuple(map(int, shifts)), input_zp, output_zp, dtype=dtype).result
-
-
-def _limited(value: SSAValue, found: IntegerOperator) -> SSAValue:
-    return value if (found.low, found.high) == (LOW, HIGH) else e.ClampOp(value, min_val=found.low, max_val=found.high).result
-
-
-def _same(x: Quantized, to: QuantizedType) -> SSAValue:
-    """Returns integers as integers of another type."""
-    if (x.type.scale, x.type.zero_point) == (to.scale, to.zero_point):
-        return x.value
-    return _rescale(x.value, x.type.scale / to.scale, x.type.zero_point, to.zero_point)
-
-
-def _two(found: IntegerOperator) -> tuple[SchemaOp, Quantized, Quantized]:
-    a, b = found.inputs
-    assert found.operator is not None and a is not None and b is not None
-    return found.operator, a, b
-
-
 @CONVERTERS.integers("add.Tensor", "sub.Tensor")
 def _sum(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, *operands = _two(found)
+    op, operands = operands_of(found, 2)
     most = 2 * max(x.type.scale for x in operands)
-    wide = [_rescale(x.value, x.type.scale / most * 2**_SUM_BITS, x.type.zero_point, 0, i32) for x in operands]
-    total = e.BINARY[op.schema.base](*(_ranked(value, op.result) for value in wide)).result
-    return _limited(_rescale(total, most / (found.to.scale * 2**_SUM_BITS), 0, found.to.zero_point), found)
+    wide = [rescale(x.value, x.type.scale / most * 2**_SUM_BITS, x.type.zero_point, 0, i32) for x in operands]
+    total = e.BINARY[op.schema.base](*(ranked(value, op.result) for value in wide)).result
+    return limited(rescale(total, most / (found.to.scale * 2**_SUM_BITS), 0, found.to.zero_point), found)
 
 
 @CONVERTERS.integers("mul.Tensor")
 def _product(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, *operands = _two(found)
-    wide = [_ranked(_rescale(x.value, 1.0, x.type.zero_point, 0, i32), op.result) for x in operands]
+    op, operands = operands_of(found, 2)
+    wide = [ranked(rescale(x.value, 1.0, x.type.zero_point, 0, i32), op.result) for x in operands]
     ratio = operands[0].type.scale * operands[1].type.scale / found.to.scale
-    return _limited(_rescale(e.MulOp(*wide).result, ratio, 0, found.to.zero_point), found)
+    return limited(rescale(e.MulOp(*wide).result, ratio, 0, found.to.zero_point), found)
 
 
 @CONVERTERS.integers(*FUNCTIONS)
@@ -175,36 +141,38 @@ def _average(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     """Converts means. To another scale they are sums of products with 1, which are rounded once."""
     op, x, to = found.operator, found.x, found.to
     assert op is not None
+    if op.schema.base == "mean" and not is_of_pixels(op):
+        return reductions.integer_mean(found)
     if x.type.stands_for_same(to):
-        return _limited(_moved(op, x.value, to.zero_point), found)
+        return limited(_moved(op, x.value, to.zero_point), found)
     windows, channels = _averaged(op), shape_of(x.value)[1]
-    ones = _constant(constants, "ones", np.ones((*windows.kernel, channels, 1), np.int8), i8)
-    bias = _constant(constants, "no_bias", np.zeros(1, np.int32), i32)
+    ones = constant(constants, "ones", np.ones((*windows.kernel, channels, 1), np.int8), i8)
+    bias = constant(constants, "no_bias", np.zeros(1, np.int32), i32)
     numbers: dict[str, Any] = {"pad": whole_windows(shape_of(x.value), windows), "stride": windows.stride, "dilation": (1, 1)}
 
     def means(image: SSAValue) -> SSAValue:
         sums = DepthwiseConv2dOp(image, ones, bias, x.type.zero_point, **numbers).result
-        return _rescale(sums, x.type.scale / to.scale / prod(windows.kernel), 0, to.zero_point)
+        return rescale(sums, x.type.scale / to.scale / prod(windows.kernel), 0, to.zero_point)
 
-    return _limited(_reshaped(_on_images(x.value, means), shape_of(op.result)), found)
+    return limited(reshaped(_on_images(x.value, means), shape_of(op.result)), found)
 
 
 @CONVERTERS.integers("max_pool2d_with_indices", "view_copy", "permute_copy")
 def _pool_or_move(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     assert found.operator is not None
     moved = _moved(found.operator, found.x.value, found.x.type.zero_point)
-    return _limited(_same(Quantized(moved, found.x.type), found.to), found)
+    return limited(same(Quantized(moved, found.x.type), found.to), found)
 
 
 @CONVERTERS.integers("cat")
 def _integer_concatenation(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     assert found.operator is not None
-    return _limited(ConcatOp([_same(x, found.to) for x in found.inputs if x is not None], axis=dim_of(found.operator)).result, found)
+    return limited(ConcatOp([same(x, found.to) for x in found.inputs if x is not None], axis=dim_of(found.operator)).result, found)
 
 
 @CONVERTERS.integers("quantized_decomposed.quantize_per_tensor")
 def _requantize(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    return _limited(_same(found.x, found.to), found)
+    return limited(same(found.x, found.to), found)
 
 
 # Floats
@@ -219,10 +187,10 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 
 for _name, _node in (*((f"{name}.Tensor", e.BINARY[name]) for name in ("add", "sub")), ("mul.Tensor", e.MulOp)):
-    CONVERTERS(_name)(lambda op, constants, node=_node: node(*(_ranked(value, op.result) for value in op.operands)).result)
+    CONVERTERS(_name)(lambda op, constants, node=_node: node(*(ranked(value, op.result) for value in op.operands)).result)
 
 for _name in ("maximum", "minimum"):
-    CONVERTERS(_name)(lambda op, constants, node=e.BINARY[_name]: node(*(_ranked(value, op.result) for value in op.operands)).result)
+    CONVERTERS(_name)(lambda op, constants, node=e.BINARY[_name]: node(*(ranked(value, op.result) for value in op.operands)).result)
 
 for _name, _node in e.UNARY.items():
     CONVERTERS(_name)(lambda op, constants, node=_node: node(op.operands[0]).result)
@@ -230,6 +198,8 @@ for _name, _node in e.UNARY.items():
 
 @CONVERTERS("max_pool2d_with_indices", "avg_pool2d", "mean.dim", "view_copy", "permute_copy")
 def _float_pool_or_move(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    if op.schema.base == "mean" and not is_of_pixels(op):
+        return reductions.float_mean(op, constants)
     return _moved(op, op.operands[0], 0)
 
 
@@ -242,11 +212,11 @@ def _moved(op: SchemaOp, x: SSAValue, zero_point: int) -> SSAValue:
     """Returns the result of a pool or of an operator that moves elements, of floats or of integers."""
     match op.schema.base:
         case "view_copy":
-            return _reshaped(x, shape_of(op.result))
+            return reshaped(x, shape_of(op.result))
         case "permute_copy":
             return TransposeOp(x, permutation(op)).result
         case "mean" | "avg_pool2d":
-            return _reshaped(_pooled(x, _averaged(op), zero_point), shape_of(op.result))
+            return reshaped(_pooled(x, _averaged(op), zero_point), shape_of(op.result))
         case _:
             return _pooled(x, windows_of(op), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import Attribute
 
 from flambeau.dialects.ir.tensor_types import ElementType
@@ -14,7 +14,7 @@ from flambeau.support.lazy import Array, np
 
 tosa = Namespace("tosa")
 Numbers = Sequence[int]
-ELEMENTS: frozenset[Attribute] = frozenset((f32, i8, i32))
+ELEMENTS: frozenset[Attribute] = frozenset((f32, i8, i16, i32))
 LOW, HIGH = -128, 127
 
 

@@ -58,5 +58,13 @@ SAMPLES: dict[str, Samples] = {
     ],
     "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
     "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
+    "tosa.matmul": lambda rng: [
+        (f32(rng, 2, 3, 4), f32(rng, 2, 4, 5), 0, 0),
+        (int8(rng, 2, 3, 4), int8(rng, 2, 4, 5), -3, 7),
+    ],
+    "tosa.reduce_max": lambda rng: [(f32(rng, 2, 3, 4), 1), (int8(rng, 5, 2), 0)],
+    "tosa.reduce_min": lambda rng: [(f32(rng, 2, 3, 4), 2), (int32(rng, 5), 0)],
+    "tosa.reduce_sum": lambda rng: [(f32(rng, 2, 3, 4), 0), (int32(rng, 5, 2), 1)],
+    "tosa.reduce_product": lambda rng: [(f32(rng, 2, 3, 4), 1)],
     "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0)],
 }

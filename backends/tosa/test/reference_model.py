@@ -13,11 +13,13 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from quantized_calls import CALLS, QuantizedCall
 from quantized_layers import QuantizedFunction, QuantizedLayer, QuantizedPool, QuantizedProduct, QuantizedSum
 
 from flambeau import to_edge_transform_and_lower
@@ -25,7 +27,10 @@ from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.lazy import Array
 
-KINDS: Sequence[type[Any]] = (QuantizedLayer, QuantizedSum, QuantizedProduct, QuantizedFunction, QuantizedPool)
+KINDS: Sequence[Callable[[int], Any]] = (
+    *(QuantizedLayer, QuantizedSum, QuantizedProduct, QuantizedFunction, QuantizedPool),
+    *(partial(QuantizedCall, kind) for kind in CALLS),
+)
 SERVER = """
 import os, pickle, sys
 import numpy as np

@@ -1,0 +1,1 @@
+"""What converts `edge` operators to those of `tosa`, by families, beside `lower.py`."""
