@@ -15,13 +15,15 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
-from flambeau.passes.delegation.normalized import Windows, reduced_dims, windows_of
+from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
 
 if TYPE_CHECKING:
     from flambeau.backends.tosa import TosaOptions
 
 MOST_IN_WINDOW = 8192
 """The largest sides and steps of windows, at level 8K."""
+MOST_IN_SOFTMAX = 4096
+"""The most elements of a softmax between integers: its exponentials have 22 bits, and their sum 31."""
 FUNCTIONS = (*UNARY, "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "silu", "sqrt")
 """The functions of each element that become a table between integers."""
 
@@ -84,10 +86,19 @@ def is_of_pixels(op: SchemaOp) -> bool:
     return len(sides) == 2 and reduced_dims(op) == [2, 3] and max(sides) <= MOST_IN_WINDOW and prod(sides) < 2**24
 
 
+def _exponentials_have_a_sum(op: SchemaOp) -> str | None:
+    """Between integers, of up to 4096 elements."""
+    count = shape_of(op.operands[0])[dim_of(op)]
+    return (
+        f"it is of {count} elements, and the sums of more than {MOST_IN_SOFTMAX} are not exact enough" if count > MOST_IN_SOFTMAX else None
+    )
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_end)
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
+_SOFTMAX = Rule((Limit("half_to_float", only=False),))
 _BOTH = {
     "relu": Rule(),
     "clamp": Rule(checks=(checks.limits_in_order,)),
@@ -110,6 +121,8 @@ _BOTH = {
     "mm": Rule(),
     "bmm": Rule(),
     "addmm": Rule((Limit("beta", only=1), Limit("alpha", only=1))),
+    "_softmax": _SOFTMAX,
+    "_log_softmax": _SOFTMAX,
     "mean.dim": Rule((_SAME_TYPE,)),
     "sum.dim_IntList": Rule((_SAME_TYPE,)),
     "amax": Rule(),
@@ -121,6 +134,7 @@ _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled
 _INTEGERS = {
     **_BOTH,
     **dict.fromkeys(FUNCTIONS, Rule()),
+    **dict.fromkeys(("_softmax", "_log_softmax"), replace(_SOFTMAX, checks=(_exponentials_have_a_sum,))),
     "addmm": replace(_BOTH["addmm"], constants=("self",)),
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }

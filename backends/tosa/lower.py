@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.converters import products, reductions
+from flambeau.backends.tosa.converters import products, reductions, softmax
 from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, Conv2dOp, DepthwiseConv2dOp, MaxPool2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, TransposeOp
-from flambeau.backends.tosa.dialect.operators import TosaOp
+from flambeau.backends.tosa.dialect.operators import OfTwoOp, TosaOp
 from flambeau.backends.tosa.legality import FUNCTIONS, is_of_pixels, whole_windows
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
@@ -30,7 +30,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.support.lazy import Array, np
 
-FAMILIES = (products, reductions)
+FAMILIES = (products, reductions, softmax)
 """The converters that are not in this file."""
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _SUM_BITS = 20
@@ -47,9 +47,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: TosaOpt
 
 
 def _is_elementwise(op: SchemaOp) -> bool:
-    return (
-        op.elementwise or isinstance(op, (*e.BINARY.values(), e.MulOp)) or (isinstance(op, e.RescaleOp) and len(op.argument("shift")) == 1)
-    )
+    return op.elementwise or isinstance(op, OfTwoOp) or (isinstance(op, e.RescaleOp) and len(op.argument("shift")) == 1)
 
 
 def _on_images(x: SSAValue, function: Callable[[SSAValue], SSAValue]) -> SSAValue:

@@ -40,6 +40,7 @@ _ATTRIBUTES: dict[str, dict[str, Kind]] = {
     "clamp": {"min_val": Data(8), "max_val": Data(8), "nan_mode": _CODE},
     "maximum": {"nan_mode": _CODE},
     "minimum": {"nan_mode": _CODE},
+    "arithmetic_right_shift": {"round": _FLAG},
     "reduce_max": {"axis": Scalar("i"), "nan_mode": _CODE},
     "reduce_min": {"axis": Scalar("i"), "nan_mode": _CODE},
     "reduce_product": {"axis": Scalar("i")},

@@ -42,6 +42,19 @@ def _with_bias(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[in
     return function, ((rows, inner), (inner, columns))
 
 
+def _along(function: Function) -> Draw:
+    def draw(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[int]]]:
+        shape = (*_sizes(rng, int(rng.integers(0, 3))), int(np.exp(rng.uniform(0, 7))), *_sizes(rng, int(rng.integers(0, 2)), 4))
+        dim = int(np.argmax(shape))
+
+        def of_dim(x: Tensor) -> Tensor:
+            return function(x, dim)
+
+        return of_dim, (shape,)
+
+    return draw
+
+
 def _reduction(function: Function) -> Draw:
     def draw(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[int]]]:
         shape = _sizes(rng, int(rng.integers(2, 5)))
@@ -62,6 +75,8 @@ def _largest(x: Tensor, dims: Sequence[int], keeps: bool) -> Tensor:
 CALLS: Mapping[str, Draw] = {
     "product": _matrices,
     "product and bias": _with_bias,
+    "softmax": _along(torch.softmax),
+    "log_softmax": _along(torch.log_softmax),
     "sum": _reduction(torch.sum),
     "mean": _reduction(torch.mean),
     "amax": _reduction(torch.amax),
