@@ -24,7 +24,20 @@ MOST_IN_WINDOW = 8192
 """The largest sides and steps of windows, at level 8K."""
 MOST_IN_SOFTMAX = 4096
 """The most elements of a softmax between integers: its exponentials have 22 bits, and their sum 31."""
-FUNCTIONS = (*UNARY, "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "silu", "sqrt")
+FUNCTIONS = (
+    *UNARY,
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "leaky_relu",
+    "silu",
+    "sqrt",
+    "add.Scalar",
+    "sub.Scalar",
+    "mul.Scalar",
+    "div.Scalar",
+)
 """The functions of each element that become a table between integers."""
 
 
@@ -94,11 +107,22 @@ def _exponentials_have_a_sum(op: SchemaOp) -> str | None:
     )
 
 
+def _sees_all_keys(op: SchemaOp) -> str | None:
+    """Without a mask."""
+    return "it has a mask" if op.argument("attn_mask") is not None or op.argument("is_causal") else None
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_end)
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
 _SOFTMAX = Rule((Limit("half_to_float", only=False),))
+_NORMS = {
+    "layer_norm": Rule(),
+    "native_layer_norm": Rule(checks=(checks.result_only,)),
+    "native_group_norm": Rule(checks=(checks.result_only,)),
+    "rms_norm": Rule(),
+}
 _BOTH = {
     "relu": Rule(),
     "clamp": Rule(checks=(checks.limits_in_order,)),
@@ -121,6 +145,7 @@ _BOTH = {
     "mm": Rule(),
     "bmm": Rule(),
     "addmm": Rule((Limit("beta", only=1), Limit("alpha", only=1))),
+    **_NORMS,
     "_softmax": _SOFTMAX,
     "_log_softmax": _SOFTMAX,
     "mean.dim": Rule((_SAME_TYPE,)),
@@ -135,10 +160,19 @@ _INTEGERS = {
     **_BOTH,
     **dict.fromkeys(FUNCTIONS, Rule()),
     **dict.fromkeys(("_softmax", "_log_softmax"), replace(_SOFTMAX, checks=(_exponentials_have_a_sum,))),
+    **{name: replace(rule, constants=("weight", *(("bias",) if name != "rms_norm" else ()))) for name, rule in _NORMS.items()},
     "addmm": replace(_BOTH["addmm"], constants=("self",)),
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
-_FLOATS = {**_BOTH, "prod.dim_int": Rule((_SAME_TYPE,)), **dict.fromkeys(UNARY, Rule()), "maximum": Rule(), "minimum": Rule()}
+_FLOATS = {
+    **_BOTH,
+    "prod.dim_int": Rule((_SAME_TYPE,)),
+    **dict.fromkeys(UNARY, Rule()),
+    "maximum": Rule(),
+    "minimum": Rule(),
+    "mul.Scalar": Rule(),
+    "add.Scalar": Rule((Limit("alpha", only=1),)),
+}
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 
@@ -146,4 +180,4 @@ def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
         return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
-    return OperatorTable(_FLOATS, _TENSORS)
+    return OperatorTable(_FLOATS, _TENSORS, in_parts={"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))})

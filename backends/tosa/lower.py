@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.converters import products, reductions, softmax
+from flambeau.backends.tosa.converters import norms, products, reductions, softmax
 from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, Conv2dOp, DepthwiseConv2dOp, MaxPool2dOp
@@ -30,7 +30,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.support.lazy import Array, np
 
-FAMILIES = (products, reductions, softmax)
+FAMILIES = (norms, products, reductions, softmax)
 """The converters that are not in this file."""
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _SUM_BITS = 20
@@ -186,6 +186,14 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 for _name, _node in (*((f"{name}.Tensor", e.BINARY[name]) for name in ("add", "sub")), ("mul.Tensor", e.MulOp)):
     CONVERTERS(_name)(lambda op, constants, node=_node: node(*(ranked(value, op.result) for value in op.operands)).result)
+
+
+@CONVERTERS("add.Scalar", "mul.Scalar")
+def _with_number(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, number = op.arguments()[:2]
+    loaded = constant(constants, "number", np.full((1,) * len(shape_of(x)), number, np.float32), f32)
+    return (e.MulOp if op.schema.base == "mul" else e.BINARY["add"])(x, loaded).result
+
 
 for _name in ("maximum", "minimum"):
     CONVERTERS(_name)(lambda op, constants, node=e.BINARY[_name]: node(*(ranked(value, op.result) for value in op.operands)).result)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from quantized_programs import ops, tensor_of
 from torch import Tensor, nn
 
@@ -55,6 +56,27 @@ def _along(function: Function) -> Draw:
     return draw
 
 
+def _norm(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[int]]]:
+    rows, count = int(rng.integers(1, 8)), int(np.exp(rng.uniform(0, 7)))
+    weight, bias = (tensor_of(rng.normal(size=count).astype(np.float32)) if rng.random() < 0.7 else None for _ in range(2))
+    is_rms = bool(rng.random() < 0.3)
+
+    def function(x: Tensor) -> Tensor:
+        return F.rms_norm(x, (count,), weight) if is_rms else F.layer_norm(x, (count,), weight, bias)
+
+    return function, ((rows, count),)
+
+
+def _group_norm(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[int]]]:
+    batch, groups, each, height, width = _sizes(rng, 5, 6)
+    weight, bias = (tensor_of(rng.normal(size=groups * each).astype(np.float32)) for _ in range(2))
+
+    def function(x: Tensor) -> Tensor:
+        return F.group_norm(x, groups, weight, bias)
+
+    return function, ((batch, groups * each, height, width),)
+
+
 def _reduction(function: Function) -> Draw:
     def draw(rng: np.random.Generator) -> tuple[Function, Sequence[Sequence[int]]]:
         shape = _sizes(rng, int(rng.integers(2, 5)))
@@ -77,6 +99,8 @@ CALLS: Mapping[str, Draw] = {
     "product and bias": _with_bias,
     "softmax": _along(torch.softmax),
     "log_softmax": _along(torch.log_softmax),
+    "layer_norm": _norm,
+    "group_norm": _group_norm,
     "sum": _reduction(torch.sum),
     "mean": _reduction(torch.mean),
     "amax": _reduction(torch.amax),
