@@ -31,7 +31,7 @@ def number_type(name: str, op: SchemaOp) -> ElementType:
     match name:
         case "multiplier":
             return i32
-        case "shift" | "table":
+        case "shift":
             return i8
         case "output_zp":
             return element_of(op.result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,29 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
-from flambeau.passes.delegation.normalized import Windows, reduced_dims, windows_of
+from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
 
 if TYPE_CHECKING:
     from flambeau.backends.tosa import TosaOptions
 
 MOST_IN_WINDOW = 8192
 """The largest sides and steps of windows, at level 8K."""
-FUNCTIONS = (*UNARY, "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "silu", "sqrt")
+MOST_IN_SOFTMAX = 4096
+"""The most elements of a softmax between integers: its exponentials have 22 bits, and their sum 31."""
+FUNCTIONS = (
+    *UNARY,
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "leaky_relu",
+    "silu",
+    "sqrt",
+    "add.Scalar",
+    "sub.Scalar",
+    "mul.Scalar",
+    "div.Scalar",
+)
 """The functions of each element that become a table between integers."""
 
 
@@ -92,12 +108,23 @@ def _is_undilated(op: SchemaOp) -> str | None:
     return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
 
 
-def _of_pixels(op: SchemaOp) -> str | None:
-    """Over height and width, of as many elements as a window has."""
-    if reduced_dims(op) != [2, 3]:
-        return f"it is over the dimensions {reduced_dims(op)}, not over height and width"
+def is_of_pixels(op: SchemaOp) -> bool:
+    """Returns whether a mean is one of images over height and width, of as many elements as a window has."""
     sides = shape_of(op.operands[0])[2:]
-    return f"its image {list(sides)} is larger than a window" if max(sides) > MOST_IN_WINDOW or prod(sides) >= 2**24 else None
+    return len(sides) == 2 and reduced_dims(op) == [2, 3] and max(sides) <= MOST_IN_WINDOW and prod(sides) < 2**24
+
+
+def _exponentials_have_a_sum(op: SchemaOp) -> str | None:
+    """Between integers, of up to 4096 elements."""
+    count = shape_of(op.operands[0])[dim_of(op)]
+    return (
+        f"it is of {count} elements, and the sums of more than {MOST_IN_SOFTMAX} are not exact enough" if count > MOST_IN_SOFTMAX else None
+    )
+
+
+def _sees_all_keys(op: SchemaOp) -> str | None:
+    """Without a mask."""
+    return "it has a mask" if op.argument("attn_mask") is not None or op.argument("is_causal") else None
 
 
 def _pads_with_number(op: SchemaOp) -> str | None:
@@ -108,7 +135,15 @@ def _pads_with_number(op: SchemaOp) -> str | None:
 _IMAGE = Limit("self", rank=(4, 4))
 _INPUT = Limit("input", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_fit)
+_SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
+_SOFTMAX = Rule((Limit("half_to_float", only=False),))
+_NORMS = {
+    "layer_norm": Rule(),
+    "native_layer_norm": Rule(checks=(checks.result_only,)),
+    "native_group_norm": Rule(checks=(checks.result_only,)),
+    "rms_norm": Rule(),
+}
 _BOTH = {
     "relu": Rule(),
     "clamp": Rule(checks=(checks.limits_in_order,)),
@@ -128,7 +163,18 @@ _BOTH = {
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.indices_are_unused, _is_undilated, *_POOL)),
     "avg_pool2d": Rule((_IMAGE,), checks=(_counts_no_padding, checks.divides_by_window, *_POOL, _rounds_once)),
-    "mean.dim": Rule((_IMAGE, Limit("dtype", only=None)), checks=(_of_pixels,)),
+    "mm": Rule(),
+    "bmm": Rule(),
+    "addmm": Rule((Limit("beta", only=1), Limit("alpha", only=1))),
+    **_NORMS,
+    "_softmax": _SOFTMAX,
+    "_log_softmax": _SOFTMAX,
+    "mean.dim": Rule((_SAME_TYPE,)),
+    "sum.dim_IntList": Rule((_SAME_TYPE,)),
+    "amax": Rule(),
+    "amin": Rule(),
+    "max.dim": Rule(checks=(checks.indices_are_unused,)),
+    "min.dim": Rule(checks=(checks.indices_are_unused,)),
 }
 _MOVES = {
     **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), Rule()),
@@ -140,7 +186,16 @@ _RESIZED = {
     "upsample_bilinear2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes, scales_fit)),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, 6), static=True, row_major=True, filled=True)
-_INTEGERS = {**_BOTH, **_MOVES, **_RESIZED, **dict.fromkeys(FUNCTIONS, Rule()), "quantized_decomposed.quantize_per_tensor": Rule()}
+_INTEGERS = {
+    **_BOTH,
+    **_MOVES,
+    **_RESIZED,
+    **dict.fromkeys(FUNCTIONS, Rule()),
+    **dict.fromkeys(("_softmax", "_log_softmax"), replace(_SOFTMAX, checks=(_exponentials_have_a_sum,))),
+    **{name: replace(rule, constants=("weight", *(("bias",) if name != "rms_norm" else ()))) for name, rule in _NORMS.items()},
+    "addmm": replace(_BOTH["addmm"], constants=("self",)),
+    "quantized_decomposed.quantize_per_tensor": Rule(),
+}
 _FLOATS = {
     **_BOTH,
     **_MOVES,
@@ -149,6 +204,9 @@ _FLOATS = {
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
     "index_select": Rule((Limit("index", dtypes=(i32,)),), folded=("index",)),
     "embedding": Rule((Limit("indices", dtypes=(i32,)),), folded=("indices",)),
+    "prod.dim_int": Rule((_SAME_TYPE,)),
+    "mul.Scalar": Rule(),
+    "add.Scalar": Rule((Limit("alpha", only=1),)),
 }
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
@@ -157,4 +215,4 @@ def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
         return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
-    return OperatorTable(_FLOATS, _TENSORS)
+    return OperatorTable(_FLOATS, _TENSORS, in_parts={"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))})

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import field, make_dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import i1, i8, i32
+from xdsl.dialects.builtin import i1, i8, i16, i32
 
 from flambeau.dialects.ir.tensor_types import ElementType, f32
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Texts
 
 IDENTIFIER = b"TOSA"
-DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i32: 5, f32: 7}
+DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i16: 4, i32: 5, f32: 7}
 """The numbers of element types."""
 OPERATORS: Sequence[str] = (
     "argmax avg_pool2d conv2d conv3d depthwise_conv2d fft2d matmul max_pool2d rfft2d transpose_conv2d clamp erf sigmoid tanh add "
@@ -46,6 +46,11 @@ _ATTRIBUTES: dict[str, dict[str, Kind]] = {
     "clamp": {"min_val": Data(8), "max_val": Data(8), "nan_mode": _CODE},
     "maximum": {"nan_mode": _CODE},
     "minimum": {"nan_mode": _CODE},
+    "arithmetic_right_shift": {"round": _FLAG},
+    "reduce_max": {"axis": Scalar("i"), "nan_mode": _CODE},
+    "reduce_min": {"axis": Scalar("i"), "nan_mode": _CODE},
+    "reduce_product": {"axis": Scalar("i")},
+    "reduce_sum": {"axis": Scalar("i")},
     "concat": {"axis": Scalar("i")},
     "transpose": {"perms": _NUMBERS},
     "reverse": {"axis": Scalar("i")},

@@ -12,33 +12,46 @@ import os
 import pickle
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
-REGISTERS = import_module("ethosu.vela.ethos_u55_regs.ethos_u55_regs")
-CODEC = import_module("ethosu.mlw_codec")
-PARAMETERS = {item.value: item.name.removeprefix("NPU_") for item in REGISTERS.cmd0}
-ADDRESSES = {item.value: item.name.removeprefix("NPU_SET_") for item in REGISTERS.cmd1}
-ELEMENTWISE = {item.value: item.name for item in REGISTERS.elementwise_mode}
-POOLS = {item.value: item.name for item in REGISTERS.pooling_mode}
+Array: TypeAlias = npt.NDArray[Any]
+Size = tuple[int, ...]
+
+REGISTERS: Any = import_module("ethosu.vela.ethos_u55_regs.ethos_u55_regs")
+CODEC: Any = import_module("ethosu.mlw_codec")
+PARAMETERS: dict[int, str] = {item.value: item.name.removeprefix("NPU_") for item in REGISTERS.cmd0}
+ADDRESSES: dict[int, str] = {item.value: item.name.removeprefix("NPU_SET_") for item in REGISTERS.cmd1}
+ELEMENTWISE: dict[int, str] = {item.value: item.name for item in REGISTERS.elementwise_mode}
+POOLS: dict[int, str] = {item.value: item.name for item in REGISTERS.pooling_mode}
 BLOCKS_OF_CHANNELS = 16
 INTERNAL = 1 << 8
 TABLES = 2048
 """The bytes of tables of functions, the last of the memory inside."""
-TYPES = {(1, True): np.int8, (1, False): np.uint8, (2, True): np.int16, (2, False): np.uint16, (4, True): np.int32, (4, False): np.uint32}
+TYPES: dict[tuple[int, bool], type[np.integer[Any]]] = {
+    (1, True): np.int8,
+    (1, False): np.uint8,
+    (2, True): np.int16,
+    (2, False): np.uint16,
+    (4, True): np.int32,
+    (4, False): np.uint32,
+}
 LARGEST_SUM = np.int64(1) << 40
 
 
 class Npu:
     """An Ethos-U55 with its registers and memories."""
 
-    def __init__(self, weights, scratch):
-        self.memories = {0: np.frombuffer(weights, np.uint8).copy(), 1: np.zeros(scratch + 4096, np.uint8)}
+    def __init__(self, weights: bytes, scratch: int):
+        self.memories: dict[int, Array] = {0: np.frombuffer(weights, np.uint8).copy(), 1: np.zeros(scratch + 4096, np.uint8)}
         self.tables = np.zeros(TABLES, np.uint8)
-        self.state = {}
+        self.state: dict[str, int] = {}
 
-    def run(self, commands):
+    def run(self, commands: bytes) -> None:
         """Runs the actions of a driver: those behind the header of the command stream."""
         words = np.frombuffer(commands, "<u4")
         place = next(i for i, word in enumerate(words) if i and word & 0xFF == 2 and i + 1 + (word >> 16) == len(words)) + 1
@@ -62,11 +75,12 @@ class Npu:
 
     # Memory
 
-    def signed(self, name):
+    def signed(self, name: str) -> int:
+        """Returns a parameter of 16 bits."""
         value = self.state.get(name, 0)
         return value - 65536 if value > 32767 else value
 
-    def op_dma_start(self, _):
+    def op_dma_start(self, _: int) -> None:
         """Copies bytes; those of tables of functions into the memory inside."""
         state = self.state
         start, end, size = state["DMA0_SRC"], state["DMA0_DST"], state["DMA0_LEN"]
@@ -77,7 +91,7 @@ class Npu:
         else:
             self.memories[state["DMA0_DST_REGION"] & 7][end : end + size] = source
 
-    def places(self, which, size, element_bytes, is_blocked):
+    def places(self, which: str, size: Size, element_bytes: int, is_blocked: bool) -> Array:
         """Returns the addresses of elements [height, width, depth], in up to four tiles."""
         state = self.state
         y, x, c = np.ogrid[: size[0], : size[1], : size[2]]
@@ -95,7 +109,7 @@ class Npu:
             depth = c * element_bytes
         return found + depth
 
-    def feature_map(self, which, size):
+    def feature_map(self, which: str, size: Size) -> Array:
         """Returns elements [height, width, depth] as int64, less the zero point."""
         kind = self.state[f"{which}_PRECISION"]
         element_bytes, is_signed, is_blocked = 1 << (kind >> 2 & 3), bool(kind & 1), bool(kind >> 6 & 3)
@@ -105,10 +119,11 @@ class Npu:
         values = np.ascontiguousarray(raw).view(TYPES[element_bytes, is_signed])[..., 0].astype(np.int64)
         return values - (self.signed(f"{which}_ZERO_POINT") if is_signed else self.state[f"{which}_ZERO_POINT"])
 
-    def size_of_output(self):
+    def size_of_output(self) -> Size:
+        """Returns the height, the width and the depth."""
         return tuple(self.state[f"OFM_{name}_M1"] + 1 for name in ("HEIGHT", "WIDTH", "DEPTH"))
 
-    def store(self, sums, scale=None, shift=None):
+    def store(self, sums: Array, scale: Any = None, shift: Any = None) -> None:
         """Scales sums, adds the zero point, limits them or looks them up, and writes them."""
         state = self.state
         kind = state["OFM_PRECISION"]
@@ -130,7 +145,7 @@ class Npu:
 
     # Operators
 
-    def windows(self, fill=0):
+    def windows(self, fill: int = 0) -> tuple[Array, Array]:
         """Returns the input of each product: [height, width, kernel height, kernel width, depth], and which of them are inside."""
         state = self.state
         steps = state["KERNEL_STRIDE"]
@@ -140,8 +155,8 @@ class Npu:
         pad = [state[f"IFM_PAD_{side}"] & 0xFF for side in ("TOP", "BOTTOM", "LEFT", "RIGHT")]
         height, width, _ = self.size_of_output()
         upscale = state.get("IFM_UPSCALE", 0)
-        sides = [(out - 1) * step + taps for out, step, taps in zip((height, width), stride, kernel)]
-        sizes = [side - sum(around) for side, around in zip(sides, (pad[:2], pad[2:]))]
+        sides = [(out - 1) * step + taps for out, step, taps in zip((height, width), stride, kernel, strict=True)]
+        sizes = [side - sum(around) for side, around in zip(sides, (pad[:2], pad[2:]), strict=True)]
         stored = [-(-size // 2) for size in sizes] if upscale else sizes
         image = self.feature_map("IFM", (*stored, state["IFM_DEPTH_M1"] + 1))
         if upscale:
@@ -149,11 +164,14 @@ class Npu:
         around = [(pad[0], pad[1]), (pad[2], pad[3]), (0, 0)]
         inside = np.pad(np.ones(image.shape[:2], bool), around[:2])
         image = np.pad(image, around, constant_values=fill)
-        rows, columns = (np.arange(count)[:, None] * step + np.arange(0, taps, gap) for count, step, taps, gap in zip((height, width), stride, kernel, gaps))
+        rows, columns = (
+            np.arange(count)[:, None] * step + np.arange(0, taps, gap)
+            for count, step, taps, gap in zip((height, width), stride, kernel, gaps, strict=True)
+        )
         picked = rows[:, None, :, None], columns[None, :, None, :]
         return image[picked], inside[picked]
 
-    def weights(self, depthwise, size):
+    def weights(self, depthwise: bool, size: Size) -> Array:
         """Returns decoded weights [outputs, kernel height, kernel width, inputs]."""
         state = self.state
         start, count = state["WEIGHT_BASE"], state["WEIGHT_LENGTH"]
@@ -171,23 +189,26 @@ class Npu:
             raise ValueError("a weight beyond the kernel is not 0")
         return brick
 
-    def scales(self, count):
+    def scales(self, count: int) -> tuple[Array, Array, Array]:
         """Returns biases, multipliers and shifts of outputs, ten bytes each."""
         start = self.state["SCALE_BASE"]
         raw = self.memories[self.state["SCALE_REGION"] & 7][start : start + 10 * count].reshape(count, 10).astype(np.int64)
-        bias = sum(raw[:, index] << (8 * index) for index in range(5))
+        bias: Any = sum(raw[:, index] << (8 * index) for index in range(5))
         bias = np.where(bias >= LARGEST_SUM >> 1, bias - LARGEST_SUM, bias)
-        return bias, sum(raw[:, 5 + index] << (8 * index) for index in range(4)), raw[:, 9] & 63
+        multipliers = sum(raw[:, 5 + index] << (8 * index) for index in range(4))
+        return bias, cast(Array, multipliers), raw[:, 9] & 63
 
-    def op_conv(self, _):
+    def op_conv(self, _: int) -> None:
+        """Computes a convolution."""
         self.convolution(False)
 
-    def op_depthwise(self, _):
+    def op_depthwise(self, _: int) -> None:
+        """Computes a convolution of each channel."""
         self.convolution(True)
 
-    def convolution(self, depthwise):
+    def convolution(self, depthwise: bool) -> None:
         """Computes sums of products; each is scaled by its output's multiplier."""
-        image, inside = self.windows()
+        image, _ = self.windows()
         outputs = self.size_of_output()[2]
         taps = image.shape[2:4]
         weight = self.weights(depthwise, (outputs, *taps, 1 if depthwise else image.shape[4]))
@@ -203,7 +224,7 @@ class Npu:
         else:
             self.store(sums, scale, shift)
 
-    def op_pool(self, mode):
+    def op_pool(self, mode: int) -> None:
         """Computes the largest elements, the means or the sums of windows, or the sums of depths."""
         name = POOLS[mode]
         if name == "MAX":
@@ -219,7 +240,7 @@ class Npu:
             bits = np.ceil(np.log2(counts)).astype(np.int64)
             self.store(image.sum((2, 3)), (((1 << 30) + 1) << bits) // counts, 30 + bits)
 
-    def op_elementwise(self, mode):
+    def op_elementwise(self, mode: int) -> None:
         """Computes a function of the elements of one or two maps."""
         name, size = ELEMENTWISE[mode], self.size_of_output()
         first = self.feature_map("IFM", size)
@@ -229,7 +250,7 @@ class Npu:
         state = self.state
         how = state["IFM2_BROADCAST"]
         if how & 128:
-            second = np.int64(self.signed("IFM2_SCALAR")) - self.signed("IFM2_ZERO_POINT")
+            second = np.array(self.signed("IFM2_SCALAR")) - self.signed("IFM2_ZERO_POINT")
         else:
             second = self.feature_map("IFM2", tuple(1 if how >> index & 1 else side for index, side in enumerate(size)))
         if how & 64:
@@ -248,7 +269,8 @@ class Npu:
                 shifted = np.where(second > 0, first + (np.int64(1) << np.maximum(second - 1, 0)), first) >> second
                 self.store(np.broadcast_to(shifted, size), 1, 0)
 
-    def of_one(self, name, x):
+    def of_one(self, name: str, x: Array) -> None:
+        """Computes a function of the elements of one map."""
         match name:
             case "ABS":
                 self.store(np.abs(x))
@@ -259,7 +281,7 @@ class Npu:
                 scale, shift = self.state["OFM_SCALE"], self.state["OFM_SCALE.SHIFT"] & 63
                 self.store(np.where(x < 0, scaled(x, scale, shift, 2), x), 1, 0)
 
-    def operands(self, first, second):
+    def operands(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Returns the operands of a sum with one scale."""
         state = self.state
         kind = state["IFM_PRECISION"]
@@ -274,7 +296,7 @@ class Npu:
         return (scaled_operand, second << more) if way == 1 else (first << more, scaled_operand)
 
 
-def scaled(x, scale, shift, rounding):
+def scaled(x: Any, scale: Any, shift: Any, rounding: int) -> Array:
     """Returns x * scale / 2 ** shift, rounded: halves up (2, natural), away from zero in two steps (0), or towards zero (1)."""
     x, scale, shift = (np.asarray(item, np.int64) for item in (x, scale, shift))
     half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
@@ -286,7 +308,7 @@ def scaled(x, scale, shift, rounding):
     return np.where(product < 0, -((-product + half) >> shift), (product + half) >> shift)
 
 
-def grown(image, way):
+def grown(image: Array, way: int) -> Array:
     """Returns an image of twice the height and width, with copies of each element (1) or zeros beside it."""
     if way == 1:
         return image.repeat(2, 0).repeat(2, 1)
@@ -295,11 +317,11 @@ def grown(image, way):
     return found
 
 
-def traversal(size, block, depthwise, is_partial, is_wide, part):
+def traversal(size: Size, block: int, depthwise: bool, is_partial: bool, is_wide: bool, part: int) -> Array:
     """Returns the place in [outputs, height, width, inputs] of each weight of a stream in its order; -1 for a filling."""
     outputs, height, width, inputs = size
     blocks_of_inputs = 16 if is_partial or is_wide else 32
-    found = []
+    found: list[Array] = []
     places = np.arange(np.prod(size)).reshape(size)
     for z in range(0, outputs, block):
         deep = min(block, outputs - z)
@@ -314,7 +336,7 @@ def traversal(size, block, depthwise, is_partial, is_wide, part):
     return np.concatenate(found)
 
 
-def brick(taps, depthwise, is_partial, is_wide, multiple):
+def brick(taps: Array, depthwise: bool, is_partial: bool, is_wide: bool, multiple: int) -> Array:
     """Returns [outputs, taps, inputs] in the order of a block: of 8 outputs and 8 inputs, one tap or one part of inputs after the other."""
     outputs, count, inputs = taps.shape
     more = 0
@@ -330,7 +352,7 @@ def brick(taps, depthwise, is_partial, is_wide, multiple):
     return parts.transpose(order).reshape(-1)
 
 
-def run(stream, inputs):
+def run(stream: Mapping[str, Any], inputs: Sequence[Array]) -> list[Array]:
     """Runs a stream. Returns the outputs, flat."""
     npu = Npu(stream["weights"], stream["scratch"])
     for (_, offset, region), array in zip(stream["inputs"], inputs, strict=True):
@@ -340,7 +362,7 @@ def run(stream, inputs):
     return [npu.memories[region][offset : offset + size].copy() for size, offset, region in stream["outputs"]]
 
 
-def main():
+def main() -> None:
     """Answers requests until there are no more."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

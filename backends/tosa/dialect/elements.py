@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i8, i32
+from itertools import pairwise
+
+from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import Attribute
 
-from flambeau.backends.tosa.dialect.operators import HIGH, LOW, Numbers, TosaOp, scaled, to_int8, tosa
-from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp, SubTensorOp
+from flambeau.backends.tosa.dialect.operators import LOW, RANGES, Numbers, OfTwoOp, TosaOp, limited, scaled, tosa
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, SubTensorOp
 from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, ReciprocalOp, RsqrtOp, SinOp
 from flambeau.dialects.aten.layers.activation import SigmoidOp, TanhOp
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.derived_rows import derived, numpy_of
 from flambeau.support.lazy import Array, np
 
@@ -56,22 +58,20 @@ UNARY["neg"] = NegateOp
 """The functions of floats, by the names of the operators of the edge level that they compute."""
 
 
-class _OfTwoOp(TosaOp):
-    """A function of two tensors of one type and rank, whose dimensions of one entry are repeated."""
-
-    @staticmethod
-    def infer(a: Tensor, b: Tensor, /) -> Tensor:
-        if element_of(a) != element_of(b) or len(shape_of(a)) != len(shape_of(b)):
-            raise ValueError(f"operands {a} and {b} are not of one type and rank")
-        return tensor(element_of(a), broadcast(shape_of(a), shape_of(b)))
-
-
 BINARY: dict[str, type[TosaOp]] = {
-    row.schema.base: derived(tosa(f"{name}(Tensor input1, Tensor input2) -> Tensor"), name, _OfTwoOp, row, __module__=__name__)
+    row.schema.base: derived(tosa(f"{name}(Tensor input1, Tensor input2) -> Tensor"), name, OfTwoOp, row, __module__=__name__)
     for name, row in {"add": AddTensorOp, "sub": SubTensorOp, "maximum": MaximumOp, "minimum": MinimumOp}.items()
 }
 """The functions of two tensors, by the names of the operators of the edge level that they compute. None is of int8."""
-MulOp = derived(tosa("mul(Tensor input1, Tensor input2, int shift=0) -> Tensor"), "mul", _OfTwoOp, MulTensorOp, __module__=__name__)
+
+
+@tosa("mul(Tensor input1, Tensor input2, int shift=0) -> Tensor")
+class MulOp(OfTwoOp):
+    """The product; of int32, divided by 2 ** shift and rounded, halves upwards."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, shift: int) -> Array:
+        return scaled(a, b, shift).astype(np.int32) if shift else a * b
 
 
 @tosa("clamp(Tensor input, *, Scalar min_val, Scalar max_val) -> Tensor")
@@ -91,27 +91,38 @@ class ClampOp(TosaOp):
 
 @tosa("table(Tensor input1, int[] table) -> Tensor")
 class TableOp(TosaOp):
-    """The entry of a table of 256 for each int8, that of -128 first."""
+    """The entry of a table of 256 for each int8, that of -128 first.
 
-    takes = frozenset((i8,))
+    An int16 stands between two of 513 entries, that of -32768 and those of each 128 more. The result is an int32, 128 times as large.
+    """
+
+    takes = frozenset((i8, i16))
     elementwise = True
 
     @staticmethod
     def infer(x: Tensor, /, table: Numbers) -> Tensor:
-        if len(table) != HIGH - LOW + 1 or min(table) < LOW or max(table) > HIGH:
-            raise ValueError(f"a table has 256 numbers of int8, got {len(table)}")
-        return x
+        element = element_of(x)
+        count, (low, high) = (256, RANGES[i8]) if element == i8 else (513, RANGES[i16])
+        if len(table) != count or min(table) < low or max(table) > high:
+            raise ValueError(f"a table of {element} has {count} numbers of that type, got {len(table)}")
+        if element == i16 and max(abs(b - a) for a, b in pairwise(table)) > high:
+            raise ValueError(f"neighbours in a table differ by more than {high}")
+        return tensor(i8 if element == i8 else i32, shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, table: Numbers) -> Array:
-        return np.array(table, np.int8)[x.astype(np.int64) - LOW]
+        wide = x.astype(np.int64)
+        if x.dtype == np.int8:
+            return np.array(table, np.int8)[wide - LOW]
+        numbers, (index, rest) = np.array(table, np.int32), divmod(wide + 2**15, 128)
+        return (numbers[index] * 128 + (numbers[index + 1] - numbers[index]) * rest).astype(np.int32)
 
 
 @tosa("rescale(Tensor input, int[] multiplier, int[] shift, int input_zp, int output_zp, *, ScalarType dtype) -> Tensor")
 class RescaleOp(TosaOp):
     """(input - input_zp) * multiplier / 2 ** shift + output_zp, for all or for each entry of the last dimension, rounded once."""
 
-    takes = frozenset((i8, i32))
+    takes = frozenset((i8, i16, i32))
 
     @staticmethod
     def infer(x: Tensor, /, multiplier: Numbers, shift: Numbers, dtype: Attribute) -> Tensor:
@@ -121,5 +132,4 @@ class RescaleOp(TosaOp):
 
     @staticmethod
     def numpy(x: Array, /, multiplier: Numbers, shift: Numbers, input_zp: int, output_zp: int, dtype: Attribute) -> Array:
-        found = scaled(x.astype(np.int64) - input_zp, np.array(multiplier), np.array(shift)) + output_zp
-        return to_int8(found) if dtype == i8 else found.astype(np.int32)
+        return limited(scaled(x.astype(np.int64) - input_zp, np.array(multiplier), np.array(shift)) + output_zp, dtype)

@@ -33,7 +33,7 @@ func.func @order(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @table(%x: tensor<2xi8>) {
-  // expected-error @+1 {{tosa.table: a table has 256 numbers of int8, got 2}}
+  // expected-error @+1 {{tosa.table: a table of i8 has 256 numbers of that type, got 2}}
   %0 = tosa.table(%x) {table = [1, 2]} : (tensor<2xi8>) -> tensor<2xi8>
   func.return
 }

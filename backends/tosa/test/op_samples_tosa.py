@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i8, i16, i32
 
 from flambeau.backends.tosa.dialect.elements import BINARY, UNARY
 from flambeau.support.lazy import Array
@@ -17,6 +17,10 @@ def int8(rng: np.random.Generator, *shape: int) -> Array:
 
 def int32(rng: np.random.Generator, *shape: int) -> Array:
     return rng.integers(-1000, 1000, shape).astype(np.int32)
+
+
+def bits(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(0, 32, shape).astype(np.int32)
 
 
 def unary(rng: np.random.Generator) -> list[Sample]:
@@ -43,7 +47,10 @@ SAMPLES: dict[str, Samples] = {
     **{row.name: unary for row in UNARY.values()},
     "tosa.negate": lambda rng: [(f32(rng, 2, 3, 5), 0, 0)],
     **{row.name: binary for row in BINARY.values()},
-    "tosa.mul": lambda rng: [(f32(rng, 2, 3), f32(rng, 2, 1), 0), (int32(rng, 2, 3), int32(rng, 1, 3), 0)],
+    "tosa.mul": lambda rng: [
+        *((f32(rng, 2, 3), f32(rng, 2, 1), 0), (int32(rng, 2, 3), int32(rng, 1, 3), 0)),
+        (int32(rng, 4), int32(rng, 4), 5),
+    ],
     "tosa.conv2d": convolution(5, 3, 2, 4),
     "tosa.depthwise_conv2d": convolution(3, 2, 4, 2),
     "tosa.max_pool2d": lambda rng: [(x, (2, 3), (2, 1), (1, 1, 0, 1)) for x in (f32(rng, 1, 6, 7, 4), int8(rng, 2, 6, 7, 1))],
@@ -52,13 +59,28 @@ SAMPLES: dict[str, Samples] = {
         (int8(rng, 2, 6, 7, 3), 4, -7, (2, 3), (2, 1), (1, 1, 0, 1)),
     ],
     "tosa.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (int8(rng, 4), -7, 100)],
-    "tosa.table": lambda rng: [(int8(rng, 2, 3), tuple(int(item) for item in int8(rng, 256)))],
+    "tosa.table": lambda rng: [
+        (int8(rng, 2, 3), tuple(int(item) for item in int8(rng, 256))),
+        (rng.integers(-(2**15), 2**15, (2, 3)).astype(np.int16), tuple(int(item) for item in int32(rng, 513))),
+    ],
     "tosa.rescale": lambda rng: [
         (int8(rng, 2, 3), (1 << 30,), (30,), -3, 0, i32),
+        (int32(rng, 2, 3), (1 << 30,), (25,), 0, 0, i16),
         (int32(rng, 2, 3), (1 << 30, 1518500250, 2147483647), (36, 40, 33), 0, 5, i8),
     ],
     "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
     "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
+    "tosa.matmul": lambda rng: [
+        (f32(rng, 2, 3, 4), f32(rng, 2, 4, 5), 0, 0),
+        (int8(rng, 2, 3, 4), int8(rng, 2, 4, 5), -3, 7),
+    ],
+    "tosa.reduce_max": lambda rng: [(f32(rng, 2, 3, 4), 1), (int8(rng, 5, 2), 0)],
+    "tosa.reduce_min": lambda rng: [(f32(rng, 2, 3, 4), 2), (int32(rng, 5), 0)],
+    "tosa.reduce_sum": lambda rng: [(f32(rng, 2, 3, 4), 0), (int32(rng, 5, 2), 1)],
+    "tosa.reduce_product": lambda rng: [(f32(rng, 2, 3, 4), 1)],
+    "tosa.arithmetic_right_shift": lambda rng: [(int32(rng, 2, 3), bits(rng, 2, 1), rounds) for rounds in (False, True)],
+    "tosa.logical_left_shift": lambda rng: [(int32(rng, 2, 3), bits(rng, 1, 3))],
+    "tosa.clz": lambda rng: [(int32(rng, 2, 3) >> bits(rng, 2, 3),)],
     "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0)],
     "tosa.slice": lambda rng: [(f32(rng, 3, 4), (1, 0), (2, 3)), (int8(rng, 5), (4,), (1,)), (mask(rng, 2, 3), (0, 1), (2, 2))],
     "tosa.pad": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), 0.5), (int8(rng, 4), (2, 1), -7)],

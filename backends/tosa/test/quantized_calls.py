@@ -10,13 +10,14 @@ import torch
 from quantized_images import IMAGES
 from quantized_moves import MOVES
 from quantized_programs import ops, tensor_of
+from quantized_rows import ROWS
 from torch import Tensor, nn
 
 Function = Callable[..., Tensor]
 Draw = Callable[[np.random.Generator], tuple[Function, Sequence[Sequence[int]]]]
 """Draws a function, and the shapes of its operands."""
 
-CALLS: Mapping[str, Draw] = {**MOVES, **IMAGES}
+CALLS: Mapping[str, Draw] = {**MOVES, **IMAGES, **ROWS}
 
 
 class QuantizedCall(nn.Module):

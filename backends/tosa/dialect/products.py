@@ -1,0 +1,26 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from flambeau.backends.tosa.dialect.operators import TosaOp, tosa, wide
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.support.lazy import Array, np
+
+
+@tosa("matmul(Tensor A, Tensor B, int A_zp=0, int B_zp=0) -> Tensor")
+class MatmulOp(TosaOp):
+    """The product of the matrices of each batch entry, [batch, rows, inner] and [batch, inner, columns]; of int8, in int32."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
+        first, second = shape_of(a), shape_of(b)
+        if len(first) != 3 or len(second) != 3 or (first[0], first[2]) != tuple(second[:2]) or element_of(a) != element_of(b):
+            raise ValueError(f"{a} and {b} are no matrices of one type whose batches and inner dimensions are equal")
+        return tensor(wide(element_of(a)), (*first[:2], second[2]))
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /, A_zp: int, B_zp: int) -> Array:
+        if a.dtype == np.float32:
+            return np.matmul(a, b)
+        # float64 holds each sum of products of bytes
+        return np.matmul(a.astype(np.float64) - A_zp, b.astype(np.float64) - B_zp).astype(np.int32)
