@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +9,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from quantized_layers import QuantizedLayer, QuantizedPool, QuantizedSum
 from quantized_programs import quantized_by_pt2e
+from simulated import Simulator, differences, payloads_of, streams
 from torch import nn
 from torch_programs import seed
 from vendor_tools import installed
@@ -18,7 +19,6 @@ from vendor_tools import installed
 from flambeau import EdgeProgramManager, get_delegation_info, to_edge_transform_and_lower
 from flambeau.backends.ethos_u import EthosUOptions
 from flambeau.backends.ethos_u.bin_stream import Argument, CompiledGraph, read, write
-from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.passes.delegation.contents import origin_of
 from flambeau.passes.delegation.interface import BackendError
 
@@ -54,14 +54,6 @@ def compiled(steps: int, options: str = "") -> EdgeProgramManager:
     return to_edge_transform_and_lower(program(steps), partitioner=[f"ethos_u{options}"])
 
 
-def payloads_of(edge: EdgeProgramManager) -> Sequence[PayloadOp]:
-    return [op for op in edge.module.body.block.ops if isinstance(op, PayloadOp)]
-
-
-def streams(edge: EdgeProgramManager) -> Sequence[CompiledGraph]:
-    return [read(edge.context.blobs.get(op.data)) for op in payloads_of(edge)]
-
-
 @pytest.fixture
 def own_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -78,6 +70,21 @@ def test_a_network_is_one_command_stream(vela: str, accelerator: str, monkeypatc
     assert stream.commands.startswith(b"COP1") and stream.weights and stream.scratch >= 3 * 17 * 17
     (payload,) = payloads_of(edge)
     assert str(origin_of(payload)).startswith("compiled by the vendor, made by vela 5")
+
+
+@pytest.mark.usefixtures("own_results")
+@pytest.mark.parametrize("vela", installed("vela", "vela"))
+def test_a_command_stream_computes_the_graph_bit_for_bit(vela: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAMBEAU_VELA", vela)
+    simulator = Simulator(str(Path(vela).with_name("python")))
+    layers = [QuantizedLayer(3), QuantizedLayer(29), QuantizedSum(0), QuantizedPool(2)]
+    cases = [(torch.export.export(layer, layer.inputs), layer.inputs) for layer in layers]
+    compared: list[int] = []
+    for case, inputs in [*cases, (program(1), (torch.randn(1, 3, 17, 17),))]:
+        tosa, ethos_u = (to_edge_transform_and_lower(case, partitioner=[name]) for name in ("tosa", "ethos_u"))
+        compared += differences(simulator, tosa, ethos_u, [item.numpy() for item in inputs])
+    simulator.close()
+    assert compared == [0] * len(compared) and len(compared) > 2
 
 
 @pytest.mark.usefixtures("own_results")
