@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import accumulate
 from math import prod
 
@@ -44,10 +45,11 @@ class SinkOperatorsPass(OperationPass):
 
     def _sink(self, block: Block) -> None:
         before = [*block.ops]
-        anchors = _anchors(block, before)
+        readers = cache(partial(_readers, block))
+        anchors = _anchors(before, readers)
         if not anchors:
             return
-        saved = _peak(block, before) - _peak(block, [*_in_order(before, anchors)])
+        saved = _peak(before, readers) - _peak([*_in_order(before, anchors)], readers)
         if saved <= 0:
             return
         chosen = {op: anchor for op, anchor in anchors.items() if may_rewrite(self.name, op)}
@@ -60,10 +62,10 @@ class SinkOperatorsPass(OperationPass):
             following = op
 
 
-def _anchors(block: Block, ops: Sequence[Operation]) -> Mapping[Operation, Operation]:
+def _anchors(ops: Sequence[Operation], readers_of: Callable[[SSAValue], Sequence[Operation]]) -> Mapping[Operation, Operation]:
     """Returns the operations that may move, and for each its first reader, which may move as well."""
     places = {op: place for place, op in enumerate(ops)}
-    readers = {op: [*_readers(block, op.results)] for op in ops}
+    readers = {op: [reader for value in op.results for reader in readers_of(value)] for op in ops}
     follows: set[Operation] = set()
     for op in ops:
         if isinstance(op, GlobalLoadConstantOp) or (_may_move(op) and all(value.owner in follows for value in op.operands)):
@@ -80,7 +82,7 @@ def _anchors(block: Block, ops: Sequence[Operation]) -> Mapping[Operation, Opera
         if all(
             value.owner in follows
             or not isinstance(value.type, TensorType)
-            or any(places[other] >= places[first] for other in _readers(block, [value]) if other is not op)
+            or any(places[other] >= places[first] for other in readers_of(value) if other is not op)
             for value in op.operands
         ):
             anchors[op] = first
@@ -92,12 +94,10 @@ def _may_move(op: Operation) -> bool:
     return isinstance(op, SchemaOp) and not op.regions and is_side_effect_free(op)
 
 
-def _readers(block: Block, values: Sequence[SSAValue]) -> Iterator[Operation]:
-    """Yields the operations of a block that read values, themselves or in their regions."""
-    for value in values:
-        for use in value.uses:
-            if (reader := block.find_ancestor_op_in_block(use.operation)) is not None:
-                yield reader
+def _readers(block: Block, value: SSAValue) -> Sequence[Operation]:
+    """Returns the operations of a block that read a value, themselves or in their regions."""
+    found = (block.find_ancestor_op_in_block(use.operation) for use in value.uses)
+    return [reader for reader in found if reader is not None]
 
 
 def _in_order(ops: Sequence[Operation], anchors: Mapping[Operation, Operation]) -> Iterator[Operation]:
@@ -117,13 +117,13 @@ def _in_order(ops: Sequence[Operation], anchors: Mapping[Operation, Operation]) 
         yield from reversed(chain)
 
 
-def _peak(block: Block, order: Sequence[Operation]) -> int:
+def _peak(order: Sequence[Operation], readers_of: Callable[[SSAValue], Sequence[Operation]]) -> int:
     """Returns the most bytes of results that are live at once, without those of constants."""
     places = {op: place for place, op in enumerate(order)}
     changes = [0] * (len(order) + 1)
     for op in order:
         for result in op.results:
-            last = max((places[reader] for reader in _readers(block, [result])), default=places[op])
+            last = max((places[reader] for reader in readers_of(result)), default=places[op])
             size = _bytes(op, result)
             changes[places[op]] += size
             changes[last + 1] -= size
