@@ -26,14 +26,7 @@ import torch
 def make():
     return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval(), (torch.ones(1, 4),)
 """
-MODULE = """\
-func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
-  %0 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
-  %1 = core.relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
-  %2 = core.add.Tensor(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  func.return %2 : tensor<2xf32>
-}
-"""
+MODULE = (ROOT / "passes" / "transforms" / "examples" / "cse.mlir").read_text().partition("// -----")[0]
 COMPILERS = ("cc", "gcc", "clang", "c99", "cmake", "ninja", "make", "ld")
 
 
