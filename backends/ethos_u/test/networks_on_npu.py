@@ -3,8 +3,8 @@
     PYTHONPATH=test:test/helpers FLAMBEAU_VELA=build/tools/vela/bin/vela \\
       .venv/bin/python backends/ethos_u/test/networks_on_npu.py --accelerator ethos-u55-128
 
-A campaign, outside of the tests. It prints, for each network, the delegates, the share of the arithmetic in them, the bytes of commands and of
-weights, and the elements of results that differ. Command streams of Ethos-U55 only are run. The exit status is 1 if an element differs.
+A campaign, outside of the tests. It prints, for each network, the delegates, the share of the arithmetic in them, the bytes of commands and
+of weights, and the elements of results that differ. Command streams of Ethos-U55 only are run. The exit status is 1 if an element differs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from device_models import ds_cnn
 from models import mobilenet_v2, resnet18
 from rich.console import Console
 from rich.table import Table
-from simulated import Simulator, differences, streams
+from simulated import Recorder, Simulator, streams
 from torch import Tensor, nn
 
 from flambeau import get_delegation_info, quantize, to_edge, to_edge_transform_and_lower
@@ -81,6 +82,7 @@ def main() -> int:
     parser.add_argument("--accelerator", default="ethos-u55-128")
     options = parser.parse_args()
     simulator = Simulator(str(Path(os.environ["FLAMBEAU_VELA"]).absolute().with_name("python")))
+    recorder = Recorder(pytest.MonkeyPatch())
     table = Table("network", "delegates", "arithmetic in them", "commands", "weights", "scratch", "elements that differ", "s")
     wrong = 0
     for name in options.networks:
@@ -95,8 +97,7 @@ def main() -> int:
         sizes = (sum(len(graph.commands) for graph in graphs), sum(len(graph.weights) for graph in graphs), max(g.scratch for g in graphs))
         told = "not run"
         if "u55" in options.accelerator:
-            tosa = to_edge_transform_and_lower(program, partitioner=["tosa"])
-            found = differences(simulator, tosa, ethos_u, [item.numpy() for item in inputs])
+            found = recorder.differences(simulator, ethos_u, [item.numpy() for item in inputs])
             told, wrong = str(sum(found)), wrong + sum(found)
         table.add_row(name, str(len(graphs)), f"{1 - left / whole:.2%}", *map(str, sizes), told, f"{time.perf_counter() - start:.0f}")
     Console().print(table)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from flambeau import EdgeProgramManager
+from flambeau.backends.ethos_u import encode
 from flambeau.backends.ethos_u.bin_stream import Argument, CompiledGraph, read
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.passes.delegation.payload_runner import run_payload
@@ -58,18 +60,37 @@ def streams(edge: EdgeProgramManager) -> Sequence[CompiledGraph]:
     return [read(edge.context.blobs.get(op.data)) for op in payloads_of(edge)]
 
 
-def differences(simulator: Simulator, tosa: EdgeProgramManager, ethos_u: EdgeProgramManager, inputs: Sequence[Array]) -> Sequence[int]:
-    """How many elements of each result differ: of a program with payloads of TOSA, and the same one with those of Ethos-U."""
-    sources = [bytes(tosa.context.blobs.get(op.data)) for op in payloads_of(tosa)]
-    graphs = dict(zip(sources, streams(ethos_u), strict=True))
-    found: list[int] = []
+class Recorder:
+    """Compiles programs for Ethos-U, and keeps the TOSA graph of each payload."""
 
-    def both(identifier: str, data: memoryview, named: Any, arrays: Sequence[Array], outputs: bool) -> Sequence[Array]:
-        expected = run_payload(identifier, data, named, arrays, outputs)
-        graph = graphs[bytes(data)]
-        results = simulator.run(graph, arrays[: len(graph.inputs)])
-        found.extend(int((a.reshape(-1) != b.view(a.dtype)).sum()) for a, b in zip(expected, results, strict=True))
-        return expected
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.graphs: dict[bytes, bytes] = {}
+        self._last = b""
+        encode_tosa, write = encode.encode_tosa, encode.write
 
-    interpret(tosa.module, tosa.context, both).run("forward", inputs)
-    return found
+        def kept(*arguments: Any) -> Any:
+            found = encode_tosa(*arguments)
+            self._last = found.data
+            return found
+
+        def written(graph: CompiledGraph) -> bytes:
+            data = write(graph)
+            self.graphs[data] = self._last
+            return data
+
+        monkeypatch.setattr(encode, "encode_tosa", kept)
+        monkeypatch.setattr(encode, "write", written)
+
+    def differences(self, simulator: Simulator, edge: EdgeProgramManager, inputs: Sequence[Array]) -> Sequence[int]:
+        """How many elements of each result of a payload differ between the simulator and the numpy of its graph."""
+        found: list[int] = []
+
+        def both(identifier: str, data: memoryview, named: Any, arrays: Sequence[Array], outputs: bool) -> Sequence[Array]:
+            expected = run_payload("TosaBackend", memoryview(self.graphs[bytes(data)]), {}, arrays, outputs)
+            graph = read(data)
+            results = simulator.run(graph, arrays[: len(graph.inputs)])
+            found.extend(int((a.reshape(-1) != b.view(a.dtype)).sum()) for a, b in zip(expected, results, strict=True))
+            return expected
+
+        interpret(edge.module, edge.context, both).run("forward", inputs)
+        return found
