@@ -202,9 +202,15 @@ def test_the_program_of_the_user_stays_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("backend", "message"),
     [
-        ("elementwise", "the backend 'elementwise' takes no quantized numbers (with quantized numbers: openvino, tosa, xnnpack)"),
-        ("tosa{profile=fp}", "the backend 'tosa{profile=fp}' takes no quantized numbers (with quantized numbers: openvino, tosa, xnnpack)"),
-        ("tossa", "there is no backend 'tossa'; there are elementwise, openvino, tosa, xnnpack; did you mean 'tosa'? (with quantized num"),
+        ("elementwise", "the backend 'elementwise' takes no quantized numbers (with quantized numbers: openvino, tosa, vgf, xnnpack)"),
+        (
+            "tosa{profile=fp}",
+            "the backend 'tosa{profile=fp}' takes no quantized numbers (with quantized numbers: openvino, tosa, vgf, xnnpack)",
+        ),
+        (
+            "tossa",
+            "there is no backend 'tossa'; there are elementwise, openvino, tosa, vgf, xnnpack; did you mean 'tosa'? (with quantized num",
+        ),
     ],
 )
 def test_backends_without_quantized_numbers_are_refused(backend: str, message: str) -> None:
