@@ -16,23 +16,6 @@ enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, OLDEST = 1, VERSION = 2, COM
 static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
 static uint64_t u64(const uint8_t *at) { return u32(at) | (uint64_t)u32(at + 4) << 32; }
 
-static uint32_t adler32(const uint8_t *data, size_t size) {
-  enum { PRIME = 65521, RUN = 5552 }; /* RUN bytes cannot overflow the sums */
-  uint32_t low = 1, high = 0;
-  while (size > 0) {
-    const size_t run = size < RUN ? size : RUN;
-    for (size_t i = 0; i < run; ++i) {
-      low += data[i];
-      high += low;
-    }
-    low %= PRIME;
-    high %= PRIME;
-    data += run;
-    size -= run;
-  }
-  return high << 16 | low;
-}
-
 /* Returns the number in 8 letters, of which 'a' is 0 and 'p' is 15. */
 static uint32_t letters(const uint8_t *at) {
   uint32_t number = 0;
@@ -46,7 +29,7 @@ static fl_status take_label(uint32_t version, uint32_t newest, uint32_t inputs, 
   if (version < OLDEST || version > newest) {
     return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %u to %u", version, (unsigned)OLDEST, newest);
   }
-  if (adler32((const uint8_t *)found->model, found->model_bytes) != checksum) {
+  if (fl_library_adler32((const uint8_t *)found->model, found->model_bytes) != checksum) {
     return DAMAGED("its model has another checksum than its label says");
   }
   found->is_labelled = 1;

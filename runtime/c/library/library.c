@@ -184,3 +184,20 @@ fl_status fl_library_fail(fl_status status, const char *format, ...) {
 }
 
 const char *fl_library_message(void) { return last_message; }
+
+uint32_t fl_library_adler32(const uint8_t *data, size_t size) {
+  enum { PRIME = 65521, RUN = 5552 }; /* RUN bytes cannot overflow the sums */
+  uint32_t low = 1, high = 0;
+  while (size > 0) {
+    const size_t run = size < RUN ? size : RUN;
+    for (size_t i = 0; i < run; ++i) {
+      low += data[i];
+      high += low;
+    }
+    low %= PRIME;
+    high %= PRIME;
+    data += run;
+    size -= run;
+  }
+  return high << 16 | low;
+}

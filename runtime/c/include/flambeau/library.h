@@ -43,6 +43,9 @@ fl_library_names fl_library_names_of(const fl_payload *payload);
 fl_status fl_library_find_named(fl_library_names *names, const char *reader, uint32_t index, const char *key, uint32_t length, const void **data,
                                 size_t *size);
 
+/* Returns the Adler-32 of bytes. */
+uint32_t fl_library_adler32(const uint8_t *data, size_t size);
+
 /* Stores the reason of a failure, in one line, for the thread. Returns `status`. */
 fl_status fl_library_fail(fl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the reason of the thread's last failure. */
