@@ -35,7 +35,7 @@ BACKEND = Backend(
         hardware="GPUs and NPUs with the ML extensions of Vulkan",
         platform="Vulkan with VK_ARM_tensors and VK_ARM_data_graph",
         choose="devices of Arm whose Vulkan driver runs graphs",
-        runtimes="ExecuTorch's runtime, with its backend for VGF; Arm's scenario runner here",
+        runtimes="Flambeau's runtime, ExecuTorch; here on Arm's emulation layers",
         state=State.COMPILED,
     ),
 )

@@ -1,6 +1,7 @@
 """Runs Arm's scenario runner with the emulation layers that are installed beside it, in whatever Python has both.
 
-Not a part of Flambeau's package, but a program that `simulate.py` gives to that Python. Its arguments are those of the scenario runner.
+Not a part of Flambeau's package, but a program that `simulate.py` gives to that Python. Its arguments are those of the scenario runner; or
+`--run` and any command, which gets the layers instead, such as `--run flambeau run model.pte`.
 """
 
 import importlib.util
@@ -24,10 +25,10 @@ def folder_of(package: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def main() -> int:
-    """Runs it, and returns its status."""
-    runner, layers = folder_of("scenario_runner") / "binaries" / "bin" / "scenario-runner", folder_of("emulation_layer") / "deploy"
-    libraries = [str(path) for path in (layers / "lib64", layers / "lib") if path.is_dir()]
+def run(command: list[str]) -> int:
+    """Runs a command with the layers, and returns its status."""
+    deployed = folder_of("emulation_layer") / "deploy"
+    libraries = [str(path) for path in (deployed / "lib64", deployed / "lib") if path.is_dir()]
     settings = {
         "VK_INSTANCE_LAYERS": os.pathsep.join(f"VK_LAYER_ML_{name}_Emulation" for name in LAYERS),
         "LD_LIBRARY_PATH": os.pathsep.join([*libraries, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]),
@@ -38,9 +39,16 @@ def main() -> int:
         for name in LAYERS:
             folder = Path(place, name)
             folder.mkdir()
-            shutil.copy(layers / "share" / "vulkan" / "explicit_layer.d" / f"VkLayer_{name}.json", folder)
+            shutil.copy(deployed / "share" / "vulkan" / "explicit_layer.d" / f"VkLayer_{name}.json", folder)
         settings["VK_LAYER_PATH"] = os.pathsep.join(str(Path(place, name)) for name in LAYERS)
-        return subprocess.run([runner, *sys.argv[1:]], env={**os.environ, **settings}, check=False).returncode
+        return subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
+
+
+def main() -> int:
+    """Runs what the arguments say, and returns its status."""
+    if sys.argv[1:2] == ["--run"]:
+        return run(sys.argv[2:])
+    return run([str(folder_of("scenario_runner") / "binaries" / "bin" / "scenario-runner"), *sys.argv[1:]])
 
 
 if __name__ == "__main__":

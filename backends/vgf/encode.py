@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from flambeau.backends.tosa.encode import encode as encode_graph
 from flambeau.backends.vgf import CONVERTER, VgfOptions
-from flambeau.backends.vgf.payload import arguments_of
+from flambeau.backends.vgf.payload import arguments_of, labelled
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.interface import Encoded, RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -31,4 +31,4 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: VgfOptio
     types = ([item.kind for item in found.inputs], [item.kind for item in found.outputs])
     if types != (list(kind.inputs), list(kind.outputs)):
         raise RefusedError({partition: f"{CONVERTER.find().label} writes a file with other inputs or outputs than its graph"})
-    return Encoded(data, made_by=CONVERTER.find().label)
+    return Encoded(labelled(data), made_by=CONVERTER.find().label)

@@ -1,14 +1,19 @@
-"""Reads the inputs and outputs of a VGF file, which is the whole payload. Source: `schema/vgf.fbs` of ai_ml_sdk_vgf_library.
+"""Reads the inputs and outputs of a VGF file, which is the payload. Source: `schema/vgf.fbs` of ai_ml_sdk_vgf_library.
 
 The file has a header of 128 bytes: the magic "VGF1", 4 bytes of Vulkan's version, the version of the format (3 bytes, of which the first is
 0), 5 zeros, and for each of its sections the offset and the size (uint64 each): modules in SPIR-V, the sequence of their calls, the
 resources, the constants. The first three are FlatBuffers. A resource is an input, an output or a constant; ExecuTorch's runtime takes the
 inputs and outputs in the order of the resources as the arguments of the delegate.
+
+Drivers need not check a graph, and the file has no checksum. Therefore a label follows the last section, at a multiple of 8 bytes: the
+magic "FLVG" and the Adler-32 of all bytes before it (uint32, little-endian). What reads VGF files by their sections does not see it, and a
+file without it, of another compiler, is read too. `runtime/file.c` reads payloads too.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -32,6 +37,8 @@ FORMAT_NAMES: Mapping[ElementType, str] = {
     f32: "R32_SFLOAT",
 }
 INPUT, OUTPUT = 0, 1
+
+LABEL = b"FLVG"
 
 _HEADER = struct.Struct("<4s4x3B5x8Q48x")
 
@@ -99,6 +106,12 @@ class Arguments:
     outputs: Sequence[Argument]
 
 
+def labelled(file: bytes) -> bytes:
+    """Returns the payload of a VGF file."""
+    whole = file + bytes(-len(file) % 8)
+    return whole + LABEL + zlib.adler32(whole).to_bytes(4, "little")
+
+
 def arguments_of(data: memoryview) -> Arguments:
     """Returns the inputs and outputs of a VGF file. Raises BackendError for damaged and unsupported files."""
     if len(data) < _HEADER.size or bytes(data[:4]) != MAGIC:
@@ -106,6 +119,7 @@ def arguments_of(data: memoryview) -> Arguments:
     _, major, minor, patch, *places = _HEADER.unpack_from(data)
     if major:
         raise _refused(f"it is of version {major}.{minor}.{patch}, and those of 0 are read")
+    _check_label(data, max(offset + size for offset, size in zip(places[::2], places[1::2], strict=True)))
     sequence = cast("_Sequence", _decoder(data, *places[2:4]).root(_SEQUENCE))
     resources = cast("_Resources", _decoder(data, *places[4:6]).root(_RESOURCES)).mrt_entry
     return Arguments(_side(resources, sequence.inputs, INPUT), _side(resources, sequence.outputs, OUTPUT))
@@ -113,6 +127,15 @@ def arguments_of(data: memoryview) -> Arguments:
 
 def _refused(what: str) -> BackendError:
     return BackendError(f"a payload of 'VgfBackend' is damaged or unsupported: {what}")
+
+
+def _check_label(data: memoryview, end: int) -> None:
+    """Raises BackendError unless the data ends with its label, or, without one, with its last section."""
+    if bytes(data[-8:-4]) == LABEL:
+        if zlib.adler32(data[:-8]) != int.from_bytes(data[-4:], "little"):
+            raise _refused("it has another checksum than its label says")
+    elif len(data) > -(-end // 8) * 8:
+        raise _refused("what is behind its last section is not its label")
 
 
 def _decoder(data: memoryview, offset: int, size: int) -> Decoder:

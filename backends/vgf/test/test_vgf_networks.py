@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from quantized_programs import quantized_by_pt2e
 from torch import nn
 from torch_programs import seed
 from vendor_tools import installed
 
-from flambeau import EdgeProgramManager, get_delegation_info, to_edge_transform_and_lower
+from flambeau import EdgeProgramManager, get_delegation_info, quantize, to_edge_transform_and_lower
 from flambeau.backends.tosa.payload import OPERATORS, read
-from flambeau.backends.vgf.payload import arguments_of
+from flambeau.backends.vgf.payload import arguments_of, labelled
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.passes.delegation.contents import origin_of
 from flambeau.passes.delegation.interface import BackendError
@@ -60,39 +60,17 @@ class Residual(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = torch.relu(self.first(x))
-        return nn.functional.max_pool2d(x + torch.tanh(self.second(x)), 2)
+        return x + torch.tanh(self.second(x))
 
 
 @pytest.mark.usefixtures("runner")
 def test_an_integer_network_is_computed_bit_for_bit() -> None:
     seed()
     x = torch.randn(1, 3, 8, 8)
-    program = quantized_by_pt2e(Residual(), x, per_channel=True)
+    program = quantize(torch.export.export(Residual().eval(), (x,)), [(x,)], backend="vgf").program
     (found,), (wanted,) = (results(program, backend, [x]) for backend in ("vgf", "tosa"))
     assert len(np.unique(found)) > 20
     np.testing.assert_array_equal(found, wanted)
-
-
-class Floats(nn.Module):
-    """A layer of images and one of rows; a result that is given twice, and another that is an input."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(4, 5)
-
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        z = self.second(nn.functional.relu6(self.first(x)).mean((2, 3)))
-        return z, y.view(2, 3), z.view(1, 5), z * torch.sigmoid(y[0, :1])
-
-
-@pytest.mark.usefixtures("runner")
-def test_a_float_network() -> None:
-    seed()
-    network, inputs = Floats().eval(), (torch.randn(1, 3, 6, 6), torch.randn(2, 3))
-    program = torch.export.export(network, inputs)
-    found, wanted = (results(program, f"{backend}{{profile=fp}}", inputs) for backend in ("vgf", "tosa"))
-    for a, b in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
 class Classes(nn.Module):
@@ -112,6 +90,13 @@ def classes() -> Any:
     return torch.export.export(Classes().eval(), (torch.randn(2, 6),))
 
 
+@pytest.mark.usefixtures("runner")
+def test_floats_are_computed_too(classes: Any) -> None:
+    x = [torch.randn(2, 6)]
+    (found,), (wanted,) = (results(classes, f"{backend}{{profile=fp}}", x) for backend in ("vgf", "tosa"))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.usefixtures("converter")
 def test_a_payload_says_what_made_it_and_is_not_run_here(classes: Any) -> None:
     edge = to_edge_transform_and_lower(classes, partitioner=["vgf{profile=fp}"])
@@ -120,22 +105,16 @@ def test_a_payload_says_what_made_it_and_is_not_run_here(classes: Any) -> None:
     missing = f"the payloads of backend 'vgf' run on its hardware and on Arm's emulation layers: {RUNNER} is not set: install"
     with pytest.raises(HardwareOnlyError, match=missing):
         interpret(edge.module, edge.context, run_payload).run("forward", [np.zeros((2, 6), np.float32)])
-    damage(bytes(edge.context.blobs.get(payload.data)))
-
-
-def damage(data: bytes) -> None:
-    """Changed files are refused, in one line."""
-    rng, refused = np.random.default_rng(0), 0
-    for _ in range(300):
+    data = bytes(edge.context.blobs.get(payload.data))
+    whole, rng = data[:-8], np.random.default_rng(0)
+    assert labelled(whole) == data and arguments_of(memoryview(whole)) == arguments_of(memoryview(data))
+    for _ in range(200):
         bad = bytearray(data)
-        for place in rng.integers(0, len(bad), 3):
-            bad[place] ^= int(rng.integers(1, 256))
-        try:
-            arguments_of(memoryview(bytes(bad[: rng.integers(1, len(bad) + 1)])))
-        except BackendError as error:
-            refused += 1
-            assert "\n" not in str(error)
-    assert refused > 200
+        bad[rng.integers(0, len(bad))] ^= int(rng.integers(1, 256))
+        with pytest.raises(BackendError, match=r"^a payload of 'VgfBackend' is damaged[^\n]*$"):
+            arguments_of(memoryview(bytes(bad)))
+        with suppress(BackendError):
+            arguments_of(memoryview(labelled(bytes(bad[:-8]))[: int(rng.integers(1, len(bad)))]))
 
 
 def test_a_python_without_the_runner_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
