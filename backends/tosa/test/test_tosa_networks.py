@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import i8
 
 from flambeau import EdgeProgramManager, get_delegation_info, to_edge_transform_and_lower
 from flambeau.backends.tosa.decode import decode
+from flambeau.backends.tosa.payload import read
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import element_of
@@ -98,6 +99,27 @@ def test_floats_in_the_other_profile() -> None:
     assert len(payloads_of(edge)) == 1
     (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [x.numpy()])
     np.testing.assert_allclose(np.asarray(found), network(x).detach(), rtol=1e-5, atol=1e-6)
+
+
+class Repeated(nn.Module):
+    """Results that are inputs, or other results."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Three results of two kinds."""
+        z = torch.relu(x + y)
+        return z, y.view(2, 3), z.view(2, 3)
+
+
+def test_each_output_is_the_result_of_an_operator_of_its_own() -> None:
+    inputs = torch.randn(2, 3), torch.randn(2, 3)
+    edge = to_edge_transform_and_lower(torch.export.export(Repeated(), inputs), partitioner=["tosa{profile=fp}"])
+    (payload,) = payloads_of(edge)
+    block = read(edge.context.blobs.get(payload.data))
+    made = [name for step in block.operators for name in step.outputs]
+    assert len({*block.outputs}) == len(block.outputs) and {*block.outputs} <= {*made}
+    found = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in inputs])
+    for a, b in zip(found, Repeated()(*inputs), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), b)
 
 
 def test_damage_is_refused() -> None:
