@@ -1,6 +1,6 @@
 """Compiles quantized networks for an Ethos-U, and runs their command streams in the simulator, beside the numpy of their TOSA graphs.
 
-    PYTHONPATH=test:test/helpers FLAMBEAU_VELA=build/tools/vela/bin/vela \\
+    PYTHONPATH=test:test/helpers FLAMBEAU_VELA=build/tools/ethos_u/bin/vela \\
       .venv/bin/python backends/ethos_u/test/networks_on_npu.py --accelerator ethos-u55-128
 
 A campaign, outside of the tests. It prints, for each network, the delegates, the share of the arithmetic in them, the bytes of commands and

@@ -61,7 +61,7 @@ def own_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("own_results")
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
-@pytest.mark.parametrize("vela", installed("vela", "vela"))
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
 def test_a_network_is_one_command_stream(vela: str, accelerator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLAMBEAU_VELA", vela)
     edge = compiled(1, f"{{accelerator={accelerator}}}")
@@ -73,7 +73,7 @@ def test_a_network_is_one_command_stream(vela: str, accelerator: str, monkeypatc
 
 
 @pytest.mark.usefixtures("own_results")
-@pytest.mark.parametrize("vela", installed("vela", "vela"))
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
 def test_a_command_stream_computes_the_graph_bit_for_bit(vela: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLAMBEAU_VELA", vela)
     recorder = Recorder(monkeypatch)
@@ -89,7 +89,7 @@ def test_a_command_stream_computes_the_graph_bit_for_bit(vela: str, monkeypatch:
 
 
 @pytest.mark.usefixtures("own_results")
-@pytest.mark.parametrize("vela", installed("vela", "vela"))
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
 def test_an_operator_beyond_the_limits_stays_with_the_reason(vela: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLAMBEAU_VELA", vela)
     edge = compiled(4)

@@ -202,14 +202,17 @@ def test_the_program_of_the_user_stays_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("backend", "message"),
     [
-        ("elementwise", "the backend 'elementwise' takes no quantized numbers (with quantized numbers: openvino, tosa, vgf, xnnpack)"),
+        (
+            "elementwise",
+            "the backend 'elementwise' takes no quantized numbers (with quantized numbers: ethos_u, openvino, tosa, vgf, xnnpack)",
+        ),
         (
             "tosa{profile=fp}",
-            "the backend 'tosa{profile=fp}' takes no quantized numbers (with quantized numbers: openvino, tosa, vgf, xnnpack)",
+            "the backend 'tosa{profile=fp}' takes no quantized numbers (with quantized numbers: ethos_u, openvino, tosa, vgf, xnnpack)",
         ),
         (
             "tossa",
-            "there is no backend 'tossa'; there are elementwise, openvino, tosa, vgf, xnnpack; did you mean 'tosa'? (with quantized num",
+            "there is no backend 'tossa'; there are elementwise, ethos_u, openvino, tosa, vgf, xnnpack; did you mean 'tosa'? (with quantized num",
         ),
     ],
 )
