@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 16, MOST_FAMILIES = 32, MOST_EXTENSIONS = 1024 };
+enum { MOST_DEVICES = 16, MOST_FAMILIES = 16, MOST_EXTENSIONS = 1024 };
 enum { VULKAN_1_3 = 1 << 22 | 3 << 12 };
 
 static const char *const extensions[] = {"VK_ARM_tensors", "VK_ARM_data_graph", "VK_KHR_deferred_host_operations",
@@ -99,13 +99,15 @@ static int create_device(vgf_device *device, const int found[EXTENSIONS]) {
   static const int32_t types[] = {VK_FEATURES,        VK_FEATURES_1_1,   VK_FEATURES_1_2,       VK_FEATURES_1_3,
                                   VK_TENSOR_FEATURES, VK_GRAPH_FEATURES, VK_REPLICATED_FEATURES};
   enum { CHAIN = sizeof types / sizeof *types };
-  vk_features features[CHAIN];
+  vk_features *const features = (vk_features *)calloc(CHAIN, sizeof *features);
   const char *names[EXTENSIONS];
   const float priority = 1;
   const vk_queue_info queue = {.type = VK_QUEUE_INFO, .family = device->family, .count = 1, .priorities = &priority};
   const size_t chain = found[REPLICATED_COMPOSITES] ? CHAIN : CHAIN - 1;
   vk_device_info info = {.type = VK_DEVICE_INFO, .next = features, .queue_count = 1, .queues = &queue, .extensions = names};
-  memset(features, 0, sizeof features);
+  if (features == NULL) {
+    return 0;
+  }
   for (size_t i = 0; i < chain; ++i) {
     features[i].type = types[i];
     features[i].next = i + 1 < chain ? &features[i + 1] : NULL;
@@ -120,6 +122,7 @@ static int create_device(vgf_device *device, const int found[EXTENSIONS]) {
   if (device->CreateDevice(device->physical, &info, NULL, &device->device) != 0) {
     device->device = NULL;
   }
+  free(features);
   return device->device != NULL;
 }
 
