@@ -212,7 +212,7 @@ def test_the_program_of_the_user_stays_as_it_was() -> None:
         ),
         (
             "tossa",
-            "there is no backend 'tossa'; there are elementwise, ethos_u, openvino, tosa, vgf, xnnpack; did you mean 'tosa'? (with quantized num",
+            "there is no backend 'tossa'; there are elementwise, ethos_u, openvino, tosa, vgf, xnnpack; did you mean 'tosa'? (with qua",
         ),
     ],
 )
