@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -193,10 +193,8 @@ class Npu:
         """Returns biases, multipliers and shifts of outputs, ten bytes each."""
         start = self.state["SCALE_BASE"]
         raw = self.memories[self.state["SCALE_REGION"] & 7][start : start + 10 * count].reshape(count, 10).astype(np.int64)
-        bias: Any = sum(raw[:, index] << (8 * index) for index in range(5))
-        bias = np.where(bias >= LARGEST_SUM >> 1, bias - LARGEST_SUM, bias)
-        multipliers = sum(raw[:, 5 + index] << (8 * index) for index in range(4))
-        return bias, cast(Array, multipliers), raw[:, 9] & 63
+        bias, multipliers = (number(raw[:, a:b]) for a, b in ((0, 5), (5, 9)))
+        return np.where(bias >= LARGEST_SUM >> 1, bias - LARGEST_SUM, bias), multipliers, raw[:, 9] & 63
 
     def op_conv(self, _: int) -> None:
         """Computes a convolution."""
@@ -296,16 +294,21 @@ class Npu:
         return (scaled_operand, second << more) if way == 1 else (first << more, scaled_operand)
 
 
+def number(octets: Array) -> Array:
+    """Returns the number of each row of bytes, of which the first is the lowest."""
+    return octets @ (np.int64(1) << 8 * np.arange(octets.shape[1], dtype=np.int64))
+
+
 def scaled(x: Any, scale: Any, shift: Any, rounding: int) -> Array:
-    """Returns x * scale / 2 ** shift, rounded: halves up (2, natural), away from zero in two steps (0), or towards zero (1)."""
-    x, scale, shift = (np.asarray(item, np.int64) for item in (x, scale, shift))
-    half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
-    product = x * scale
-    if rounding == 1:
-        return np.where(product < 0, -(-product >> shift), product >> shift)
+    """Returns x * scale / 2 ** shift, rounded: halves up (2, natural), halves away from zero (0), or towards zero (1)."""
+    product: Array = np.asarray(x, np.int64) * np.asarray(scale, np.int64)
+    count: Array = np.asarray(shift, np.int64)
+    half: Array = (np.int64(1) << count) >> 1
     if rounding == 2:
-        return (product + half) >> shift
-    return np.where(product < 0, -((-product + half) >> shift), (product + half) >> shift)
+        return (product + half) >> count
+    size: Array = np.abs(product)
+    rounded: Array = (size if rounding == 1 else size + half) >> count
+    return np.where(product < 0, -rounded, rounded)
 
 
 def grown(image: Array, way: int) -> Array:
