@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from simulated import Recorder, Simulator, streams
 from torch import Tensor, nn
+from torch_programs import seed
 
 from flambeau import get_delegation_info, quantize, to_edge, to_edge_transform_and_lower
 
@@ -86,7 +87,7 @@ def main() -> int:
     table = Table("network", "delegates", "arithmetic in them", "commands", "weights", "scratch", "elements that differ", "s")
     wrong = 0
     for name in options.networks:
-        torch.manual_seed(0)
+        seed()
         module, inputs = NETWORKS[name]()
         start = time.perf_counter()
         program = quantize((module.eval(), inputs), [inputs] * 2, "int8", f"ethos_u{{accelerator={options.accelerator}}}").program
