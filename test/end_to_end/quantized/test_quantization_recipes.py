@@ -196,7 +196,8 @@ def test_a_weight_that_an_embedding_shares_is_there_once(recipe: Scheme):
     quantized = flambeau.quantize((model, *example), samples, recipe)
     assert [item.scheme for item in quantized.report().operators if item.path] == ["w8", recipe]
     assert quantized.report().snr > 25
-    assert [value.dtype for value in quantized.program.constants.values() if value.shape == (100, 32)] == []
+    constants = cast("dict[str, Tensor]", quantized.program.constants)
+    assert [value.dtype for value in constants.values() if value.shape == (100, 32)] == []
     assert [value.dtype for value in quantized.program.state_dict.values() if value.shape == (100, 32)] == [torch.int8]
     edge = flambeau.to_edge(quantized.program, compile_config=flambeau.EdgeCompileConfig(target="executorch"))
     assert len(edge.to_executorch().buffer) < 2 * 100 * 32 + 6000
