@@ -14,10 +14,10 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class ReferenceModel:
         self._start()
 
     def _start(self) -> None:
-        self.errors = tempfile.TemporaryFile()
+        self.errors = TemporaryFile()
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
 
     def run(self, data: bytes, arrays: Sequence[Array]) -> list[Array]:
