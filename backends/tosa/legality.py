@@ -7,15 +7,15 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i1, i32, i64
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
-from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
-from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
@@ -127,6 +127,25 @@ def _sees_all_keys(op: SchemaOp) -> str | None:
     return "it has a mask" if op.argument("attn_mask") is not None or op.argument("is_causal") else None
 
 
+def _power_is_defined(op: SchemaOp) -> str | None:
+    """To the powers from -4 to 4, and 0.5; to others from 0 on of what is not negative."""
+    source, exponent = op.operands[0].owner, op.argument("exponent")
+    is_product = abs(exponent) in (0.5, 1, 2, 3, 4)
+    has_no_sign = isinstance(source, SchemaOp) and source.schema.base in ("abs", "exp", "relu", "sigmoid")
+    return None if is_product or (has_no_sign and exponent > 0) else f"what it raises to the power {exponent} may be negative"
+
+
+def _indices_are_short(op: SchemaOp) -> str | None:
+    """Indices of int32, or constants."""
+    indices = op.operands[1]
+    return None if element_of(indices) == i32 or is_constant(indices) else "its indices are of int64, and no constants"
+
+
+def _has_a_float(op: SchemaOp) -> str | None:
+    """To or from floats."""
+    return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
+
+
 def _pads_with_number(op: SchemaOp) -> str | None:
     """No padding with NaN."""
     return "it pads with NaN" if op.argument("value") != op.argument("value") else None
@@ -196,17 +215,27 @@ _INTEGERS = {
     "addmm": replace(_BOTH["addmm"], constants=("self",)),
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
+_COMPARISON = Rule((Limit("result", dtypes=(i1,)),))
+_LOGIC = Rule(tuple(Limit(name, dtypes=(i1,)) for name in ("self", "other", "result")))
 _FLOATS = {
     **_BOTH,
     **_MOVES,
     **_RESIZED,
     **dict.fromkeys((*UNARY, "maximum", "minimum"), Rule()),
+    **dict.fromkeys(FUNCTIONS, Rule()),
+    **dict.fromkeys(("add.Scalar", "sub.Scalar", "rsub.Scalar"), Rule((Limit("alpha", only=1),))),
+    **dict.fromkeys(("mul.Scalar", "div.Scalar", "div.Tensor"), Rule()),
+    "pow.Tensor_Scalar": Rule(checks=(_power_is_defined,)),
+    "_native_batch_norm_legit_no_training": Rule(constants=("weight", "bias", "running_mean", "running_var"), checks=(checks.result_only,)),
+    **dict.fromkeys([f"{name}.{kind}" for name in ("eq", "ne", "gt", "ge", "lt", "le") for kind in ("Tensor", "Scalar")], _COMPARISON),
+    **dict.fromkeys([f"logical_{name}" for name in ("and", "or", "xor", "not")], _LOGIC),
+    **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not"), _LOGIC),
+    "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
+    "_to_copy": Rule((Limit("self", dtypes=(f32, i1, i32)), Limit("result", dtypes=(f32, i1, i32))), checks=(_has_a_float,)),
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
-    "index_select": Rule((Limit("index", dtypes=(i32,)),), folded=("index",)),
-    "embedding": Rule((Limit("indices", dtypes=(i32,)),), folded=("indices",)),
+    "index_select": Rule((Limit("index", dtypes=(i32, i64)),), checks=(_indices_are_short,)),
+    "embedding": Rule((Limit("indices", dtypes=(i32, i64)),), checks=(_indices_are_short,)),
     "prod.dim_int": Rule((_SAME_TYPE,)),
-    "mul.Scalar": Rule(),
-    "add.Scalar": Rule((Limit("alpha", only=1),)),
 }
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
@@ -215,4 +244,5 @@ def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
         return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
-    return OperatorTable(_FLOATS, _TENSORS, in_parts={"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))})
+    in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
+    return OperatorTable(_FLOATS, replace(_TENSORS, rank=(0, 6)), in_parts=in_parts)

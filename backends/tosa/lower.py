@@ -9,16 +9,17 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.converters import layers, movement, norms, products, reductions, resizing, softmax
+from flambeau.backends.tosa.converters import functions, layers, movement, norms, products, reductions, resizing, softmax
 from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
 from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.dialect import elements as e
+from flambeau.backends.tosa.dialect.choices import SelectOp
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, DepthwiseConv2dOp, MaxPool2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from flambeau.backends.tosa.dialect.operators import OfTwoOp, TosaOp
 from flambeau.backends.tosa.legality import FUNCTIONS, is_of_pixels, windows_inside
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.delegation.lowering.transposes import Transposes
@@ -27,7 +28,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.support.lazy import np
 
-FAMILIES = (layers, movement, norms, products, reductions, resizing, softmax)
+FAMILIES = (functions, layers, movement, norms, products, reductions, resizing, softmax)
 """The converters that are not in this file."""
 _SUM_BITS = 20
 """The bits to which the larger operand of a sum is shifted, as in TOSA's own lowering of quantized additions."""
@@ -44,7 +45,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: TosaOpt
 
 
 def _is_elementwise(op: SchemaOp) -> bool:
-    return op.elementwise or isinstance(op, OfTwoOp) or (isinstance(op, e.RescaleOp) and len(op.argument("shift")) == 1)
+    return op.elementwise or isinstance(op, (OfTwoOp, SelectOp)) or (isinstance(op, e.RescaleOp) and len(op.argument("shift")) == 1)
 
 
 # Integers
@@ -125,13 +126,6 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 for _name, _node in (*((f"{name}.Tensor", e.BINARY[name]) for name in ("add", "sub")), ("mul.Tensor", e.MulOp)):
     CONVERTERS(_name)(lambda op, constants, node=_node: node(*(ranked(value, op.result) for value in op.operands)).result)
-
-
-@CONVERTERS("add.Scalar", "mul.Scalar")
-def _with_number(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, number = op.arguments()[:2]
-    loaded = constant(constants, "number", np.full((1,) * len(shape_of(x)), number, np.float32), f32)
-    return (e.MulOp if op.schema.base == "mul" else e.BINARY["add"])(x, loaded).result
 
 
 for _name in ("maximum", "minimum"):

@@ -33,7 +33,7 @@ def ranked(value: SSAValue, like: SSAValue) -> SSAValue:
 
 def constant(constants: ModuleConstants, name: str, array: Array, element: Attribute) -> SSAValue:
     """Returns an array as a constant."""
-    return constants.add(name, np.ascontiguousarray(array), tensor(element, array.shape)).result
+    return constants.add(name, np.asarray(array, order="C"), tensor(element, array.shape)).result
 
 
 def rescale(x: SSAValue, ratios: Array | float, input_zp: int, output_zp: int, dtype: Attribute = i8) -> SSAValue:

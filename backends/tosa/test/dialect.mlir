@@ -56,3 +56,26 @@ func.func @images(%x: tensor<1x4x4x3xi8>, %w: tensor<2x3x3x3xi8>, %b: tensor<2xi
   %2 = tosa.resize(%1) {scale = [4, 2, 4, 2], offset = [-1, -1], border = [1, 1], mode = "bilinear"} : (tensor<1x8x8x2xi8>) -> tensor<1x16x16x2xi32>
   func.return %2 : tensor<1x16x16x2xi32>
 }
+
+// CHECK-LABEL: func.func @conditions
+// CHECK-NEXT:    %0 = tosa.greater(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %1 = tosa.greater_equal(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %2 = tosa.equal(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %3 = tosa.logical_and(%0, %1) : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %4 = tosa.logical_not(%2) : (tensor<2x3xi1>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %5 = tosa.logical_xor(%3, %4) : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x3xi1>
+// CHECK-NEXT:    %6 = tosa.pow(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %7 = tosa.select(%5, %6, %y) : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    %8 = tosa.cast(%7) {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+func.func @conditions(%x: tensor<2x3xf32>, %y: tensor<1x3xf32>) -> tensor<2x3xi32> {
+  %0 = tosa.greater(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+  %1 = tosa.greater_equal(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+  %2 = tosa.equal(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xi1>
+  %3 = tosa.logical_and(%0, %1) : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x3xi1>
+  %4 = tosa.logical_not(%2) : (tensor<2x3xi1>) -> tensor<2x3xi1>
+  %5 = tosa.logical_xor(%3, %4) : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x3xi1>
+  %6 = tosa.pow(%x, %y) : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  %7 = tosa.select(%5, %6, %y) : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  %8 = tosa.cast(%7) {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+  func.return %8 : tensor<2x3xi32>
+}

@@ -125,3 +125,27 @@ func.func @end(%x: tensor<1x3x2x1xf32>) {
   %0 = tosa.resize(%x) {scale = [2, 3, 1, 1], offset = [0, 0], border = [0, 0], mode = "nearest"} : (tensor<1x3x2x1xf32>) -> tensor<1x2x2x1xf32>
   func.return
 }
+
+// -----
+
+func.func @logic(%x: tensor<2xf32>) {
+  // expected-error @+1 {{tosa.logical_not is not defined for float32 tensors; it is for bool}}
+  %0 = tosa.logical_not(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @select(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<1x2xf32>) {
+  // expected-error @+1 {{tosa.select: operands tensor<2xi1>, tensor<2xf32> and tensor<1x2xf32> are not of one rank, or the last two not of one type}}
+  %0 = tosa.select(%c, %x, %y) : (tensor<2xi1>, tensor<2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @cast(%x: tensor<2xi8>) {
+  // expected-error @+1 {{tosa.cast: i8 does not become i32: one is an integer, the other a float}}
+  %0 = tosa.cast(%x) {dtype = i32} : (tensor<2xi8>) -> tensor<2xi32>
+  func.return
+}

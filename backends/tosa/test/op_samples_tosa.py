@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.builtin import f32 as f32_type
 from xdsl.dialects.builtin import i8, i16, i32
 
+from flambeau.backends.tosa.dialect.choices import COMPARISONS, LOGIC
 from flambeau.backends.tosa.dialect.elements import BINARY, UNARY
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_generators import Samples
@@ -44,6 +46,16 @@ def convolution(*weight: int) -> Samples:
 
 
 SAMPLES: dict[str, Samples] = {
+    **{row.name: binary for row in COMPARISONS.values()},
+    **{row.name: lambda rng: [(mask(rng, 2, 3), mask(rng, 2, 1))] for row in LOGIC.values()},
+    "tosa.logical_not": lambda rng: [(mask(rng, 2, 3),)],
+    "tosa.select": lambda rng: [(mask(rng, 2, 1), f32(rng, 2, 3), f32(rng, 1, 3)), (mask(rng, 4), int8(rng, 4), int8(rng, 1))],
+    "tosa.cast": lambda rng: [
+        (f32(rng, 2, 3) * np.float32(100), i8),
+        (np.array([0.5, 1.5, 3e9], np.float32), i32),
+        (int32(rng, 4), f32_type),
+    ],
+    "tosa.pow": lambda rng: [(np.abs(f32(rng, 2, 3)), f32(rng, 1, 3))],
     **{row.name: unary for row in UNARY.values()},
     "tosa.negate": lambda rng: [(f32(rng, 2, 3, 5), 0, 0)],
     **{row.name: binary for row in BINARY.values()},
