@@ -22,6 +22,7 @@ from flambeau.passes.delegation.candidates import Veto, blocks_of, functions_wit
 from flambeau.passes.delegation.grouping import contracted_order, used_outside
 from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.partitioner import Partitioner, check_distinct
+from flambeau.passes.delegation.quantized_moves import add_pairs, remove_pairs
 from flambeau.passes.delegation.refusals import note_refusals
 from flambeau.passes.delegation.report import DelegationInfo, delegation_info
 from flambeau.passes.delegation.vetoes import Vetoes
@@ -79,6 +80,11 @@ class _Outliner:
 
     def outline(self, block: Block) -> None:
         """Replaces the groups of a block by calls."""
+        pairs = add_pairs(block, self.partitioner.table)
+        self._replace_groups(block)
+        remove_pairs(block, pairs)
+
+    def _replace_groups(self, block: Block) -> None:
         equal = _give_each_reader_its_own(block)
         with analysis("partitions", self.function):
             groups = groups_for(block, self.partitioner, self.veto, equal)

@@ -49,3 +49,47 @@ func.func @rows(%x: tensor<1x2x3xf32>, %y: tensor<1x3x2xf32>) -> (tensor<1x2x1xf
   %3 = tosa.reduce_product(%0) {axis = 1} : (tensor<1x2x2xf32>) -> tensor<1x1x2xf32>
   func.return %1, %2, %3 : tensor<1x2x1xf32>, tensor<1x2x2xf32>, tensor<1x1x2xf32>
 }
+
+// Views between a product and its integers are views of integers.
+// CHECK-LABEL: delegate.partition @heads_tosa_0 backend "TosaBackend" (%x: tensor<1x2x3xi8>, %y: tensor<1x3x2xi8>) -> (tensor<4xi8>)
+// CHECK-NEXT:    tosa.matmul(%x, %y) {A_zp = 3}
+// CHECK:         tosa.rescale(%{{.*}}) {multiplier = [1073741824], shift = [31], input_zp = 0, output_zp = 7, dtype = i8}
+// CHECK-NEXT:    tosa.reshape(%{{.*}}) {shape = [4]} : (tensor<2x2xi8>) -> tensor<4xi8>
+// CHECK:       func.func @heads
+// CHECK-NEXT:    %0 = delegate.call @heads_tosa_0(%x, %y)
+// CHECK-NEXT:    func.return
+func.func @heads(%x: tensor<1x2x3xi8>, %y: tensor<1x3x2xi8>) -> tensor<4xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x3xi8>) -> tensor<1x2x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%y) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3x2xi8>) -> tensor<1x3x2xf32>
+  %2 = edge.view_copy(%0) {size = [2, 3]} : (tensor<1x2x3xf32>) -> tensor<2x3xf32>
+  %3 = edge.view_copy(%1) {size = [3, 2]} : (tensor<1x3x2xf32>) -> tensor<3x2xf32>
+  %4 = edge.mm(%2, %3) : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %5 = edge.view_copy(%4) {size = [4]} : (tensor<2x2xf32>) -> tensor<4xf32>
+  %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.25, zero_point = 7, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  func.return %6 : tensor<4xi8>
+}
+
+// Nothing here is an operator of the backend: the view stays as it was.
+// CHECK-LABEL: func.func @alone
+// CHECK-NEXT:    quantized_decomposed.dequantize_per_tensor
+// CHECK-NEXT:    edge.view_copy
+// CHECK-NEXT:    edge.cumsum
+func.func @alone(%x: tensor<2x3xi8>) -> tensor<6xf32> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.view_copy(%0) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %2 = edge.cumsum(%1) {dim = 0} : (tensor<6xf32>) -> tensor<6xf32>
+  func.return %2 : tensor<6xf32>
+}
+
+// A tanh that is not quantized stays, and the pair beside the view with it.
+// CHECK-LABEL: func.func @floats
+// CHECK-NEXT:    quantized_decomposed.dequantize_per_tensor
+// CHECK-NEXT:    edge.view_copy
+// CHECK-NEXT:    edge.tanh
+// CHECK-NEXT:    func.return
+func.func @floats(%x: tensor<2x3xi8>) -> tensor<6xf32> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.view_copy(%0) {size = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %2 = edge.tanh(%1) : (tensor<6xf32>) -> tensor<6xf32>
+  func.return %2 : tensor<6xf32>
+}
