@@ -18,7 +18,7 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
-from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
+from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, reduced_dims, windows_of
 
 if TYPE_CHECKING:
     from flambeau.backends.tosa import TosaOptions
@@ -40,6 +40,7 @@ FUNCTIONS = (
     "sub.Scalar",
     "mul.Scalar",
     "div.Scalar",
+    "rsub.Scalar",
 )
 """The functions of each element that become a table between integers."""
 
@@ -151,6 +152,12 @@ def _pads_with_number(op: SchemaOp) -> str | None:
     return "it pads with NaN" if op.argument("value") != op.argument("value") else None
 
 
+def _keeps_elements(op: SchemaOp) -> str | None:
+    """Negative pads that leave elements."""
+    kept = [size + min(low, 0) + min(high, 0) for size, low, high in zip(shape_of(op.operands[0]), *pads_of(op), strict=True)]
+    return None if min(kept) > 0 else f"its negative pads {list(op.argument('pad'))} leave no elements of {list(shape_of(op.operands[0]))}"
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _INPUT = Limit("input", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_fit)
@@ -198,7 +205,7 @@ _BOTH = {
 _MOVES = {
     **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), Rule()),
     **dict.fromkeys(("expand_copy", "repeat", "flip", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
-    "constant_pad_nd": Rule(checks=(_pads_with_number,)),
+    "constant_pad_nd": Rule(checks=(_pads_with_number, _keeps_elements)),
 }
 _RESIZED = {
     "upsample_nearest2d.vec": Rule((_INPUT,), checks=(scales_fit,)),

@@ -42,6 +42,10 @@ class BackendForms:
         reason = next(filter(None, reasons), None)
         return None if reason is None else f"for {self.backend}: {reason}"
 
+    def has_own(self, node: fx.Node) -> bool:
+        """Returns whether the backend has operators between integers for a node: it does not just take quantization itself."""
+        return bool(self.table.integers) and bool(self.operators.get(node.name))
+
     def fixed(self, node: fx.Node) -> tuple[float, int] | None:
         """Returns the scale and the zero point that a node's result must have; None if its range decides."""
         names = (self.table.named(type(op)) for op in self.operators.get(node.name, ())[-1:])

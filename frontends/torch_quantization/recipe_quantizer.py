@@ -111,6 +111,8 @@ class RecipeQuantizer(Quantizer):
                 return self._keep(node)
             if is_function(node):
                 return self._function(node)
+            if self.forms is not None and self.forms.has_own(node):
+                return self._call(node)
         return Choice(FLOAT, f"{name or node.target} has no form of {scheme}")
 
     def _layer(self, node: fx.Node, layer: str, scheme: Scheme) -> Choice:
@@ -177,6 +179,13 @@ class RecipeQuantizer(Quantizer):
             return Choice(FLOAT, "its operand is in floats")
         node.meta[_KEY] = QuantizationAnnotation({x: self._operand(x)}, self._result(node), _annotated=True)
         return Choice("int8")
+
+    def _call(self, node: fx.Node) -> Choice:
+        """Annotates an operator that the backend has between integers, whose constants stay in floats."""
+        operands = [item for item in node.all_input_nodes if item.op != "get_attr"]
+        if not operands or not any(map(_is_quantized, operands)):
+            return Choice(FLOAT, "its operands are in floats")
+        return self._integers(node, {item: self._operand(item) for item in operands})
 
     def _keep(self, node: fx.Node) -> Choice:
         """Annotates an operator that only moves or clamps numbers, if its operand is quantized."""

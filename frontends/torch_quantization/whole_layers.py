@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_quantization.operator_forms import layer_of, overload_of, weight_of
+from flambeau.frontends.torch_quantization.recurrent_cells import CELLS
 
 _ATEN = torch.ops.aten
 RECURRENT = (_ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input, _ATEN.rnn_relu.input)
@@ -19,10 +20,12 @@ RECURRENT = (_ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input, _ATEN.rnn_
 
 
 def steps_of_recurrent_layers(program: ExportedProgram) -> Mapping[Any, Callable[..., Any]]:
-    """Returns the decompositions of the recurrent layers of a program. One over a dynamic number of steps stays whole, and has none."""
+    """Returns the decompositions of the recurrent layers and cells of a program. A dynamic number of steps stays whole, and has none."""
+    cells = {node.target for node in program.graph.nodes} & CELLS.keys()
     found = [node for node in program.graph.nodes if node.target in RECURRENT]
     kinds = {node.target for node in found} - {node.target for node in found if _has_dynamic_steps(node)}
-    return cast(Any, decompositions).get_decompositions(sorted(kinds, key=str)) if kinds else {}
+    layers: Mapping[Any, Callable[..., Any]] = cast(Any, decompositions).get_decompositions(sorted(kinds, key=str)) if kinds else {}
+    return {**layers, **{cell: CELLS[cell] for cell in cells}}
 
 
 def fold_weights(graph: fx.GraphModule, written: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from flambeau.dialects.fused.quantized import QuantizedConv2dOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.quantization_choices import Scheme
 from flambeau.frontends.torch_export import import_program
+from flambeau.frontends.torch_quantization.recurrent_cells import gru_cell, lstm_cell
 from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import Runtime
@@ -162,3 +163,15 @@ def test_weights_that_change_from_run_to_run_are_no_constants():
     samples = [(torch.randn(2, 8),)]
     choices = flambeau.quantize((Changed().eval(), samples[0]), samples).choices
     assert [choice.reason for choice in choices.values() if "constant" in choice.reason] == ["its weight is not a constant"]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", [nn.GRUCell, nn.LSTMCell])
+def test_a_cell_is_a_layer_for_each_gate(kind: type[nn.GRUCell | nn.LSTMCell], bias: bool) -> None:
+    seed()
+    cell, x, states = kind(5, 4, bias), torch.randn(3, 5), tuple(torch.randn(3, 4) for _ in range(2))
+    numbers = (cell.weight_ih, cell.weight_hh, *((cell.bias_ih, cell.bias_hh) if bias else ()))
+    if isinstance(cell, nn.GRUCell):
+        torch.testing.assert_close(gru_cell(x, states[0], *numbers), cell(x, states[0]))
+    else:
+        torch.testing.assert_close(lstm_cell(x, [*states], *numbers), cell(x, states))

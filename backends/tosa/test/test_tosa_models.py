@@ -1,0 +1,84 @@
+"""Models that `flambeau.quantize` makes for TOSA: all of their operators in one partition, between integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+from torch_programs import seed
+
+from flambeau import quantize, to_edge_transform_and_lower
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime.interpreter import interpret
+from flambeau.support.lazy import Array
+
+
+class Encoder(nn.Module):
+    """A layer of a transformer, with attention of two heads in its steps."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+        self.query, self.key, self.value, self.output = (nn.Linear(size, size) for _ in range(4))
+        self.first, self.second = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.up, self.down = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The next states of words."""
+        query, key, value = (layer(x).unflatten(-1, (2, -1)).transpose(1, 2) for layer in (self.query, self.key, self.value))
+        weights = torch.softmax(query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5, -1)
+        x = self.first(x + self.output((weights @ value).transpose(1, 2).flatten(2)))
+        return self.second(x + self.down(F.gelu(self.up(x))))
+
+
+class Gru(nn.Module):
+    """One step of a recurrent layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+
+    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+        """The next state."""
+        return self.cell(x, hidden)
+
+
+class Lstm(nn.Module):
+    """One step of a recurrent layer with two states."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.LSTMCell(8, 8)
+
+    def forward(self, x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """The next states."""
+        return self.cell(x, (hidden, cell))
+
+
+def leaves(function: Callable[..., Any], inputs: Sequence[Tensor]) -> list[Array]:
+    return [item.detach().numpy() for item in pytree.tree_leaves(function(*inputs))]
+
+
+@pytest.mark.parametrize(("model", "shapes"), [(Encoder, [(1, 6, 16)]), (Gru, [(2, 8)] * 2), (Lstm, [(2, 8)] * 3)])
+def test_a_model_is_one_partition_of_integers(model: type[nn.Module], shapes: Sequence[tuple[int, ...]]) -> None:
+    seed()
+    network = model().eval()
+    samples = [tuple(torch.randn(shape).tanh() for shape in shapes) for _ in range(4)]
+    quantized = quantize((network, samples[0]), samples, backend="tosa")
+    edge = to_edge_transform_and_lower(quantized.program, partitioner=["tosa"])
+    assert sum(isinstance(op, PayloadOp) for op in edge.module.body.block.ops) == 1
+    outside = {op.name for op in edge.module.walk() if isinstance(op, SchemaOp)}
+    assert outside == {"quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"}
+    found = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in samples[0]])
+    integers, floats = (leaves(function, samples[0]) for function in (quantized.program.module(), network))
+    for each, wanted, exact in zip(found, integers, floats, strict=True):
+        step = np.diff(np.unique(wanted)).min()
+        np.testing.assert_allclose(np.asarray(each), wanted, rtol=0, atol=2.01 * step)
+        np.testing.assert_allclose(np.asarray(each), exact, rtol=0, atol=8 * step)
