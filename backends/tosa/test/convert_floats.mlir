@@ -37,3 +37,11 @@ func.func @power(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.pow.Tensor_Scalar(%x) {exponent = 1.5} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// Pads that take away all elements stay: TOSA has no empty tensors.
+// CHECK-LABEL: func.func @nothing_left
+// CHECK: edge.constant_pad_nd
+func.func @nothing_left(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
+  %0 = edge.constant_pad_nd(%x) {pad = [-3, 2], value = 1.5} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return %0 : tensor<2x2xf32>
+}
