@@ -209,5 +209,5 @@ def _digest(*parts: str | Buffer) -> str:
 def _said(printed: str) -> str:
     """Returns the first line with an error, or the last line, behind a colon; empty without lines."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    found = next((line for line in lines if re.search(r"error\b", line, re.IGNORECASE)), lines[-1] if lines else "")
+    found = next((line for line in lines if re.search(r"\berror\b|^[\w.]*error: ", line, re.IGNORECASE)), lines[-1] if lines else "")
     return found and f": {one_line(found)[:MOST_LETTERS]}"

@@ -116,3 +116,13 @@ def test_the_limits_are_those_of_all_clamps() -> None:
 def test_other_element_types_are_a_field_of_the_table() -> None:
     _, ops, _ = parsed(dq("%u", "ui8"), edge("tanh", "%0"), q("%1", "ui8"))
     assert OperatorTable({}, integers={"tanh": Rule()}, activations=(ui8,)).why_not(ops[1]) is None
+
+
+def test_a_check_of_every_operation_is_one_between_integers_too() -> None:
+    def never(op: SchemaOp) -> str:
+        return f"no {op.schema.name} today"
+
+    _, ops, _ = parsed(dq("%x"), edge("tanh", "%0"), q("%1"))
+    table = OperatorTable({}, integers={"tanh": Rule()}, checks=(never,))
+    assert isinstance(ops[1], SchemaOp)
+    assert table.why_not(ops[1]) == table.why_no_form(ops[1]) == "no tanh today"

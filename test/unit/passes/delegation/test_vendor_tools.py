@@ -43,6 +43,9 @@ if text == "bad":
     sys.exit(3)
 if text == "wrong":
     sys.exit("it is\\nno graph")
+if text == "raises":
+    print("a warning", flush=True)
+    raise RuntimeError("no kernel")
 if text == "crash":
     os.abort()
 if text == "nothing":
@@ -117,6 +120,7 @@ def test_what_a_tool_says_is_one_line(vela: Vela) -> None:
     for text, message in {
         "bad": r"vela 4.2.0 fails with status 3: Error: no\tresize",
         "wrong": "vela 4.2.0 fails with status 1: no graph",
+        "raises": "vela 4.2.0 fails with status 1: RuntimeError: no kernel",
         "crash": "vela 4.2.0 is ended by SIGABRT",
         "nothing": "vela 4.2.0 writes no out/*.npz",
     }.items():
@@ -124,7 +128,7 @@ def test_what_a_tool_says_is_one_line(vela: Vela) -> None:
             with pytest.raises(BackendError) as raised:
                 vela.compile(text)
             assert str(raised.value) == message
-    assert vela.calls.count("in.tosa") == 8 and not os.listdir(tempfile.gettempdir())
+    assert vela.calls.count("in.tosa") == 10 and not os.listdir(tempfile.gettempdir())
     with pytest.raises(ToolError) as error:
         vela.compile("bad")
     assert error.value.output == "Error: no\tresize\n0 errors\nbye\nloading\n"
