@@ -8,7 +8,7 @@ from math import prod
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.normalized import dim_of, sizes_before, windows_of
+from flambeau.passes.delegation.normalized import dim_of, pads_of, sizes_before, windows_of
 
 
 def open_extents(shape: Sequence[int]) -> int:
@@ -73,6 +73,17 @@ def parts_have_elements(op: SchemaOp) -> str | None:
 def only_grows(op: SchemaOp) -> str | None:
     """No negative pad."""
     return "it cuts off elements (a negative pad)" if min(op.argument("pad"), default=0) < 0 else None
+
+
+def pads_with_number(op: SchemaOp) -> str | None:
+    """No padding with NaN."""
+    return "it pads with NaN" if op.argument("value") != op.argument("value") else None
+
+
+def keeps_elements(op: SchemaOp) -> str | None:
+    """Negative pads that leave elements."""
+    kept = [size + min(low, 0) + min(high, 0) for size, low, high in zip(shape_of(op.operands[0]), *pads_of(op), strict=True)]
+    return None if min(kept) > 0 else f"its negative pads {list(op.argument('pad'))} leave no elements of {list(shape_of(op.operands[0]))}"
 
 
 def limits_in_order(op: SchemaOp) -> str | None:

@@ -67,7 +67,8 @@ class Decoder:
         for field, kind in table.fields.items():
             place, what = next(places), f"{name}.{field}"
             if isinstance(kind, OneOf):
-                values[field] = self._one_of(place, next(places), kind.members, what) if place else None
+                member = next(places)
+                values[field] = self._one_of(place, member, kind.members, what) if place else None
             elif place:
                 values[field] = self._field(place, kind, what)
             elif isinstance(kind, Scalar):

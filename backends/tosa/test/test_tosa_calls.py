@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from quantized_calls import CALLS, QuantizedCall
-from reference_model import ReferenceModel
+from reference_model import reference_model
 from suite.vendor_tools import installed
 
 from flambeau import EdgeProgramManager, to_edge_transform_and_lower
@@ -41,7 +41,7 @@ def test_a_call_is_within_a_step_of_its_floats(kind: str) -> None:
 
 @pytest.mark.parametrize("python", installed("tosa-tools"))
 def test_the_reference_model_gives_the_same_integers(python: str) -> None:
-    model, compared = ReferenceModel(python), list[str]()
+    model, compared = reference_model(python), list[str]()
 
     def both(identifier: str, data: memoryview, named: Mapping[str, memoryview], arrays: Sequence[Array], outputs: bool) -> Sequence[Array]:
         expected = run_payload(identifier, data, named, arrays, outputs)

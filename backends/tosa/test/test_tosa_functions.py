@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from reference_model import Comparison, ReferenceModel
+from payload_judges import Comparison
+from reference_model import reference_model
 from suite.vendor_tools import installed
 from torch import Tensor, nn
 from torch_programs import seed
@@ -70,6 +71,6 @@ def test_functions_are_those_of_pytorch(functions: tuple[Functions, tuple[Tensor
 @pytest.mark.parametrize("python", installed("tosa-tools"))
 def test_the_reference_model_computes_the_same(python: str, functions: tuple[Functions, tuple[Tensor, ...], EdgeProgramManager]) -> None:
     _, inputs, edge = functions
-    comparison = Comparison(ReferenceModel(python))
+    comparison = Comparison(reference_model(python))
     interpret(edge.module, edge.context, comparison).run("forward", [item.numpy() for item in inputs])
     assert comparison.compared.total() and not comparison.different

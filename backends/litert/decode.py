@@ -1,0 +1,148 @@
+"""Reads a TFLite model as a partition of `litert` operators, and checks every field that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from flambeau.backends.litert.dialect.operators import LiteRtOp
+from flambeau.backends.litert.encode import FILTER
+from flambeau.backends.litert.payload import CODES, DTYPES, OPERATORS, OPTIONS, read
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
+from flambeau.dialects.schema.operators import find_op
+from flambeau.passes.delegation.interface import BackendError, partition_module
+from flambeau.support.lazy import Array, np
+
+MOST_DIMENSIONS = 6
+_ELEMENTS = {number: element for element, number in DTYPES.items()}
+_NAMES = {number: name for name, number in OPERATORS.items()}
+
+
+def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
+    """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
+    return decoded(data, blobs, "LiteRtBackend")
+
+
+def decoded(data: memoryview, blobs: BlobStore, identifier: str) -> ModuleOp:
+    """Returns a module with the constants and the partition of a model, for the backend that programs call `identifier`."""
+    what = f"a payload of {identifier!r}"
+    reader = _Reader(read(data, what), blobs, what)
+    return partition_module(identifier, [reader.kind(number) for number in reader.graph.inputs], reader.results, reader.globals)
+
+
+class _Reader:
+    def __init__(self, model: Any, blobs: BlobStore, what: str):
+        self.model = model
+        self.graph = model.subgraphs[0]
+        self.blobs = blobs
+        self.what = what
+        self.values: dict[int, SSAValue] = {}
+        self.globals: list[GlobalOp] = []
+
+    def _refused(self, why: str) -> BackendError:
+        return BackendError(f"{self.what} is damaged or unsupported: {why}")
+
+    def _tensor(self, number: int) -> Any:
+        if not 0 <= number < len(self.graph.tensors):
+            raise self._refused(f"there is no tensor {number}")
+        return self.graph.tensors[number]
+
+    def kind(self, number: int) -> Tensor:
+        """Returns the type of a tensor. Raises BackendError."""
+        item = self._tensor(number)
+        if item.type not in _ELEMENTS or len(item.shape) > MOST_DIMENSIONS or min(item.shape, default=1) < 1:
+            raise self._refused(f"tensor {number} is of a type or of sizes that are not read")
+        return tensor(_ELEMENTS[item.type], item.shape)
+
+    def results(self, *arguments: SSAValue) -> Sequence[SSAValue]:
+        """Builds the operators. Returns the results. Raises BackendError."""
+        self.values.update(zip(self.graph.inputs, arguments, strict=True))
+        for index, step in enumerate(self.graph.operators):
+            codes = self.model.operator_codes
+            code = codes[step.opcode_index] if 0 <= step.opcode_index < len(codes) else None
+            number = -1 if code is None else max(code.builtin_code, code.deprecated_builtin_code)
+            row = find_op(f"litert.{_NAMES[number]}") if number in _NAMES else None
+            if row is None or not issubclass(row, LiteRtOp) or len(step.outputs) != 1:
+                raise self._refused(f"operator {index} has the number {number}, which is not read, or not one result")
+            try:
+                result = row(**self._arguments(row, step)).result
+            except (VerifyException, TypeError, ValueError, IndexError, OverflowError) as error:
+                raise self._refused(f"operator {index}, {row.schema.base}: {error}") from error
+            if result.type != self.kind(step.outputs[0]):
+                raise self._refused(
+                    f"operator {index}, {row.schema.base}, gives {result.type}, and its tensor is {self.kind(step.outputs[0])}"
+                )
+            self._define(step.outputs[0], result, f"operator {index}, {row.schema.base}")
+        return [self._value(number) for number in self.graph.outputs]
+
+    def _define(self, number: int, value: SSAValue, what: str) -> None:
+        if number in self.values:
+            raise self._refused(f"{what} computes tensor {number} again")
+        self.values[number] = value
+
+    def _arguments(self, row: type[LiteRtOp], step: Any) -> dict[str, Any]:
+        """Returns the arguments of an operator by their names in its row. Raises ValueError and BackendError."""
+        name, found = row.schema.base, dict[str, Any]()
+        inputs, options = list(step.inputs), step.builtin_options
+        if name in OPTIONS and not isinstance(options, OPTIONS[name].record):
+            raise ValueError("it has the options of another operator")
+        for argument in row.schema.arguments:
+            if argument.type.is_tensor:
+                is_list = argument.type.is_list
+                given = inputs if is_list else inputs[:1]
+                values = [self._value(number) for number in given]
+                found[argument.name] = values if is_list else values[0] if values else None
+                inputs = inputs[len(given) :]
+            elif not argument.keyword_only:
+                found[argument.name] = tuple(int(item) for item in self._constant(inputs.pop(0)).reshape(-1))
+            elif name in OPTIONS and argument.name in OPTIONS[name].fields:
+                value = getattr(options, argument.name)
+                found[argument.name] = CODES[argument.name][value] if argument.name in CODES else value
+        if inputs:
+            raise ValueError(f"it has {len(inputs)} operands too many")
+        return found | self._types(row, step)
+
+    def _types(self, row: type[LiteRtOp], step: Any) -> dict[str, Any]:
+        """Returns the arguments that are types of integers."""
+        names = {argument.name for argument in row.schema.arguments}
+        if "scales" not in names:
+            return {}
+        is_layer = "filter_scales" in names
+        activations: list[int] = [*(step.inputs[:FILTER] if is_layer else step.inputs), *([] if row.keeps_type else step.outputs)]
+        numbers = [self._type(number) for number in activations]
+        if None in numbers or any(len(item[0]) != 1 for item in numbers if item is not None):
+            if is_float(element_of(self.kind(step.inputs[0]))):
+                return {}
+            raise ValueError("its integers have no scale, or several")
+        found = {"scales": [item[0][0] for item in numbers if item], "zero_points": [item[1][0] for item in numbers if item]}
+        if is_layer:
+            kind = self._type(step.inputs[FILTER])
+            found["filter_scales"] = [] if kind is None else list(kind[0])
+        return found
+
+    def _type(self, number: int) -> tuple[Sequence[float], Sequence[int]] | None:
+        item = self._tensor(number).quantization
+        return None if item is None or not item.scale else (item.scale, item.zero_point)
+
+    def _value(self, number: int) -> SSAValue:
+        if number not in self.values:
+            array, kind, name = self._constant(number), self.kind(number), f"constant_{number}"
+            self.globals.append(GlobalOp(name, kind, self.blobs.add(name, array.reshape(-1).view(np.uint8).data)))
+            self.values[number] = GlobalLoadConstantOp(name, kind).result
+        return self.values[number]
+
+    def _constant(self, number: int) -> Array:
+        item, kind = self._tensor(number), self.kind(number)
+        buffers = self.model.buffers
+        data = buffers[item.buffer].data if 0 < item.buffer < len(buffers) else None
+        dtype = np.dtype(numpy_dtype(element_of(kind)))
+        if data is None or len(data) != prod(shape_of(kind)) * dtype.itemsize:
+            raise self._refused(f"tensor {number} is no constant of {kind}, and nothing before it computes it")
+        return np.frombuffer(data, dtype).reshape(shape_of(kind))

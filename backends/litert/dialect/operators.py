@@ -1,0 +1,110 @@
+"""The base class of the operators, and the arithmetic of integers that they share. Source: the reference kernels of LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import frexp
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.ir import Attribute
+
+from flambeau.dialects.ir.tensor_types import Tensor
+from flambeau.dialects.schema.namespace import Namespace
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+litert = Namespace("litert")
+Numbers = Sequence[int]
+Scales = Sequence[float]
+ELEMENTS: frozenset[Attribute] = frozenset((f32, i8))
+LOW, HIGH = -128, 127
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
+"""The functions that layers and sums end with, by their numbers in the format."""
+_LIMITS: Mapping[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0, None),
+    "RELU_N1_TO_1": (-1, 1),
+    "RELU6": (0, 6),
+}
+
+
+class LiteRtOp(SchemaOp):
+    """An operator of TFLite."""
+
+    takes = ELEMENTS
+    versions: ClassVar[Mapping[Attribute, int]] = {}
+    """The version of the operator in which it takes elements of a type; of others, 1."""
+    keeps_type: ClassVar[bool] = False
+    """Whether the integers of its result stand for what those of its operands stand for."""
+
+
+def check_scales(x: Tensor, scales: Scales, zero_points: Numbers, count: int) -> None:
+    """Raises ValueError unless integers have a scale and a zero point for each of `count` activations, and floats none."""
+    expected = 0 if x.element_type == f32 else count
+    if len(scales) != expected or len(zero_points) != expected:
+        raise ValueError(f"{len(scales)} scales and {len(zero_points)} zero points, and activations of {x.element_type} have {expected}")
+    if any(scale <= 0 for scale in scales) or any(not LOW <= item <= HIGH for item in zero_points):
+        raise ValueError(f"the scales {list(scales)} are not all positive, or the zero points {list(zero_points)} are no int8")
+
+
+def multiplier_of(ratio: float) -> tuple[int, int]:
+    """Returns a ratio as a multiplier of 31 bits and an exponent, multiplier / 2 ** 31 * 2 ** exponent: `QuantizeMultiplier`."""
+    mantissa, exponent = frexp(ratio)
+    multiplier = int(np.floor(mantissa * 2**31 + 0.5))
+    if multiplier == 2**31:
+        multiplier, exponent = multiplier // 2, exponent + 1
+    return (0, 0) if exponent < -31 else (multiplier, exponent)
+
+
+def scaled(x: Array, multiplier: Array | int, exponent: Array | int) -> Array:
+    """Returns x * multiplier / 2 ** 31 * 2 ** exponent, rounded twice: `MultiplyByQuantizedMultiplier`, of int32 in int64."""
+    exponent = np.asarray(exponent, np.int64)
+    product = (x.astype(np.int64) << np.maximum(exponent, 0)) * np.asarray(multiplier, np.int64)
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    high = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))
+    shift = np.maximum(-exponent, 0)
+    mask = (np.int64(1) << shift) - 1
+    return (high >> shift) + ((high & mask) > (mask >> 1) + (high < 0))
+
+
+def rescaled(x: Array, ratio: float) -> Array:
+    """Returns integers times one ratio of scales, rounded."""
+    return scaled(x, *multiplier_of(ratio))
+
+
+def rescaled_by_channel(x: Array, ratios: Sequence[float]) -> Array:
+    """Returns integers times a ratio of scales for each entry of the last dimension, rounded."""
+    multipliers, exponents = zip(*map(multiplier_of, ratios), strict=True)
+    return scaled(x, np.array(multipliers), np.array(exponents))
+
+
+def activated(x: Array, activation: str) -> Array:
+    """Returns floats within the limits of an activation."""
+    low, high = _LIMITS[activation]
+    return x if low is None else np.clip(x, x.dtype.type(low), None if high is None else x.dtype.type(high))
+
+
+def limits_of(activation: str, scale: float, zero_point: int) -> tuple[int, int]:
+    """Returns the least and the greatest int8 of a result with an activation: `CalculateActivationRangeQuantized`."""
+    found = [
+        default
+        if limit is None
+        else zero_point + int(np.trunc(np.float32(limit) / np.float32(scale) + np.copysign(np.float32(0.5), limit)))
+        for limit, default in zip(_LIMITS[activation], (LOW, HIGH), strict=True)
+    ]
+    return max(found[0], LOW), min(found[1], HIGH)
+
+
+def as_int8(x: Array, zero_point: int, scale: float, activation: str = "NONE") -> Array:
+    """Returns integers around a zero point, within the limits of an activation."""
+    return np.clip(x + zero_point, *limits_of(activation, scale, zero_point)).astype(np.int8)
+
+
+def single(scale: float | np.floating[Any]) -> float:
+    """Returns a scale as the float32 that the format holds."""
+    return float(np.float32(scale))
+
+
+WIDE: Mapping[Attribute, Attribute] = {f32: f32, i8: i32}
+"""The element types of a bias, by those of the activations."""

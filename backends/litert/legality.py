@@ -1,0 +1,93 @@
+"""The operators that the backend takes, as data. Source of the limits: the kernels of LiteRT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flambeau.backends.litert.dialect.images import padding_word
+from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.number_format import NumberFormat
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.delegation import checks
+from flambeau.passes.delegation.normalized import dim_of, reduced_dims, windows_of
+
+if TYPE_CHECKING:
+    from flambeau.backends.litert import LiteRtOptions
+
+MOST_DIMENSIONS = 6
+"""The most dimensions of tensors."""
+
+
+def _is_dense_or_of_each_channel(op: SchemaOp) -> str | None:
+    """Without groups, or with one for each channel."""
+    groups, channels = op.argument("groups"), shape_of(op.operands[0])[1]
+    if op.argument("transposed"):
+        return "it is transposed"
+    return None if groups in (1, channels) else f"it has {groups} groups of {channels} channels"
+
+
+def _counts_no_padding(op: SchemaOp) -> str | None:
+    """No padding that counts, and no other padding than the format has a word for."""
+    windows = windows_of(op)
+    if not any(windows.padding):
+        return None
+    if op.argument("count_include_pad"):
+        return "its means count the padding"
+    word = padding_word(shape_of(op.operands[0])[2:], windows.kernel, windows.stride, windows.dilation, windows.padding)
+    return f"its padding {list(windows.padding)} is not SAME" if word is None else None
+
+
+def _is_of_pixels(op: SchemaOp) -> str | None:
+    """Over height and width of images."""
+    is_image = len(shape_of(op.operands[0])) == 4 and reduced_dims(op) == [2, 3]
+    return None if is_image else "it is not over height and width of images"
+
+
+def _is_of_rows(op: SchemaOp) -> str | None:
+    """Along the last dimension."""
+    return None if dim_of(op) == len(shape_of(op.operands[0])) - 1 else "it is not along the last dimension"
+
+
+def _is_of_each(op: SchemaOp) -> str | None:
+    """In steps of one."""
+    return None if op.argument("step") == 1 else f"it takes every {op.argument('step')}th entry"
+
+
+_IMAGE = Limit("self", rank=(4, 4))
+_SAME_TYPE = Limit("dtype", only=None)
+_LAYER = ("weight", "bias")
+_BOTH = {
+    "relu": Rule(),
+    "clamp": Rule(checks=(checks.limits_in_order,)),
+    "hardtanh": Rule(checks=(checks.limits_in_order,)),
+    "add.Tensor": Rule((Limit("alpha", only=1),)),
+    "sub.Tensor": Rule((Limit("alpha", only=1),)),
+    "mul.Tensor": Rule(),
+    "view_copy": Rule(),
+    "permute_copy": Rule(),
+    "cat": Rule(),
+    "slice_copy.Tensor": Rule(checks=(_is_of_each,)),
+    "constant_pad_nd": Rule(checks=(checks.pads_with_number, checks.keeps_elements)),
+    "convolution": Rule((Limit("input", rank=(4, 4)),), _LAYER, dequantized=("weight",), checks=(_is_dense_or_of_each_channel,)),
+    "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
+    "max_pool2d_with_indices": Rule((_IMAGE, Limit("dilation", only=(1, 1))), checks=(checks.indices_are_unused, checks.windows_are_whole)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding)),
+    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels,)),
+    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows,)),
+    "sigmoid": Rule(),
+    "tanh": Rule(),
+}
+_TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
+_INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
+_FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
+_MOVED = frozenset(("avg_pool2d", "max_pool2d_with_indices", "mean", "view_copy", "permute_copy", "slice_copy", "constant_pad_nd"))
+_FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
+_NUMBERS = NumberFormat(fixed=_FIXED, keeps_scale=lambda op: op.schema.base in _MOVED)
+
+
+def table(options: LiteRtOptions) -> OperatorTable:
+    """Returns what the backend takes in a precision."""
+    if options.precision == "int8":
+        return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
+    return OperatorTable(_FLOATS, _TENSORS)

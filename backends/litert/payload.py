@@ -1,0 +1,149 @@
+"""The tables of a TFLite model, version 3. Source: `schema.fbs` of LiteRT.
+
+The options of an operator have the names of the arguments of its row in the dialect; options that are not here keep their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, make_dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import f16, f32, i1, i8, i16, i32, i64
+
+from flambeau.backends.litert.dialect.images import PADDINGS
+from flambeau.backends.litert.dialect.operators import ACTIVATIONS
+from flambeau.dialects.ir.tensor_types import ElementType
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text
+
+IDENTIFIER = b"TFL3"
+VERSION = 3
+DTYPES: dict[ElementType, int] = {f32: 0, f16: 1, i32: 2, i64: 4, i1: 6, i16: 7, i8: 9}
+"""The numbers of element types."""
+OPERATORS: dict[str, int] = {
+    "add": 0,
+    "average_pool_2d": 1,
+    "concatenation": 2,
+    "conv_2d": 3,
+    "depthwise_conv_2d": 4,
+    "fully_connected": 9,
+    "logistic": 14,
+    "max_pool_2d": 17,
+    "mul": 18,
+    "relu": 19,
+    "relu_n1_to_1": 20,
+    "relu6": 21,
+    "reshape": 22,
+    "softmax": 25,
+    "tanh": 28,
+    "transpose": 39,
+    "sub": 41,
+    "maximum": 55,
+    "minimum": 57,
+    "padv2": 60,
+    "slice": 65,
+    "quantize": 114,
+}
+"""The numbers of the builtin operators."""
+_MOST_IN_OLD_FIELD = 127
+"""The greatest number of an operator that the field of older readers holds."""
+
+_FLAG, _NUMBER, _CODE = Scalar("B", bool), Scalar("i"), Scalar("b")
+_STEPS: dict[str, Kind] = {"padding": _CODE, "stride_w": _NUMBER, "stride_h": _NUMBER}
+_GAPS: dict[str, Kind] = {"dilation_w_factor": Scalar("i", default=1), "dilation_h_factor": Scalar("i", default=1)}
+_ENDS: dict[str, Kind] = {"fused_activation_function": _CODE}
+_OPTIONS: dict[int, dict[str, Kind]] = {
+    1: {**_STEPS, **_ENDS, **_GAPS},
+    2: {**_STEPS, "depth_multiplier": _NUMBER, **_ENDS, **_GAPS},
+    5: {**_STEPS, "filter_width": _NUMBER, "filter_height": _NUMBER, **_ENDS},
+    8: {**_ENDS, "weights_format": _CODE, "keep_num_dims": _FLAG},
+    9: {"beta": Scalar("f", float)},
+    10: {"axis": _NUMBER, **_ENDS},
+    11: _ENDS,
+    21: _ENDS,
+    28: _ENDS,
+}
+_OPTIONS_OF = {
+    "conv_2d": 1,
+    "depthwise_conv_2d": 2,
+    "average_pool_2d": 5,
+    "max_pool_2d": 5,
+    "fully_connected": 8,
+    "softmax": 9,
+    "concatenation": 10,
+    "add": 11,
+    "reshape": 17,
+    "mul": 21,
+    "transpose": 26,
+    "sub": 28,
+    "maximum": 39,
+    "minimum": 39,
+    "padv2": 43,
+    "slice": 48,
+    "quantize": 89,
+}
+"""The numbers of the tables of options, in the union of them; operators without one have none."""
+CODES: dict[str, Sequence[str]] = {"padding": PADDINGS, "fused_activation_function": ACTIVATIONS}
+"""The options whose words are numbers in the format, from 0 on."""
+
+
+def _table(name: str, fields: dict[str, Kind]) -> Table:
+    defaults = {item: kind.default if isinstance(kind, Scalar) else None for item, kind in fields.items()}
+    return Table(make_dataclass(name, [(item, object, field(default=value)) for item, value in defaults.items()], frozen=True), fields)
+
+
+_MEMBERS = tuple(_table(f"options_{number}", _OPTIONS.get(number, {})) for number in range(1, 127))
+OPTIONS = {name: _MEMBERS[number - 1] for name, number in _OPTIONS_OF.items()}
+"""The table of the options of each operator that has one."""
+_FLOATS, _INTEGERS, _LONG = Scalars("f", float), Scalars("i"), Scalars("q")
+_TYPE_FIELDS: dict[str, Kind] = {"min": _FLOATS, "max": _FLOATS, "scale": _FLOATS, "zero_point": _LONG}
+QUANTIZATION = _table("quantization", {**_TYPE_FIELDS, "details": OneOf((_table("custom", {}),)), "quantized_dimension": _NUMBER})
+_TENSOR_FIELDS: dict[str, Kind] = {"shape": _INTEGERS, "type": _CODE, "buffer": Scalar("I"), "name": Text()}
+TENSOR = _table("tensor", {**_TENSOR_FIELDS, "quantization": Ref(QUANTIZATION)})
+OPERATOR = _table("operator", {"opcode_index": Scalar("I"), "inputs": _INTEGERS, "outputs": _INTEGERS, "builtin_options": OneOf(_MEMBERS)})
+OPERATOR_CODE = _table(
+    "operator_code",
+    {"deprecated_builtin_code": _CODE, "custom_code": Text(), "version": Scalar("i", default=1), "builtin_code": _NUMBER},
+)
+BUFFER = _table("buffer", {"data": Data(16)})
+SUBGRAPH = _table(
+    "subgraph",
+    {"tensors": Refs(TENSOR), "inputs": _INTEGERS, "outputs": _INTEGERS, "operators": Refs(OPERATOR), "name": Text()},
+)
+METADATA = _table("metadata", {"name": Text(), "buffer": Scalar("I")})
+_MODEL = _table(
+    "model",
+    {
+        "version": Scalar("I"),
+        "operator_codes": Refs(OPERATOR_CODE),
+        "subgraphs": Refs(SUBGRAPH),
+        "description": Text(),
+        "buffers": Refs(BUFFER),
+        "metadata_buffer": _INTEGERS,
+        "metadata": Refs(METADATA),
+    },
+)
+
+
+def operator_code(name: str, version: int) -> Any:
+    """Returns the record of an operator in a version."""
+    number = OPERATORS[name]
+    return OPERATOR_CODE.record(deprecated_builtin_code=min(number, _MOST_IN_OLD_FIELD), version=version, builtin_code=number)
+
+
+def write(**fields: Any) -> bytes:
+    """Returns a model. Raises BackendError for what the format cannot hold."""
+    return Encoder(_MODEL, IDENTIFIER, BackendError).encode(_MODEL.record(version=VERSION, **fields))
+
+
+def read(data: memoryview, what: str) -> Any:
+    """Returns a model of one graph. Raises BackendError for damaged models, and for those of another version."""
+    if bytes(data[4:8]) != IDENTIFIER:
+        raise BackendError(f"{what} is damaged: it does not begin as a TFLite model")
+    model: Any = Decoder(data, what, BackendError).root(_MODEL)
+    if model.version != VERSION:
+        raise BackendError(f"{what} is of version {model.version}, and those of {VERSION} are read")
+    if len(model.subgraphs) != 1:
+        raise BackendError(f"{what} has {len(model.subgraphs)} graphs, and models of one are read")
+    return model

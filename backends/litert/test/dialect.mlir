@@ -1,0 +1,26 @@
+// RUN: flambeau-opt %s | flambeau-opt | filecheck %s
+// RUN: flambeau-opt %s --print-op-generic | flambeau-opt | filecheck %s
+
+// CHECK-LABEL: func.func @layer
+// CHECK-NEXT:    %0 = litert.conv_2d(%x, %w, %b) {padding = "SAME", stride_w = 2, stride_h = 2, fused_activation_function = "RELU", scales = [0.5, 0.25], zero_points = [-3, 5], filter_scales = [0.125]}
+// CHECK-NEXT:    %1 = litert.average_pool_2d(%0) {padding = "VALID", stride_w = 1, stride_h = 1, filter_width = 4, filter_height = 4, scales = [0.25], zero_points = [5]}
+// CHECK-NEXT:    %2 = litert.reshape(%1) {shape = [1, 4]}
+func.func @layer(%x: tensor<1x8x8x3xi8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi32>) -> tensor<1x4xi8> {
+  %0 = litert.conv_2d(%x, %w, %b) {padding = "SAME", stride_w = 2, stride_h = 2, fused_activation_function = "RELU", scales = [0.5, 0.25], zero_points = [-3, 5], filter_scales = [0.125]} : (tensor<1x8x8x3xi8>, tensor<4x3x3x3xi8>, tensor<4xi32>) -> tensor<1x4x4x4xi8>
+  %1 = litert.average_pool_2d(%0) {padding = "VALID", stride_w = 1, stride_h = 1, filter_width = 4, filter_height = 4, scales = [0.25], zero_points = [5]} : (tensor<1x4x4x4xi8>) -> tensor<1x1x1x4xi8>
+  %2 = litert.reshape(%1) {shape = [1, 4]} : (tensor<1x1x1x4xi8>) -> tensor<1x4xi8>
+  func.return %2 : tensor<1x4xi8>
+}
+
+// CHECK-LABEL: func.func @floats
+// CHECK-NEXT:    %0 = litert.fully_connected(%x, %w, none) {fused_activation_function = "RELU6"} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT:    %1 = litert.concatenation([%0, %0]) {axis = 1} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
+// CHECK-NEXT:    %2 = litert.slice(%1) {begin = [0, 1], size = [2, 4]} : (tensor<2x8xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT:    %3 = litert.mul(%2, %0) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+func.func @floats(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<2x4xf32> {
+  %0 = litert.fully_connected(%x, %w, none) {fused_activation_function = "RELU6"} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  %1 = litert.concatenation([%0, %0]) {axis = 1} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
+  %2 = litert.slice(%1) {begin = [0, 1], size = [2, 4]} : (tensor<2x8xf32>) -> tensor<2x4xf32>
+  %3 = litert.mul(%2, %0) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %3 : tensor<2x4xf32>
+}

@@ -1,0 +1,63 @@
+// RUN: flambeau-opt %s --verify-diagnostics --split-input-file
+
+func.func @windows(%x: tensor<1x2x2x3xi8>) {
+  // expected-error @+1 {{litert.max_pool_2d: there is no window of 3 with gaps of 1 in steps of 1 in 2 elements, VALID}}
+  %0 = litert.max_pool_2d(%x) {padding = "VALID", stride_w = 1, stride_h = 1, filter_width = 3, filter_height = 3, scales = [0.5], zero_points = [0]} : (tensor<1x2x2x3xi8>) -> tensor<1x1x1x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @scales(%x: tensor<2x3xi8>) {
+  // expected-error @+1 {{litert.add: 2 scales and 2 zero points, and activations of i8 have 3}}
+  %0 = litert.add(%x, %x) {scales = [0.5, 0.5], zero_points = [0, 0]} : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @zero_points(%x: tensor<2x3xi8>) {
+  // expected-error @+1 {{litert.quantize: the scales [0.5, 0.5] are not all positive, or the zero points [0, 200] are no int8}}
+  %0 = litert.quantize(%x) {scales = [0.5, 0.5], zero_points = [0, 200]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @fixed(%x: tensor<2x3xi8>) {
+  // expected-error @+1 {{litert.logistic: the result has the scale 0.5 and the zero point 0, not (0.00390625, -128)}}
+  %0 = litert.logistic(%x) {scales = [0.5, 0.5], zero_points = [0, 0]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @bias(%x: tensor<2x3xi8>, %w: tensor<4x3xi8>, %b: tensor<4xf32>) {
+  // expected-error @+1 {{litert.fully_connected: activations tensor<2x3xi8>, the filter tensor<4x3xi8> and the bias tensor<4xf32> do not fit}}
+  %0 = litert.fully_connected(%x, %w, %b) {scales = [0.5, 0.5], zero_points = [0, 0], filter_scales = [0.5]} : (tensor<2x3xi8>, tensor<4x3xi8>, tensor<4xf32>) -> tensor<2x4xi8>
+  func.return
+}
+
+// -----
+
+func.func @padding(%x: tensor<2x3xf32>, %n: tensor<2xf32>) {
+  // expected-error @+1 {{litert.padv2: tensor<2xf32> is not one number of the type of tensor<2x3xf32>}}
+  %0 = litert.padv2(%x, %n) {padding = [0, 0, 1, 0]} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @channels(%x: tensor<1x4x4x3xf32>, %w: tensor<2x1x1x4xf32>) {
+  // expected-error @+1 {{litert.conv_2d: the filter [2, 1, 1, 4] does not fit the image [1, 4, 4, 3]}}
+  %0 = litert.conv_2d(%x, %w, none) {padding = "VALID", stride_w = 1, stride_h = 1} : (tensor<1x4x4x3xf32>, tensor<2x1x1x4xf32>) -> tensor<1x4x4x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @words(%x: tensor<1x4x4x3xf32>) {
+  // expected-error @+1 {{litert.max_pool_2d: padding 'FULL' and activation 'NONE' are not of SAME, VALID, NONE, RELU, RELU_N1_TO_1, RELU6}}
+  %0 = litert.max_pool_2d(%x) {padding = "FULL", stride_w = 1, stride_h = 1, filter_width = 1, filter_height = 1} : (tensor<1x4x4x3xf32>) -> tensor<1x4x4x3xf32>
+  func.return
+}

@@ -1,0 +1,152 @@
+"""Comparison of numpy's results of payloads with those of a vendor's program, in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+import torch
+from quantized_kinds import KINDS
+
+from flambeau import to_edge_transform_and_lower
+from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime.interpreter import interpret
+from flambeau.support.lazy import Array
+from flambeau.tools.conformance.drawing.operator_choices import Operator, operators_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
+from flambeau.tools.conformance.graph_forms import Forms
+
+_LOOP = """
+import os, pickle, sys
+import numpy as np
+out = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)
+{code}
+while True:
+    try:
+        data, arrays = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        break
+    try:
+        found, error = [np.asarray(item) for item in run(data, arrays)], ""
+    except Exception as caught:
+        found, error = [], str(caught) or type(caught).__name__
+    pickle.dump((found, error), out, 4)
+    out.flush()
+"""
+
+
+class Judge:
+    """A vendor's program that runs payloads, in a process of its own, which a payload may end."""
+
+    def __init__(self, python: str, code: str):
+        """`python` has the packages of `code`, which defines `run(data, arrays)`: the results of a payload, or an exception."""
+        self.command = [python, "-c", _LOOP.format(code=code)]
+        self._start()
+
+    def _start(self) -> None:
+        self.errors = TemporaryFile()
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+
+    def run(self, data: bytes, arrays: Sequence[Array]) -> list[Array]:
+        """Returns the results of a payload. Raises RuntimeError with what the program says where it refuses it, or ends."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        pickle.dump((data, [np.ascontiguousarray(item) for item in arrays]), self.process.stdin, 4)
+        self.process.stdin.flush()
+        try:
+            found, error = pickle.load(self.process.stdout)
+        except EOFError:
+            self.errors.seek(0)
+            last = self.errors.read().decode().strip().splitlines()[-3:]
+            self._start()
+            raise RuntimeError(f"the program ended: {last}") from None
+        if error:
+            raise RuntimeError(error)
+        return found
+
+
+class Comparison:
+    """Runs payloads in numpy and by a judge: integers are compared bit for bit, floats within 1e-5 of the largest."""
+
+    def __init__(self, judge: Judge):
+        self.judge = judge
+        self.compared: Counter[str] = Counter()
+        self.different: list[str] = []
+        self.kind, self.number = "", 0
+
+    def __call__(
+        self, identifier: str, data: memoryview, named: Mapping[str, memoryview], arrays: Sequence[Array], outputs: bool
+    ) -> Sequence[Array]:
+        """Computes what a payload does, by numpy."""
+        expected = run_payload(identifier, data, named, arrays, outputs)
+        try:
+            found = self.judge.run(bytes(data), arrays)
+            self._note(all(map(_agree, expected, found)), f"{expected} is not {found}")
+        except RuntimeError as error:
+            self._note(False, str(error))
+        return expected
+
+    def _note(self, agrees: bool, what: str) -> None:
+        self.compared[self.kind] += 1
+        if not agrees:
+            self.different.append(f"{self.kind}({self.number}): {what}")
+            print(self.different[-1])
+
+    def layer(self, kind: Callable[[int], Any], number: int, partitioner: str) -> None:
+        """Compares the payloads of a layer."""
+        layer = kind(number)
+        self.kind, self.number = type(layer).__name__, number
+        edge = to_edge_transform_and_lower(torch.export.export(layer, layer.inputs), partitioner=[partitioner])
+        interpret(edge.module, edge.context, self).run("forward", [item.numpy() for item in layer.inputs])
+
+    def graphs(self, partitioner: Partitioner, numbers: Sequence[int]) -> None:
+        """Compares the payloads of graphs as `flambeau test-backend` draws them from the table of operators."""
+        operators, _ = operators_of(partitioner.table)
+        for number in numbers:
+            self._graph(partitioner, operators, number)
+
+    def _graph(self, partitioner: Partitioner, operators: Sequence[Operator], number: int) -> None:
+        graph = draw_graph(partitioner.table, operators, number)
+        if graph is None:
+            return
+        self.kind, self.number = "graph", number
+        forms = Forms(partitioner, graph.module, graph.context)
+        forms.convert()
+        forms.lower()
+        for inputs in graph.calls:
+            with np.errstate(all="ignore"):
+                interpret(forms.module, graph.context, self).run("forward", inputs)
+
+
+def _agree(expected: Array, found: Array) -> bool:
+    if expected.dtype != found.dtype or expected.shape != found.shape:
+        return False
+    if expected.dtype.kind != "f":
+        return np.array_equal(expected, found)
+    step = 1e-5 if expected.dtype == np.float32 else 1e-2
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    return np.allclose(expected, found, rtol=step, atol=step * largest, equal_nan=True)
+
+
+def compare(judge: Judge, backend: str, doc: str | None) -> int:
+    """Runs the campaign that the command line asks for, and prints what was compared; 1 if something differs."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--layers", type=int, default=0)
+    parser.add_argument("--graphs", type=int, default=0)
+    parser.add_argument("--backend", default=backend, help="the backend, with its options")
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    comparison = Comparison(judge)
+    for number in range(options.first, options.first + options.layers):
+        comparison.layer(KINDS[number % len(KINDS)], number, options.backend)
+    comparison.graphs(Partitioner(options.backend), range(options.first, options.first + options.graphs))
+    compared, different = comparison.compared, comparison.different
+    print(f"{sum(compared.values())} graphs compared ({dict(compared)}), {len(different)} different")
+    return int(bool(different))
