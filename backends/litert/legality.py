@@ -79,7 +79,8 @@ _BOTH = {
     "tanh": Rule(),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
-_INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
+INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
+"""The operators between integers."""
 _FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
 _MOVED = frozenset(("avg_pool2d", "max_pool2d_with_indices", "mean", "view_copy", "permute_copy", "slice_copy", "constant_pad_nd"))
 _FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
@@ -89,5 +90,5 @@ _NUMBERS = NumberFormat(fixed=_FIXED, keeps_scale=lambda op: op.schema.base in _
 def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
     if options.precision == "int8":
-        return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
+        return OperatorTable({}, _TENSORS, integers=INTEGERS, numbers=_NUMBERS)
     return OperatorTable(_FLOATS, _TENSORS)

@@ -1,0 +1,71 @@
+"""Backends of vendors whose compilers read TFLite models: a table of limits, and a frame around the model.
+
+Without the vendor's converter a payload is *interchange*: in the frame that the vendor's runtime reads stands the TFLite model, which no
+device executes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.backends.litert import LiteRtOptions
+from flambeau.backends.litert.decode import decoded
+from flambeau.backends.litert.encode import encode
+from flambeau.backends.litert.legality import table
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.blobs import BlobStore
+from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Check, OperatorTable, Rule
+from flambeau.passes.delegation.interface import BackendOptions, Encoded
+from flambeau.passes.rewriting.constants import ModuleConstants
+
+Encode = Callable[[PartitionOp, ModuleConstants, BackendOptions], Encoded]
+Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
+_IMAGES = frozenset(("convolution", "avg_pool2d", "max_pool2d_with_indices", "mean"))
+
+
+def of_one_image(op: SchemaOp) -> str | None:
+    """Images of a batch of 1."""
+    batch = shape_of(op.operands[0])[0] if op.schema.base in _IMAGES else 1
+    return None if batch == 1 else f"it is of {batch} images, and the compiler takes one"
+
+
+def narrowed(names: Collection[str], checks: Mapping[str, Sequence[Check]], most_dimensions: int) -> OperatorTable:
+    """Returns what TFLite has between integers of some operators, of one image, with more checks of each.
+
+    Args:
+        names: the operators of the vendor's compiler.
+        checks: the vendor's limits, by operators.
+        most_dimensions: of tensors.
+    """
+    whole = table(LiteRtOptions(precision="int8"))
+
+    def rule(name: str, own: Rule) -> Rule:
+        return replace(own, checks=(*own.checks, *checks.get(name, ())))
+
+    kept = {name: rule(name, own) for name, own in whole.integers.items() if name in names or name.startswith("quantized_decomposed.")}
+    tensors = replace(whole.tensors, rank=(1, most_dimensions))
+    return replace(whole, integers=kept, tensors=tensors, checks=(*whole.checks, of_one_image))
+
+
+def framed(frame: Callable[[bytes, int, int], bytes]) -> Encode:
+    """Returns the `encode` of a backend, from a function that makes a payload of a model with so many inputs and outputs."""
+
+    def encode_framed(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
+        kind = partition.function_type
+        return Encoded(frame(encode(partition, constants, options).data, len(kind.inputs), len(kind.outputs)))
+
+    return encode_framed
+
+
+def unframed(identifier: str, model_of: Callable[[memoryview], memoryview]) -> Decode:
+    """Returns the `decode` of a backend, from a function that finds the model in a payload. Raises BackendError for damaged payloads."""
+
+    def decode_framed(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
+        return decoded(model_of(data), blobs, identifier)
+
+    return decode_framed

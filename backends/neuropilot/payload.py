@@ -1,0 +1,46 @@
+"""What the backend takes, and the frame of its payloads.
+
+Source of the frame: `backends/mediatek/preprocess.py` of ExecuTorch 1.5: a version (1 byte, 1), the numbers of inputs and outputs and the
+size of what follows (uint32 each, little-endian). In place of the compiled network stands a TFLite model. Source of the limits: the
+operators of MediaTek's Neuron Adapter, which are those of NNAPI: tensors of up to 4 dimensions.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from flambeau.backends.litert.legality import INTEGERS
+from flambeau.backends.litert.members import framed, narrowed, unframed
+from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.interface import BackendError
+
+if TYPE_CHECKING:
+    from flambeau.backends.neuropilot import NeuropilotOptions
+
+VERSION = 1
+MOST_DIMENSIONS = 4
+_HEADER = struct.Struct("<BIII")
+
+
+def table(options: NeuropilotOptions) -> OperatorTable:
+    """Returns what the backend takes."""
+    return narrowed(INTEGERS, {}, MOST_DIMENSIONS)
+
+
+def _frame(model: bytes, inputs: int, outputs: int) -> bytes:
+    return _HEADER.pack(VERSION, inputs, outputs, len(model)) + model
+
+
+def _model_of(data: memoryview) -> memoryview:
+    if len(data) < _HEADER.size:
+        raise BackendError(f"a payload of 'NeuropilotBackend' is damaged: it has {len(data)} bytes, and its header {_HEADER.size}")
+    version, _, _, size = _HEADER.unpack_from(data)
+    model = data[_HEADER.size :]
+    if version != VERSION or size != len(model):
+        raise BackendError(f"a payload of 'NeuropilotBackend' is damaged: version {version}, and {len(model)} bytes of {size}")
+    return model
+
+
+encode = framed(_frame)
+decode = unframed("NeuropilotBackend", _model_of)
