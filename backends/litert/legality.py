@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from flambeau.backends.litert.dialect.images import padding_word
 from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
+from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.normalized import dim_of, reduced_dims, windows_of
 
@@ -54,6 +56,25 @@ def _is_of_each(op: SchemaOp) -> str | None:
     return None if op.argument("step") == 1 else f"it takes every {op.argument('step')}th entry"
 
 
+FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
+"""The scale and the zero point of functions whose results have one between integers."""
+_COARSEST = 2
+"""Results are rounded to one scale before they get another. If that is less than twice as fine, they are within a step."""
+
+
+def _is_fine_enough(op: SchemaOp) -> str | None:
+    """Between integers, a scale that is more than half of the operand's, or of the fixed one."""
+    found = quantized_operator(op)
+    if found is None:
+        return None
+    to, source = found.quantize.argument("scale"), found.floats[0].owner
+    if op.schema.base in FIXED:
+        given, _ = FIXED[op.schema.base]
+    else:
+        given = source.argument("scale") if isinstance(source, DequantizePerTensorOp) else 0
+    return None if given < _COARSEST * to else f"it gives numbers in steps of {given:.4g}, and they become those in steps of {to:.4g}"
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
@@ -72,19 +93,17 @@ _BOTH = {
     "convolution": Rule((Limit("input", rank=(4, 4)),), _LAYER, dequantized=("weight",), checks=(_is_dense_or_of_each_channel,)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE, Limit("dilation", only=(1, 1))), checks=(checks.indices_are_unused, checks.windows_are_whole)),
-    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding)),
-    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels,)),
-    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows,)),
-    "sigmoid": Rule(),
-    "tanh": Rule(),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding, _is_fine_enough)),
+    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels, _is_fine_enough)),
+    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows, _is_fine_enough)),
+    **dict.fromkeys(("sigmoid", "tanh"), Rule(checks=(_is_fine_enough,))),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
 INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
 """The operators between integers."""
 _FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
 _MOVED = frozenset(("avg_pool2d", "max_pool2d_with_indices", "mean", "view_copy", "permute_copy", "slice_copy", "constant_pad_nd"))
-_FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
-_NUMBERS = NumberFormat(fixed=_FIXED, keeps_scale=lambda op: op.schema.base in _MOVED)
+_NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=lambda op: op.schema.base in _MOVED)
 
 
 def table(options: LiteRtOptions) -> OperatorTable:

@@ -272,7 +272,10 @@ def _float_move(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers(*_MOVES)
 def _integer_move(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    moved = _moved(_of(found), found.x.value, found.x.type, constants)
+    op = _of(found)
+    if op.schema.base == "constant_pad_nd":  # the number around it may be beyond those of the operand's type
+        return limited(_moved(op, same(found.x, found.to), found.to, constants), found, constants)
+    moved = _moved(op, found.x.value, found.x.type, constants)
     return limited(same(Quantized(moved, found.x.type), found.to), found, constants)
 
 

@@ -134,11 +134,11 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
         (["mlp.py:make", "--data", "nothing.npz"], "nothing.npz"),
         (
             ["mlp.py:make", "--data", "samples.npz", "--for", "elementwise"],
-            "the backend 'elementwise' takes no quantized numbers (with quantized numbers: ethos_u, openvino, tosa, vgf, xnnpack)",
+            "the backend 'elementwise' takes no quantized numbers (with quantized numbers: ",
         ),
         (
             ["mlp.py:make", "--data", "samples.npz", "--for", "tossa"],
-            "there is no backend 'tossa'; there are elementwise, ethos_u, openvino,",
+            "there is no backend 'tossa'; there are elementwise, ",
         ),
     ],
 )
