@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendError, Encoded, RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.vendor_tools.kept_results import ToolResult
 from flambeau.passes.vendor_tools.tool import ToolError
 from flambeau.support.lazy import Array, np
 
@@ -43,17 +45,19 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: EthosUOp
     """Returns the payload of a partition. Raises RefusedError with Vela's words, and ToolError where Vela is not."""
     tool = VELA.find()
     try:
-        compiled = _compiled(partition, constants, options)
+        result = _result(partition, constants, options)
     except ToolError as error:
         if _REFUSAL in error.output and (culprits := _culprits(partition, constants, options)):
             raise RefusedError(culprits) from error
         raise RefusedError({partition: str(error)}) from error
+    arrays, summary = (next(data for name, data in result.files.items() if name.endswith(suffix)) for suffix in (".npz", ".csv"))
+    compiled = _read(arrays)
     _check(partition, compiled)
-    return Encoded(write(compiled), made_by=tool.label)
+    return Encoded(write(compiled), made_by=tool.label, estimates=estimates_in(summary.decode(errors="replace")))
 
 
-def _compiled(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> CompiledGraph:
-    """Returns a partition as Vela compiles it. Raises ToolError."""
+def _result(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> ToolResult:
+    """Returns what Vela makes of a partition: a file of arrays, and a table with one row of estimates. Raises ToolError."""
     system, memory = options.platform
     arguments = ["graph.tosa", "--output-format=raw", "--output-dir=out", f"--accelerator-config={options.accelerator}"]
     arguments += [f"--system-config={system}", f"--memory-mode={memory}", f"--optimise={options.optimise}"]
@@ -61,7 +65,23 @@ def _compiled(partition: PartitionOp, constants: ModuleConstants, options: Ethos
     if options.config:
         files["vela.ini"] = _configuration(options.config)
         arguments.append("--config=vela.ini")
-    return _read(VELA.run(arguments, files, ["out/*.npz"]).file)
+    return VELA.run(arguments, files, ["out/*.npz", "out/*_summary_*.csv"])
+
+
+def estimates_in(summary: str) -> Mapping[str, float]:
+    """Returns Vela's estimates of a call: time, and bytes used and moved of each memory that has any; none from a table of another form."""
+    try:
+        (row,) = csv.DictReader(io.StringIO(summary))
+        found = {"cycles": float(row["cycles_total"]), "seconds": float(row["inference_time"])}
+        for memory in _MEMORIES:
+            found[f"{memory}_bytes"] = float(row[f"{memory}_memory_used"]) * 1024  # the table has KiB
+            found[f"{memory}_moved_bytes"] = float(row[f"{memory}_total_bytes"])
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {name: value for name, value in found.items() if value}
+
+
+_MEMORIES = ("sram", "dram", "on_chip_flash", "off_chip_flash")
 
 
 def _culprits(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> Mapping[Operation, str]:
@@ -70,7 +90,7 @@ def _culprits(partition: PartitionOp, constants: ModuleConstants, options: Ethos
     for op in partition.body.block.ops:
         if isinstance(op, SchemaOp) and op.schema.base not in _MOVES:
             try:
-                _compiled(_alone(op, constants), constants, options)
+                _result(_alone(op, constants), constants, options)
             except ToolError as error:
                 found[op] = str(error)
     return found

@@ -169,7 +169,7 @@ class PayloadOp(IRDLOperation):
 
     The bytes that a backend compiled from a partition, for the backend's runtime. The type is absent if it is not known, as in a program
     that was read from a `.pte` file. The specs are the options of the backend; `flambeau.state` and `flambeau.made_by` among them say how
-    far such payloads are tried, and the tool that made this one.
+    far such payloads are tried, and the tool that made this one; `flambeau.estimates`, what this tool expects of a call.
     """
 
     name = "delegate.payload"

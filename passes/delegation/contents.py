@@ -1,15 +1,17 @@
 """The properties of a delegate that nobody reads from its bytes.
 
 Its operators before its backend rewrote them, which are attributes that a partition leaves to its payload; and its state, the tool that
-made it and the modules of its operators, which are compile specs of the payload, so that a program keeps them.
+made it, what this expects of it and the modules of its operators, which are compile specs of the payload, so that a program keeps them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
+from math import isfinite
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr, i64
@@ -25,6 +27,7 @@ _OPERATORS = "operators"
 _HANDLES = "debug_handles"
 _STATE = "flambeau.state"
 _MADE_BY = "flambeau.made_by"
+_ESTIMATES = "flambeau.estimates"
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,25 @@ def origin_of(payload: PayloadOp) -> Origin:
     return Origin(said, one_line(made_by.data) if isinstance(made_by, StringAttr) else None)
 
 
+def estimates_of(payload: PayloadOp) -> Mapping[str, float]:
+    """Returns what the tool that made a payload expects of a call, by names that end with the unit; without lines that say no number."""
+    said = None if payload.specs is None else payload.specs.data.get(_ESTIMATES)
+    found: dict[str, float] = {}
+    for name, _, text in (line.partition(" ") for line in (said.data if isinstance(said, StringAttr) else "").split("\n")):
+        with suppress(ValueError):
+            value = float(text)
+            if name.isidentifier() and isfinite(value):
+                found[name] = int(value) if value.is_integer() else value
+    return found
+
+
 def specs_with_origin(specs: DictionaryAttr | None, encoded: Encoded) -> DictionaryAttr | None:
     """Returns the compile specs of a payload: the options of its backend, and what the backend says of its origin and its operators."""
     said = {} if encoded.state is None else {_STATE: StringAttr(encoded.state.name.lower())}
     if encoded.made_by:
         said[_MADE_BY] = StringAttr(encoded.made_by)
+    if encoded.estimates:
+        said[_ESTIMATES] = StringAttr("\n".join(f"{name} {value:.15g}" for name, value in encoded.estimates.items()))
     if any(encoded.modules):
         said[MODULES] = StringAttr("\n".join(f"{len(list(same))} {path}" for path, same in groupby(encoded.modules)))
     return DictionaryAttr({**({} if specs is None else specs.data), **said}) if said else specs
@@ -71,7 +88,8 @@ def modules_in(text: str) -> list[str]:
 
 def specs_of_options(specs: DictionaryAttr | None) -> DictionaryAttr | None:
     """Returns those of the compile specs of a delegate that are options of its backend; None for none."""
-    found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in (_STATE, _MADE_BY, MODULES)}
+    said = (_STATE, _MADE_BY, _ESTIMATES, MODULES)
+    found = {} if specs is None else {key: value for key, value in specs.data.items() if key not in said}
     return DictionaryAttr(found) if found else None
 
 

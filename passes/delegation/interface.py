@@ -59,6 +59,8 @@ class Encoded:
     """The paths of the modules of the model that its operators compute, by the numbers that its runtime reports with their times."""
     made_by: str = ""
     """The tool that made it, with its version: the `label` of an InstalledTool."""
+    estimates: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What this tool expects of a call, which nobody measured: `cycles`, `seconds`, `sram_bytes`. A name ends with its unit."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from flambeau.dialects.delegate.ops import CallOp, PayloadOp
 from flambeau.dialects.exec.instructions import DelegateCallOp
 from flambeau.dialects.exec.method import MethodOp
-from flambeau.passes.delegation.contents import Origin, origin_of
+from flambeau.passes.delegation.contents import Origin, estimates_of, origin_of
 from flambeau.passes.delegation.interface import State, find_identifier
 
 
@@ -24,11 +24,13 @@ class DelegateSummary:
         backend: the identifier of its backend.
         origin: its state, and the tool that made it.
         arguments: the numbers of its inputs and outputs; None if nothing calls it and it does not say its type.
+        estimates: what the tool that made it expects of a call, by names that end with the unit. Equal delegates may differ in it.
     """
 
     backend: str
     origin: Origin
     arguments: tuple[int, int] | None
+    estimates: Mapping[str, float] = field(compare=False)
 
     @property
     def properties(self) -> str:
@@ -38,12 +40,18 @@ class DelegateSummary:
             words.append(f"{count} {noun}{'' if count == 1 else 's'}")
         return ", ".join(filter(None, words))
 
+    @property
+    def expected(self) -> str:
+        """The estimates in words, which name who made them; empty without any."""
+        words = ", ".join(f"{value:.15g} {name.replace('_', ' ')}" for name, value in self.estimates.items())
+        return words and f"estimated by {self.origin.made_by or 'its compiler'}: {words}"
+
 
 def delegate_summaries(module: ModuleOp, method: str | None = None) -> dict[str, DelegateSummary]:
     """Returns the payloads of a module by name: all of them, or those that a method calls."""
     called = dict(_calls(module, method))
     return {
-        op.sym_name.data: DelegateSummary(op.backend.data, origin_of(op), called.get(op.sym_name.data, _declared(op)))
+        op.sym_name.data: DelegateSummary(op.backend.data, origin_of(op), called.get(op.sym_name.data, _declared(op)), estimates_of(op))
         for op in module.body.block.ops
         if isinstance(op, PayloadOp) and (method is None or op.sym_name.data in called)
     }

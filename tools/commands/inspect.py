@@ -50,8 +50,8 @@ def _measure(module: ModuleOp, context: FlambeauContext, program: bytes) -> str 
 def _print_delegate(console: Console, name: str, delegate: dict[str, Any]) -> None:
     size = f", {delegate['bytes']} bytes" if "bytes" in delegate else ""
     console.print(f"\ndelegate {name} ({delegate['backend']}){size}", style="bold", markup=False)
-    if properties := delegate.get("properties"):
-        console.print(f"  {properties}", markup=False, soft_wrap=True)
+    for words in filter(None, (delegate.get("properties"), delegate.get("expected"))):
+        console.print(f"  {words}", markup=False, soft_wrap=True)
     if "unread" in delegate:
         console.print(f"  not disassembled: {delegate['unread']}", markup=False, soft_wrap=True)
         return

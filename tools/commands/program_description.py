@@ -72,7 +72,8 @@ def _describe_summary(summary: DelegateSummary) -> dict[str, Any]:
     state, made_by = summary.origin.state, summary.origin.made_by
     inputs, outputs = summary.arguments or (None, None)
     known = {"state": None if state is None else state.value, "made_by": made_by, "inputs": inputs, "outputs": outputs}
-    return {**{key: value for key, value in known.items() if value is not None}, "properties": summary.properties}
+    found = {**{key: value for key, value in known.items() if value is not None}, "properties": summary.properties}
+    return {**found, "estimates": summary.estimates, "expected": summary.expected} if summary.estimates else found
 
 
 def _describe_partition(partition: PartitionOp, weights: Mapping[str, GlobalOp]) -> dict[str, Any]:

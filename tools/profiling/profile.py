@@ -25,6 +25,7 @@ from flambeau.runtime.interpreter.inputs import generate_inputs
 from flambeau.support.files import write_bytes, write_text
 from flambeau.support.suggestions import did_you_mean
 from flambeau.tools.commands.console import print_json, stderr_console, width_of, working
+from flambeau.tools.commands.delegate_summary import delegate_summaries
 from flambeau.tools.commands.engines import EngineError, about_backends
 from flambeau.tools.commands.model_source import load_program
 from flambeau.tools.commands.output_paths import check_outputs
@@ -72,6 +73,9 @@ def profile_command(
         planned = module.clone()
         data = Compilation(planned, context).emit()
     console = stderr_console()
+    estimates = {name: each for name, each in delegate_summaries(planned, method).items() if each.estimates}
+    for name, each in estimates.items():
+        console.print(f"note: delegate {name} of {each.backend} is {each.expected}", markup=False, soft_wrap=True)
     give = _inputs(planned, method, inputs, console)
     try:
         with working(console, f"profiling {program}"):
@@ -86,7 +90,8 @@ def profile_command(
     if etdump is not None:
         write_bytes(etdump, write_etdump(to_etdump(found.runs)))
     if json:
-        print_json(profile_data(found, rows, machine))
+        data = profile_data(found, rows, machine)
+        print_json({**data, "estimates": {name: each.estimates for name, each in estimates.items()}} if estimates else data)
         return
     out = Console(highlight=False, width=width_of(sys.stdout))
     out.print(headline(found), style="bold", markup=False)

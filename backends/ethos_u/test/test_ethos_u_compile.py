@@ -19,7 +19,8 @@ from vendor_tools import installed
 from flambeau import EdgeProgramManager, get_delegation_info, to_edge_transform_and_lower
 from flambeau.backends.ethos_u import EthosUOptions
 from flambeau.backends.ethos_u.bin_stream import Argument, CompiledGraph, read, write
-from flambeau.passes.delegation.contents import origin_of
+from flambeau.backends.ethos_u.encode import estimates_in
+from flambeau.passes.delegation.contents import estimates_of, origin_of
 from flambeau.passes.delegation.interface import BackendError
 
 FAILING = """#!/bin/sh
@@ -70,6 +71,9 @@ def test_a_network_is_one_command_stream(vela: str, accelerator: str, monkeypatc
     assert stream.commands.startswith(b"COP1") and stream.weights and stream.scratch >= 3 * 17 * 17
     (payload,) = payloads_of(edge)
     assert str(origin_of(payload)).startswith("compiled by the vendor, made by vela 5")
+    estimates = estimates_of(payload)
+    assert estimates["cycles"] > 5000 and estimates["seconds"] < 1e-3 and estimates["sram_bytes"] >= stream.scratch
+    assert estimates["sram_moved_bytes"] > 3 * 17 * 17 and sum("flash" in name or "dram" in name for name in estimates) >= 1
 
 
 @pytest.mark.usefixtures("own_results")
@@ -121,6 +125,11 @@ def test_without_vela_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_options_are_checked(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"option '{name}' is .*, not '{value}'"):
         cast(Any, EthosUOptions)(**{name: value})
+
+
+@pytest.mark.parametrize("table", ["", "a,b\n1,2\n", "cycles_total,inference_time\n5,x\n", "cycles_total\n1\n2\n"])
+def test_a_table_of_another_form_has_no_estimates(table: str) -> None:
+    assert estimates_in(table) == {}
 
 
 def test_a_stream_survives_and_damage_is_refused() -> None:

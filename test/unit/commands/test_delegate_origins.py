@@ -38,11 +38,13 @@ from flambeau.backends.elementwise.payload import read_payload
 from flambeau.passes.delegation.interface import State, one_by_one
 from flambeau.runtime.interpreter import interpret
 
+EXPECTED = {"cycles": 6008, "seconds": 1.25e-05, "sram_bytes": 2800.0}
+
 
 def encode(partition, constants, options):
     from flambeau.backends.elementwise.program import encode
 
-    return replace(encode(partition, constants, options), state=State.INTERCHANGE, made_by="vela 4.2.0")
+    return replace(encode(partition, constants, options), state=State.INTERCHANGE, made_by="vela 4.2.0", estimates=EXPECTED)
 
 
 def simulate(data, named_data, arguments):
@@ -54,6 +56,7 @@ def simulate(data, named_data, arguments):
 NPU = replace(BACKEND, name="npu", identifier="Npu", encode=one_by_one(encode), description=None)
 SIMULATED = replace(NPU, name="simulated", identifier="Simulated", simulate=simulate)
 """
+ESTIMATES = {"cycles": 6008, "seconds": 1.25e-05, "sram_bytes": 2800}
 INPUTS = ("--input", "x.npy", "--input", "x.npy")
 
 
@@ -76,7 +79,11 @@ def test_a_program_keeps_what_its_payloads_are(folder: Path, capsys: pytest.Capt
     program = compiled("npu", capsys)
     specs = [item.compile_specs for item in read_program(program.read_bytes()).execution_plan[0].delegates]
     assert [[(spec.key, bytes(spec.value)) for spec in each] for each in specs] == [
-        [("flambeau.state", b"interchange"), ("flambeau.made_by", b"vela 4.2.0")]
+        [
+            ("flambeau.state", b"interchange"),
+            ("flambeau.made_by", b"vela 4.2.0"),
+            ("flambeau.estimates", b"cycles 6008\nseconds 1.25e-05\nsram_bytes 2800"),
+        ]
     ] * 2
     assert main(["inspect", "a.pte"]) == 0
     shown = capsys.readouterr().out
@@ -90,6 +97,21 @@ def test_a_program_keeps_what_its_payloads_are(folder: Path, capsys: pytest.Capt
         "inputs": 2,
         "outputs": 1,
     }
+
+
+def test_estimates_are_told_as_those_of_the_tool(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compiled("npu", capsys)
+    words = "estimated by vela 4.2.0: 6008 cycles, 1.25e-05 seconds, 2800 sram bytes"
+    assert main(["inspect", "a.pte"]) == 0
+    assert f"  interchange, made by vela 4.2.0, 1 input, 1 output\n  {words}\n" in capsys.readouterr().out
+    assert main(["inspect", "a.pte", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["delegates"]["delegate0"]["estimates"] == ESTIMATES
+    main(["profile", "a.pte", "--load-plugin", "npu.py"])
+    assert f"note: delegate delegate0 of Npu is {words}\n" in capsys.readouterr().err
+    program, _ = said({"flambeau.estimates": "cycles 6008\nseconds 1.25e-05\nsram_bytes 2800\nspeed inf\n8 9\nx"})
+    Path("a.pte").write_bytes(program)
+    assert main(["profile", "a.pte", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["estimates"].values()) == [ESTIMATES] * 2
 
 
 def test_payloads_that_say_nothing_are_as_their_backend(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +191,7 @@ def test_a_run_of_test_cases_tells_it_once(folder: Path, capsys: pytest.CaptureF
 
 def test_a_payload_is_lowered_again_without_what_it_said(folder: Path) -> None:
     context = FlambeauContext()
-    program, _ = said({"flambeau.state": "compiled", "flambeau.made_by": "vela 4.2.0"})
+    program, _ = said({"flambeau.state": "compiled", "flambeau.made_by": "vela 4.2.0", "flambeau.estimates": "cycles 6008"})
     module = read_pte(program, context)
     assert {str(Partitioner.of(op)) for op in module.body.block.ops if isinstance(op, PayloadOp)} == {"elementwise"}
     Pipeline.parse("disassemble-payloads").run(module, context)

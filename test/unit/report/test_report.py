@@ -138,6 +138,26 @@ def test_a_backend_shows_its_partitions(folder: Path) -> None:
     assert delegate["properties"] == "reference, 1 input, 1 output"
 
 
+ESTIMATING = """
+from dataclasses import replace
+
+from flambeau.backends.elementwise import BACKEND
+from flambeau.backends.elementwise.program import encode
+from flambeau.passes.delegation.interface import one_by_one
+
+ESTIMATED = one_by_one(lambda *arguments: replace(encode(*arguments), made_by="npucc 1.0", estimates={"cycles": 12}))
+NPU = replace(BACKEND, name="estimating", identifier="Estimating", encode=ESTIMATED)
+"""
+
+
+def test_estimates_stand_beside_the_delegate(folder: Path) -> None:
+    (folder / "estimating.py").write_text(ESTIMATING)
+    page, model = folder / "estimated.html", f"{folder / 'layers.py'}:squares"
+    assert main(["report", model, "-o", str(page), "--backend", "estimating", "--load-plugin", str(folder / "estimating.py")]) == 0
+    (delegate,) = data_of(page)["overview"]["delegates"].values()
+    assert delegate["estimates"] == {"cycles": 12} and delegate["expected"] == "estimated by npucc 1.0: 12 cycles"
+
+
 def test_a_pte_shows_what_it_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = folder / "layers.pte"
     assert main(["compile", f"{folder / 'layers.py'}:model", "-o", str(program)]) == 0

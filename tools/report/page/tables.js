@@ -80,7 +80,7 @@ function showOverview(main) {
   for (const [name, found] of Object.entries(delegates)) {
     const nodes = Object.entries(found.nodes ?? {}).map(([node, count]) => ({ node, count }));
     const columns = [column("operation", (row) => row.node), column("count", (row) => row.count)];
-    main.append(sortableTable(`Delegate ${name} of ${found.backend}, ${[bytesText(found.bytes), found.properties].filter(Boolean).join(", ")}`, columns, nodes));
+    main.append(sortableTable(`Delegate ${name} of ${found.backend}, ${[bytesText(found.bytes), found.properties, found.expected].filter(Boolean).join(", ")}`, columns, nodes));
   }
 }
 
