@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from mlir_tools import graphs_of, validated
 from quantized_calls import CALLS, QuantizedCall
 from reference_model import reference_model
 from suite.vendor_tools import installed
 
 from flambeau import EdgeProgramManager, to_edge_transform_and_lower
-from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.lazy import Array
@@ -25,7 +25,7 @@ NUMBERS = range(2)
 def lowered(kind: str, number: int) -> tuple[QuantizedCall, EdgeProgramManager]:
     layer = QuantizedCall(kind, number)
     edge = to_edge_transform_and_lower(torch.export.export(layer, layer.inputs), partitioner=["tosa"])
-    assert sum(isinstance(op, PayloadOp) for op in edge.module.body.block.ops) == 1
+    assert len(graphs_of(edge)) == 1
     return layer, edge
 
 
@@ -37,6 +37,12 @@ def test_a_call_is_within_a_step_of_its_floats(kind: str) -> None:
         (found,) = interpret(edge.module, edge.context, run_payload).run("forward", inputs)
         wanted = layer(*layer.inputs).detach().numpy()
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=1.01 * layer.output_scale)
+
+
+@pytest.mark.parametrize("tool", installed("tosa-tools", "tosa-opt"))
+def test_tosa_opt_takes_each_call(tool: str) -> None:
+    layers = [lowered(kind, number) for kind in CALLS for number in NUMBERS]
+    validated(tool, "int", {f"call{index}": graph for index, (_, edge) in enumerate(layers) for graph in graphs_of(edge)})
 
 
 @pytest.mark.parametrize("python", installed("tosa-tools"))

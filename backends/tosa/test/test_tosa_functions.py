@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from mlir_tools import graphs_of, validated
 from payload_judges import Comparison
 from reference_model import reference_model
 from suite.vendor_tools import installed
@@ -66,6 +67,11 @@ def test_functions_are_those_of_pytorch(functions: tuple[Functions, tuple[Tensor
     found = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in inputs])
     for (name, wanted), result in zip(network.named(*inputs).items(), found, strict=True):
         np.testing.assert_allclose(np.asarray(result), wanted.detach(), rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("tool", installed("tosa-tools", "tosa-opt"))
+def test_tosa_opt_takes_them(tool: str, functions: tuple[Functions, tuple[Tensor, ...], EdgeProgramManager]) -> None:
+    validated(tool, "fp", {f"graph{index}": graph for index, graph in enumerate(graphs_of(functions[2]))})
 
 
 @pytest.mark.parametrize("python", installed("tosa-tools"))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from mlir_tools import graphs_of, validated
+from reference_model import Comparison, ReferenceModel
+from suite.vendor_tools import installed
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from torch_programs import seed
 
-from flambeau import quantize, to_edge_transform_and_lower
-from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau import EdgeProgramManager, quantize, to_edge_transform_and_lower
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime.interpreter import interpret
@@ -66,19 +69,43 @@ def leaves(function: Callable[..., Any], inputs: Sequence[Tensor]) -> list[Array
     return [item.detach().numpy() for item in pytree.tree_leaves(function(*inputs))]
 
 
-@pytest.mark.parametrize(("model", "shapes"), [(Encoder, [(1, 6, 16)]), (Gru, [(2, 8)] * 2), (Lstm, [(2, 8)] * 3)])
-def test_a_model_is_one_partition_of_integers(model: type[nn.Module], shapes: Sequence[tuple[int, ...]]) -> None:
+MODELS: dict[type[nn.Module], Sequence[Sequence[int]]] = {Encoder: [(1, 6, 16)], Gru: [(2, 8)] * 2, Lstm: [(2, 8)] * 3}
+"""Models, and the shapes of their inputs."""
+
+
+@cache
+def lowered(model: type[nn.Module]) -> tuple[nn.Module, Sequence[Tensor], Callable[..., Any], EdgeProgramManager]:
+    """A model, its inputs, the model between integers, and its program."""
     seed()
     network = model().eval()
-    samples = [tuple(torch.randn(shape).tanh() for shape in shapes) for _ in range(4)]
+    samples = [tuple(torch.randn(*shape).tanh() for shape in MODELS[model]) for _ in range(4)]
     quantized = quantize((network, samples[0]), samples, backend="tosa")
     edge = to_edge_transform_and_lower(quantized.program, partitioner=["tosa"])
-    assert sum(isinstance(op, PayloadOp) for op in edge.module.body.block.ops) == 1
+    return network, samples[0], quantized.program.module(), edge
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_is_one_partition_of_integers(model: type[nn.Module]) -> None:
+    network, inputs, integers, edge = lowered(model)
+    assert len(graphs_of(edge)) == 1
     outside = {op.name for op in edge.module.walk() if isinstance(op, SchemaOp)}
     assert outside == {"quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"}
-    found = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in samples[0]])
-    integers, floats = (leaves(function, samples[0]) for function in (quantized.program.module(), network))
-    for each, wanted, exact in zip(found, integers, floats, strict=True):
+    found = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in inputs])
+    for each, wanted, exact in zip(found, leaves(integers, inputs), leaves(network, inputs), strict=True):
         step = np.diff(np.unique(wanted)).min()
         np.testing.assert_allclose(np.asarray(each), wanted, rtol=0, atol=2.01 * step)
         np.testing.assert_allclose(np.asarray(each), exact, rtol=0, atol=8 * step)
+
+
+@pytest.mark.parametrize("tool", installed("tosa-tools", "tosa-opt"))
+def test_tosa_opt_takes_each_model(tool: str) -> None:
+    validated(tool, "int", {model.__name__: graph for model in MODELS for graph in graphs_of(lowered(model)[3])})
+
+
+@pytest.mark.parametrize("python", installed("tosa-tools"))
+def test_the_reference_model_computes_each_model_bit_for_bit(python: str) -> None:
+    comparison = Comparison(ReferenceModel(python))
+    for model in MODELS:
+        _, inputs, _, edge = lowered(model)
+        interpret(edge.module, edge.context, comparison).run("forward", [item.numpy() for item in inputs])
+    assert comparison.compared.total() == len(MODELS) and not comparison.different
