@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.stored_arrays import logical_array, stored_array
 from flambeau.dialects.ir.blobs import DIGEST_LENGTH, BlobAttr, BlobStore
 from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.symbols import symbols_of
-from flambeau.dialects.ir.tensor_types import Tensor, tensor_type
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, tensor_type
 from flambeau.dialects.ir.weight_files import BlobError
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -54,6 +55,11 @@ class ModuleConstants:
     def array(self, value: SSAValue) -> Array | None:
         """Returns the array that `value` loads, as a read-only view, or None for no constant. Raises OperationError without its weights."""
         source = self.global_of(value)
+        stored: object = None if source is None else source.value
+        if isinstance(stored, DenseIntOrFPElementsAttr):
+            kind, elements = tensor_type(value), cast("DenseIntOrFPElementsAttr[Any]", stored).get_values()
+            numbers = np.array(elements).astype(numpy_dtype(element_of(kind)))
+            return np.broadcast_to(numbers.reshape(() if numbers.size == 1 else kind.get_shape()), kind.get_shape())
         if source is None or not isinstance(source.value, BlobAttr):
             return None
         try:
