@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
+from unittest.mock import patch
 
 import torch
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
@@ -23,12 +25,25 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 ops: Any = torch.ops.quantized_decomposed
 tensor_of: Callable[[Any], Tensor] = cast(Any, torch).from_numpy
 unwrap_tensor_subclass: Callable[[nn.Module], None] = import_module("torchao.utils").unwrap_tensor_subclass
+_QUANTIZER = import_module("executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils")
+_EXPORTED = "_get_aten_graph_module_for_pattern"
+_export: Callable[..., Any] = getattr(_QUANTIZER, _EXPORTED)
+_patterns: dict[tuple[Any, ...], Any] = {}
+
+
+def _exported_once(pattern: Any, example_inputs: Any, is_cuda: bool) -> Any:
+    """The graph of a pattern. Each run of the quantizer exports its dozen patterns, which takes more time than all else that it does."""
+    key = (is_cuda, *(cell.cell_contents for cell in pattern.fn.__closure__))
+    if key not in _patterns:
+        _patterns[key] = _export(pattern, example_inputs, is_cuda)
+    return copy.deepcopy(_patterns[key])  # the quantizer changes it
 
 
 def quantized_by_pt2e(module: nn.Module, *inputs: Tensor, per_channel: bool = False, calibrations: int = 3) -> torch.export.ExportedProgram:
     """The program of a module as PyTorch's quantizer of XNNPACK annotates it, with ranges of random numbers like its inputs."""
     config = get_symmetric_quantization_config(is_per_channel=per_channel)
-    prepared: Any = prepare_pt2e(torch.export.export(module.eval(), inputs).module(), XNNPACKQuantizer().set_global(config))
+    with patch.object(_QUANTIZER, _EXPORTED, _exported_once):
+        prepared: Any = prepare_pt2e(torch.export.export(module.eval(), inputs).module(), XNNPACKQuantizer().set_global(config))
     for _ in range(calibrations):
         prepared(*(torch.randn_like(item) for item in inputs))
     return torch.export.export(convert_pt2e(prepared), inputs)
