@@ -38,6 +38,8 @@ LARGEST = 1e4
 """The magnitude of the largest float of a graph: beyond it, vendors' libraries differ."""
 _SAMPLES = 3
 """The most samples of a drawn operator that are tried, until the backend takes one."""
+_ROUNDS = 8
+"""How often the samples of the first operator of a graph are tried: a table may refuse the values that are drawn for them."""
 _IMAGES = 4
 """How often an operator that reads images is drawn, where another is drawn once: few of its samples fit."""
 _APPROXIMATION = 0.005
@@ -103,6 +105,8 @@ class Drawing:
         self.results: list[SSAValue] = []
         self.taken: list[tuple[Operator, SchemaOp]] = []
         self.taken_ops: set[Operation] = set()
+        self.first: SchemaOp | None = None
+        """The operator of the graph's number, which the backend gets."""
         self.drawn = 0
         """The number of drawn operators that the backend may take."""
         self.unsteady: set[SSAValue] = set()
@@ -330,8 +334,10 @@ class Drawing:
         """Adds operators, the first of which is that of the number if the backend takes any of its samples."""
         size = size or self.chosen.choice((1, 2, 3, 5, 8, 12))
         root = self.operators[number % len(self.operators)]
-        for sample in self.chosen.sample(root.samples, len(root.samples)):
-            if self.add_and_read(root, sample, ((0, False), (0, True))):
+        orders = (self.chosen.sample(root.samples, len(root.samples)) for _ in range(_ROUNDS))
+        for sample in (sample for order in orders for sample in order):
+            self.first = self.add_and_read(root, sample, ((0, False), (0, True)))
+            if self.first is not None:
                 break
         shares = [_IMAGES if operator.reads_images else 1 for operator in self.operators]
         for _ in range(6 * size):
@@ -339,17 +345,17 @@ class Drawing:
                 break
             (operator,) = self.chosen.choices(self.operators, shares)
             for sample in self.chosen.sample(operator.samples, min(len(operator.samples), _SAMPLES)):
-                if self.add_and_read(operator, sample, ((1, False), (0.7, False), (0.5, True))):
+                if self.add_and_read(operator, sample, ((1, False), (0.7, False), (0.5, True))) is not None:
                     break
 
-    def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> bool:
-        """Adds an operator and reads its result, trying several ways in order. Returns whether the backend takes the operator."""
+    def add_and_read(self, operator: Operator, sample: Sequence[Any], ways: Sequence[tuple[float, bool]]) -> SchemaOp | None:
+        """Adds an operator and reads its result, trying several ways in order. Returns its operation; None if the backend takes none."""
         if not any(self.add(operator, sample, existing, is_static) for existing, is_static in ways):
-            return False
+            return None
         _, op = self.taken[-1]
         if not op.results[0].uses and not self.accepts_return_of(op, op.results[0]):
             self.read(op)
-        return True
+        return op
 
     def returned(self) -> Iterator[SSAValue]:
         """Yields the results of the function."""
@@ -375,7 +381,7 @@ class Drawing:
         self.results = values
         self.block.add_op(ReturnOp(*values))
         taken = [(operator, op) for operator, op in self.taken if why_not(self.table, op) is None]
-        others = [op for _, op in taken if may_stay(self.table, op)]
+        others = [op for _, op in taken if op is not self.first and may_stay(self.table, op)]
         if len(others) > 1 and self.chosen.random() < self.stay:
             for op in self.chosen.sample(others, self.chosen.choice((1, 1, 2))):
                 op.attributes[STAYS] = UnitAttr()

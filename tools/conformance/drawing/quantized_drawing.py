@@ -157,8 +157,10 @@ class QuantizedDrawing(Drawing):
     # Operations
 
     def followed(self, results: list[Value], new: New) -> list[Value]:
-        """Returns the results of a new operation, most of them limited, quantized and dequantized."""
-        found = [self.finished(value, new) if value.array.dtype.name == self.element else value for value in results]
+        """Returns the results of a new operation, most of them limited, quantized and dequantized; between integers the first one only."""
+        ended = results[:1] if self.table.integers else results
+        ended = [self.finished(value, new) if value.array.dtype.name == self.element else value for value in ended]
+        found = [*ended, *results[len(ended) :]]
         op = cast(SchemaOp, results[0].ssa.owner)
         if op.operands and all(isinstance(value.owner, DequantizePerTensorOp) for value in (op.operands[0], found[0].ssa)):
             self.spans.append((op, op.operands[0], found[0].ssa))
@@ -223,7 +225,8 @@ class QuantizedDrawing(Drawing):
 
     def add_residual(self) -> None:
         """Adds an operator on two tensors: the result of an operation that stays on the CPU, and what this reads."""
-        spans = [span for span in self.spans if span[0].parent is self.block and may_stay(self.table, span[0])]
+        others = [span for span in self.spans if span[0].parent is self.block and span[0] is not self.first]
+        spans = [span for span in others if may_stay(self.table, span[0])]
         joining = [operator for operator in self.operators if any(map(_is_of_two, operator.samples))]
         for op, before, after in self.chosen.sample(spans, len(spans)) if joining else ():
             operator = self.chosen.choice(joining)
