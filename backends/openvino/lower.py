@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Any
 
@@ -32,6 +32,7 @@ _PRODUCTS = (
     products.GroupConvolutionBackpropDataLayerOp,
     products.MatMulLayerOp,
 )
+_INTEGERS = (q.ConvertLayerOp, q.FakeQuantizeLayerOp)
 DESTINATIONS = {element: name for name, element in q.DESTINATIONS.items()}
 CONVERTERS = Converters("openvino")
 """The converters, one for each operator of the legality table."""
@@ -61,50 +62,26 @@ def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int])
 
 # Elementwise
 
-for _name, _layer in {
-    **e.UNARY,
-    **e.BINARY,
-    "where.self": e.SelectLayerOp,
-    "mm": products.MatMulLayerOp,
-    "bmm": products.MatMulLayerOp,
-}.items():
-    CONVERTERS(_name)(lambda op, constants, layer=_layer: layer(*op.operands).result)
-
-for _name, _layer in e.ARITHMETIC.items():
-    CONVERTERS(f"{_name}.Tensor")(lambda op, constants, layer=_layer: layer(*op.operands).result)
-    CONVERTERS(f"{_name}.Scalar")(
-        lambda op, constants, layer=_layer: layer(op.operands[0], _number(constants, op.argument("other"))).result
-    )
-
-
-@CONVERTERS("pow.Tensor_Scalar")
-def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.PowerLayerOp(op.operands[0], _number(constants, op.argument("exponent"))).result
-
-
-@CONVERTERS("reciprocal")
-def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.PowerLayerOp(op.operands[0], _number(constants, -1)).result
-
-
-@CONVERTERS("rsqrt")
-def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Converts rsqrt to the form that OpenVINO recognizes in norms."""
-    return e.PowerLayerOp(e.UNARY["sqrt"](op.operands[0]).result, _number(constants, -1)).result
+CONVERTERS.of_operands({**e.UNARY, **e.BINARY, "where.self": e.SelectLayerOp, **dict.fromkeys(("mm", "bmm"), products.MatMulLayerOp)})
+CONVERTERS.arithmetic(e.ARITHMETIC, lambda op, constants: _number(constants, op.argument("other")))
+CONVERTERS.update(
+    {
+        "pow.Tensor_Scalar": lambda op, constants: e.PowerLayerOp(op.operands[0], _number(constants, op.argument("exponent"))).result,
+        "reciprocal": lambda op, constants: e.PowerLayerOp(op.operands[0], _number(constants, -1)).result,
+        # The form that OpenVINO recognizes in norms.
+        "rsqrt": lambda op, constants: e.PowerLayerOp(e.UNARY["sqrt"](op.operands[0]).result, _number(constants, -1)).result,
+        "elu": lambda op, constants: e.EluLayerOp(op.operands[0], alpha=float(op.argument("alpha"))).result,
+        "_softmax": lambda op, constants: e.SoftMaxLayerOp(op.operands[0], axis=dim_of(op)).result,
+    }
+)
 
 
 @CONVERTERS("clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts limits. OpenVINO would limit integers before it dequantizes them, with limits that are rounded for the operand's scale."""
     least, most = op.arguments()[1:]
-    is_moved = _is_of(op.operands[0], _are_integers) and not _keeps_its_scale(op, constants)
-    x = _apart(op.operands[0], constants) if is_moved else op.operands[0]
+    x = op.operands[0] if _keeps_its_scale(op, constants) else _in_floats(op.operands[0], constants)
     return e.ClampLayerOp(x, min=-inf if least is None else float(least), max=inf if most is None else float(most)).result
-
-
-@CONVERTERS("elu")
-def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.EluLayerOp(op.operands[0], alpha=float(op.argument("alpha"))).result
 
 
 @CONVERTERS("leaky_relu")
@@ -115,11 +92,6 @@ def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("gelu")
 def _gelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.GeluLayerOp(op.operands[0], approximation_mode="TANH" if op.argument("approximate") == "tanh" else "ERF").result
-
-
-@CONVERTERS("_softmax")
-def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.SoftMaxLayerOp(op.operands[0], axis=dim_of(op)).result
 
 
 # Quantized numbers
@@ -135,12 +107,12 @@ def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return q.ConvertLayerOp(rounded.result, destination_type=DESTINATIONS[kind.storage]).result
 
 
-def _is_of(value: SSAValue, source: Callable[[LayerOp], bool]) -> bool:
-    """Returns whether a value is computed by a certain layer, or from its result without a product between."""
+def _is_of(value: SSAValue, kinds: tuple[type[LayerOp], ...]) -> bool:
+    """Returns whether a value is computed by a layer of these kinds, or from its result without a product between."""
     waiting, seen = [value], {value}
     while waiting:
         layer = waiting.pop().owner
-        if isinstance(layer, LayerOp) and source(layer):
+        if isinstance(layer, kinds):
             return True
         if isinstance(layer, LayerOp) and not isinstance(layer, _PRODUCTS):
             new = set(layer.operands) - seen
@@ -149,9 +121,9 @@ def _is_of(value: SSAValue, source: Callable[[LayerOp], bool]) -> bool:
     return False
 
 
-def _apart(value: SSAValue, constants: ModuleConstants) -> SSAValue:
-    """Returns the first power of a value: what OpenVINO does not compute in integers, nor together with what is before or behind it."""
-    return e.PowerLayerOp(value, _number(constants, 1)).result
+def _in_floats(value: SSAValue, constants: ModuleConstants) -> SSAValue:
+    """Returns the first power of a value that is computed from integers: OpenVINO computes nothing behind it in integers."""
+    return e.PowerLayerOp(value, _number(constants, 1)).result if _is_of(value, _INTEGERS) else value
 
 
 def _keeps_its_scale(op: SchemaOp, constants: ModuleConstants) -> bool:
@@ -171,14 +143,6 @@ def _keeps_its_scale(op: SchemaOp, constants: ModuleConstants) -> bool:
     return (float(scale.item()), int(zero_point.item())) == (kind.scale, kind.zero_point)
 
 
-def _are_joined(layer: LayerOp) -> bool:
-    return isinstance(layer, movement.ConcatLayerOp)
-
-
-def _are_integers(layer: LayerOp) -> bool:
-    return isinstance(layer, q.ConvertLayerOp | q.FakeQuantizeLayerOp)
-
-
 def _rounded(integers: Quantized) -> SSAValue | None:
     """Returns the floats of integers that are quantized from joined floats, by one layer; None for other integers.
 
@@ -189,7 +153,7 @@ def _rounded(integers: Quantized) -> SSAValue | None:
     if not isinstance(rounding, q.FakeQuantizeLayerOp) or integers.type.axis is not None:
         return None
     x, *limits = rounding.arguments()[:5]
-    if not _is_of(x, _are_joined):
+    if not _is_of(x, (movement.ConcatLayerOp,)):
         return None
     ends = [(item - integers.type.zero_point) * integers.type.scale for item in limits[2:]]
     return q.FakeQuantizeLayerOp(x, *limits[:2], *ends, levels=rounding.argument("levels")).result
@@ -311,7 +275,7 @@ _REDUCTIONS = {
 @CONVERTERS("amax", "amin", "mean.dim", "sum.dim_IntList")
 def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts a reduction. OpenVINO 2026.4 computes some others of integers."""
-    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    x = _in_floats(op.operands[0], constants)
     return _REDUCTIONS[op.schema.base](x, tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
 
 
@@ -326,16 +290,26 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 # Movement
 
+CONVERTERS.update(
+    {
+        "unsqueeze_copy": lambda op, constants: movement.UnsqueezeLayerOp(op.operands[0], (dim_of(op, op.result),)).result,
+        "permute_copy": lambda op, constants: movement.TransposeLayerOp(op.operands[0], permutation(op)).result,
+        "cat": lambda op, constants: _joined(op.operands, dim_of(op)),
+        "split_with_sizes_copy": lambda op, constants: list(
+            movement.VariadicSplitLayerOp(op.operands[0], dim_of(op), op.argument("split_sizes")).results
+        ),
+        "select_copy.int": lambda op, constants: movement.GatherLayerOp(op.operands[0], op.argument("index"), dim_of(op)).result,
+        "pixel_shuffle": lambda op, constants: (
+            movement.DepthToSpaceLayerOp(op.operands[0], block_size=op.argument("upscale_factor")).result
+        ),
+    }
+)
+
 
 @CONVERTERS("view_copy")
 def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     pattern = reshape_pattern(shape_of(op.operands[0]), shape_of(op.result))
     return movement.ReshapeLayerOp(op.operands[0], pattern, special_zero=True, result_types=[op.result.type]).result
-
-
-@CONVERTERS("unsqueeze_copy")
-def _unsqueeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.UnsqueezeLayerOp(op.operands[0], (dim_of(op, op.result),)).result
 
 
 @CONVERTERS("squeeze_copy.dim", "squeeze_copy.dims")
@@ -345,11 +319,6 @@ def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dims = [normalize_dim(dim, len(shape)) for dim in named]
     gone = tuple(dim for dim in dims if shape and provably_equal(shape[dim], 1))
     return movement.SqueezeLayerOp(op.operands[0], gone).result if gone else op.operands[0]
-
-
-@CONVERTERS("permute_copy")
-def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.TransposeLayerOp(op.operands[0], permutation(op)).result
 
 
 def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
@@ -364,20 +333,10 @@ def _joined(values: Sequence[SSAValue], dim: int) -> SSAValue:
     return movement.SqueezeLayerOp(movement.ConcatLayerOp(rows, axis=1).result, (0,)).result
 
 
-@CONVERTERS("cat")
-def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return _joined(op.operands, dim_of(op))
-
-
 @CONVERTERS("stack")
 def _stack(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     dim = dim_of(op, op.result)
     return _joined([movement.UnsqueezeLayerOp(value, (dim,)).result for value in op.operands], dim)
-
-
-@CONVERTERS("split_with_sizes_copy")
-def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
-    return list(movement.VariadicSplitLayerOp(op.operands[0], dim_of(op), op.argument("split_sizes")).results)
 
 
 @CONVERTERS("slice_copy.Tensor")
@@ -385,11 +344,6 @@ def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, dim, first, step = op.operands[0], dim_of(op), start_of(op), op.argument("step")
     end = first + (shape_of(op.result)[dim] - 1) * step + 1
     return movement.SliceLayerOp(x, (first,), (end,), (step,), (dim,)).result
-
-
-@CONVERTERS("select_copy.int")
-def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.GatherLayerOp(op.operands[0], op.argument("index"), dim_of(op)).result
 
 
 @CONVERTERS("expand_copy")
@@ -403,13 +357,8 @@ def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts padding. OpenVINO 2026.4 pads integers before it dequantizes them, which may not hold the number."""
     before, behind = pads_of(op)
-    x = _apart(op.operands[0], constants) if _is_of(op.operands[0], _are_integers) else op.operands[0]
+    x = _in_floats(op.operands[0], constants)
     return movement.PadLayerOp(x, before, behind, float(op.argument("value"))).result
-
-
-@CONVERTERS("pixel_shuffle")
-def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.DepthToSpaceLayerOp(op.operands[0], block_size=op.argument("upscale_factor")).result
 
 
 @CONVERTERS("upsample_bilinear2d.vec", "upsample_nearest2d.vec")

@@ -68,29 +68,21 @@ def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAVal
 
 # Elementwise
 
-
-for _name, _node in {**e.UNARY, "_softmax": e.SoftmaxNodeOp}.items():
-    CONVERTERS(_name)(lambda op, constants, node=_node: node(op.operands[0]).result)
-
-for _name, _node in e.ARITHMETIC.items():
-    CONVERTERS(f"{_name}.Tensor")(lambda op, constants, node=_node: node(*op.operands).result)
-    CONVERTERS(f"{_name}.Scalar")(
-        lambda op, constants, node=_node: node(op.operands[0], _number(constants, op.argument("other"), op.result)).result
-    )
-
-for _name, _node in e.BINARY.items():
-    CONVERTERS(_name)(lambda op, constants, node=_node: node(*op.operands).result)
+CONVERTERS.of_operands({**e.UNARY, **e.BINARY, "_softmax": e.SoftmaxNodeOp, "bmm": products.BatchMatrixMultiplyNodeOp})
+CONVERTERS.arithmetic(e.ARITHMETIC, lambda op, constants: _number(constants, op.argument("other"), op.result))
+CONVERTERS.update(
+    {
+        "reciprocal": lambda op, constants: e.ARITHMETIC["div"](_number(constants, 1, op.result), op.operands[0]).result,
+        "elu": lambda op, constants: e.EluNodeOp(op.argument("alpha"), op.operands[0]).result,
+        "leaky_relu": lambda op, constants: e.LeakyReluNodeOp(op.argument("negative_slope"), op.operands[0]).result,
+    }
+)
 
 
 @CONVERTERS("pow.Tensor_Scalar")
 def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     square = e.SquareNodeOp(op.operands[0]).result
     return square if op.argument("exponent") == 2 else e.ARITHMETIC["mul"](square, op.operands[0]).result
-
-
-@CONVERTERS("reciprocal")
-def _reciprocal(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.ARITHMETIC["div"](_number(constants, 1, op.result), op.operands[0]).result
 
 
 @CONVERTERS("where.self")
@@ -119,16 +111,6 @@ def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts a change of type. Without a change there is no node: XNNPACK crashes on some graphs with copies of inputs."""
     x, element = op.operands[0], element_of(op.result)
     return x if element == element_of(x) else e.ConvertNodeOp(element, x).result
-
-
-@CONVERTERS("elu")
-def _elu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.EluNodeOp(op.argument("alpha"), op.operands[0]).result
-
-
-@CONVERTERS("leaky_relu")
-def _leaky_relu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return e.LeakyReluNodeOp(op.argument("negative_slope"), op.operands[0]).result
 
 
 @CONVERTERS("prelu")
@@ -205,11 +187,6 @@ def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return products.FullyConnectedNodeOp(x, loaded, op.operands[0] if len(op.operands) == 3 else None).result
 
 
-@CONVERTERS("bmm")
-def _bmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return products.BatchMatrixMultiplyNodeOp(*op.operands).result
-
-
 # Pools
 
 
@@ -283,25 +260,17 @@ def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Movement
 
 
-@CONVERTERS("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")
-def _reshape(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return reshaped(op.operands[0], shape_of(op.results[0]))
-
-
-@CONVERTERS("permute_copy")
-def _permute(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return _transposed(op.operands[0], permutation(op))
+CONVERTERS("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims")(
+    lambda op, constants: reshaped(op.operands[0], shape_of(op.result))
+)
+CONVERTERS("permute_copy")(lambda op, constants: _transposed(op.operands[0], permutation(op)))
+CONVERTERS("cat")(lambda op, constants: _joined(list(op.operands), dim_of(op)))
 
 
 @CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     before, behind = pads_of(op)
     return movement.StaticConstantPadNodeOp(before, behind, op.argument("value"), op.operands[0]).result
-
-
-@CONVERTERS("cat")
-def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return _joined(list(op.operands), dim_of(op))
 
 
 @CONVERTERS("stack")

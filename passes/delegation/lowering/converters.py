@@ -57,6 +57,20 @@ class Converters(Mapping[str, Converter]):
 
         return declare
 
+    def update(self, converters: Mapping[str, Converter]) -> None:
+        """Registers conversions by the names of the operators."""
+        self._converters.update(converters)
+
+    def of_operands(self, kinds: Mapping[str, type[SchemaOp]]) -> None:
+        """Registers the operators of the dialect that compute, of the same operands, what operators without other arguments do."""
+        self.update({name: lambda op, constants, kind=kind: kind(*op.operands).result for name, kind in kinds.items()})
+
+    def arithmetic(self, kinds: Mapping[str, type[SchemaOp]], number: Callable[[SchemaOp, ModuleConstants], SSAValue]) -> None:
+        """Registers operators of two tensors, also for a tensor and a number, which `number` gives as a constant."""
+        self.of_operands({f"{name}.Tensor": kind for name, kind in kinds.items()})
+        for name, kind in kinds.items():
+            self(f"{name}.Scalar")(lambda op, constants, kind=kind: kind(op.operands[0], number(op, constants)).result)
+
     def integers(self, *names: str) -> Callable[[IntegerConverter], IntegerConverter]:
         """Registers the conversion of operators between integers; of `quantize_per_tensor` where only the quantized type changes."""
 
