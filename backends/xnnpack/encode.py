@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from flambeau.backends.xnnpack.dialect.quantization import (
     QuantizeNodeOp,
     RoundRowsNodeOp,
 )
-from flambeau.backends.xnnpack.integers import Bias, IntegerNode, integer_nodes, integer_weight, integers_of, stands_for
+from flambeau.backends.xnnpack.integers import Bias, IntegerNode, dequantized_in, integer_nodes, integer_weight, stands_for
 from flambeau.backends.xnnpack.payload import (
     DATATYPES,
     EXTERNAL_INPUT,
@@ -79,28 +79,14 @@ def _is_dequantized_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, DEQUANTIZE) and is_constant(value.owner.operands[0])
 
 
-def _add_biases(block: Block, integer_nodes: Container[NodeOp], constants: ModuleConstants) -> None:
-    """Adds the biases of layers of floats with weights of integers behind them, unless their inputs are rounded row by row.
-
-    XNNPACK multiplies such a bias by the scales of the weight (findings/xnnpack_bias_of_integer_weights.sh).
-    """
-    for op in [*block.ops]:
-        if isinstance(op, FullyConnectedNodeOp) and op not in integer_nodes and integer_weight(op, constants) is not None:
-            x, weight, bias, flags, least, most = op.arguments()
-            if bias is not None and not isinstance(x.owner, RoundRowsNodeOp):
-                product = FullyConnectedNodeOp(x, weight, None, flags)
-                total = ARITHMETIC["add"](product.result, bias, output_min=least, output_max=most)
-                product.location = total.location = op.location
-                Rewriter.replace_op(op, [product, total], [total.result])
-
-
 class _Encoder:
     """Writes one partition as a graph. Numbers values in the order in which they occur."""
 
     def __init__(self, partition: PartitionOp, constants: ModuleConstants):
         self.partition = partition
         self.constants = constants
-        self.integer_nodes = integer_nodes(partition.body.block, constants)
+        self.dequantized = dequantized_in(partition.body.block, constants)
+        self.integer_nodes = integer_nodes(partition.body.block, self.dequantized, constants)
         self.ids: dict[SSAValue, int] = {}
         self.integer_ids: dict[SSAValue, int] = {}
         """The numbers of the integers that a value is dequantized from."""
@@ -116,7 +102,7 @@ class _Encoder:
         block = self.partition.body.block
         terminator = block.last_op
         assert isinstance(terminator, ReturnOp)
-        _add_biases(block, self.integer_nodes, self.constants)
+        self._add_biases(block)
         _separate_outputs(terminator)
         self.outputs = {value: len(block.args) + index for index, value in enumerate(terminator.values)}
         modules: list[str] = []
@@ -137,7 +123,7 @@ class _Encoder:
                 self._integer_node(op, integer)
             elif isinstance(op, NodeOp) and op.schema.name in _TABLES:
                 self._define(op.result)
-                weight = integer_weight(op, self.constants)
+                weight = self._integer_weight(op)
                 self.nodes.append(self._node(op, self.ids if weight is None else {**self.ids, weight: self.integer_ids[weight]}))
             elif op is not terminator:
                 raise self._error(f"holds {op.name}, which is not an operator of the xnnpack dialect")
@@ -152,6 +138,23 @@ class _Encoder:
             constant_data=tuple(self.offsets),
         )
         return Encoded(write_payload(graph), self.named, modules=modules)
+
+    def _integer_weight(self, op: Operation) -> SSAValue | None:
+        return integer_weight(op, self.dequantized, self.constants)
+
+    def _add_biases(self, block: Block) -> None:
+        """Adds the biases of layers of floats with weights of integers behind them, unless their inputs are rounded row by row.
+
+        XNNPACK multiplies such a bias by the scales of the weight (findings/xnnpack_bias_of_integer_weights.sh).
+        """
+        for op in [*block.ops]:
+            if isinstance(op, FullyConnectedNodeOp) and op not in self.integer_nodes and self._integer_weight(op) is not None:
+                x, weight, bias, flags, least, most = op.arguments()
+                if bias is not None and not isinstance(x.owner, RoundRowsNodeOp):
+                    product = FullyConnectedNodeOp(x, weight, None, flags)
+                    total = ARITHMETIC["add"](product.result, bias, output_min=least, output_max=most)
+                    product.location = total.location = op.location
+                    Rewriter.replace_op(op, [product, total], [total.result])
 
     def _constant_of(self, op: GlobalLoadConstantOp) -> None:
         """Defines the value of a constant of floats, if a node reads the floats. Constants of integers are defined by `_dequantize`."""
@@ -174,10 +177,11 @@ class _Encoder:
 
     def _dequantize(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> None:
         """Defines a value with the integers of `op` if integer nodes read them, and a value with its floats if other nodes read them."""
-        found = integers_of(op.result, self.constants)
+        found = self.dequantized.get(op.result)
         if found is None:
             raise self._error(f"holds {op.name} whose scales are no constant")
-        reads = [self._reads_integers(use.operation, op.result) for use in op.result.uses]
+        readers = (use.operation for use in op.result.uses)
+        reads = [reader in self.integer_nodes or self._integer_weight(reader) is op.result for reader in readers]
         is_integer, is_float = any(reads), not all(reads)
         if not is_constant(found.value):
             self.integer_ids[op.result] = self.ids[found.value]
@@ -191,9 +195,6 @@ class _Encoder:
         if is_float:
             self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
 
-    def _reads_integers(self, reader: Operation, value: SSAValue) -> bool:
-        return reader in self.integer_nodes or integer_weight(reader, self.constants) is value
-
     def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
         """Returns the floats of a dequantized constant."""
         arrays = iter([self._array(value) for value in op.operands])
@@ -206,7 +207,7 @@ class _Encoder:
         """Adds a conversion to integers whose scales a run finds. Raises BackendError unless only layers with integer weights read them."""
         dims, x = op.arguments()
         for use in op.result.uses:
-            if use.index or not isinstance(layer := use.operation, NodeOp) or integer_weight(layer, self.constants) is None:
+            if use.index or self._integer_weight(use.operation) is None:
                 raise self._error(
                     f"rounds the rows of a tensor for {use.operation.name}, which does not read integers with a scale for each row"
                 )
@@ -225,7 +226,7 @@ class _Encoder:
 
     def _meaning(self, argument: SSAValue) -> QuantizedType | None:
         """Returns the quantized type of an input, from the operation that dequantizes it; None for an input of floats."""
-        found = next((integers_of(use.operation.results[0], self.constants) for use in argument.uses if use.operation.results), None)
+        found = next((self.dequantized.get(use.operation.results[0]) for use in argument.uses if use.operation.results), None)
         return found.type if found is not None and found.value is argument else None
 
     def _error(self, what: str) -> BackendError:

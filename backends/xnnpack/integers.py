@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Block, Operation, SSAValue
@@ -19,6 +20,8 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
 _INT32 = 2**31 - 1
+Dequantized: TypeAlias = Mapping[SSAValue, Quantized]
+"""The integers of values of floats."""
 
 
 @dataclass(frozen=True)
@@ -45,38 +48,37 @@ class Bias:
     """The scale of the integers: one number without dimensions, or one number for each output."""
 
 
-def integer_nodes(block: Block, constants: ModuleConstants) -> Mapping[NodeOp, IntegerNode]:
+def dequantized_in(block: Block, constants: ModuleConstants) -> Dequantized:
+    """Returns the integers from which values of a block are dequantized, unless their scales are no constant."""
+    found: dict[SSAValue, Quantized] = {}
+    for op in block.ops:
+        if isinstance(op, DequantizeNodeOp):
+            scale, zero_point, x = op.arguments()
+            found[op.result] = Quantized(x, _type(x, (_single(scale),), (zero_point,)))
+        elif isinstance(op, DequantizeChannelsNodeOp) and (numbers := constants.array(op.operands[1])) is not None:
+            dim, x, _ = op.arguments()
+            found[op.result] = Quantized(x, _type(x, tuple(map(float, numbers)), (0,) * len(numbers), dim))
+    return found
+
+
+def integer_nodes(block: Block, given: Dequantized, constants: ModuleConstants) -> Mapping[NodeOp, IntegerNode]:
     """Returns the nodes of a partition's block that are computed in integers."""
     found: dict[NodeOp, IntegerNode] = {}
     for op in block.ops:
         if isinstance(op, QuantizeNodeOp) and isinstance(node := op.operands[0].owner, NodeOp) and node.result.has_one_use():
-            if (integer := _integer_node(node, op, constants)) is not None:
+            if (integer := _integer_node(node, op, given, constants)) is not None:
                 found[node] = integer
     return found
 
 
-def integer_weight(node: Operation, constants: ModuleConstants) -> SSAValue | None:
+def integer_weight(node: Operation, given: Dequantized, constants: ModuleConstants) -> SSAValue | None:
     """Returns the weight of a layer of floats that is read as integers with a scale for each output; None for other nodes."""
     if not isinstance(node, products.FullyConnectedNodeOp) or node.argument("flags") or element_of(node.result) != f32:
         return None
     x, weight = node.operands[:2]
-    found = integers_of(weight, constants)
+    found = given.get(weight)
     fits = found is not None and found.type.axis == 0 and found.type.storage == i8 and constants.is_constant(found.value)
     return weight if fits and x is not weight else None
-
-
-def integers_of(value: SSAValue, constants: ModuleConstants) -> Quantized | None:
-    """Returns the integers from which a value is dequantized; None if it is not, or if its scales are no constant."""
-    match value.owner:
-        case DequantizeNodeOp() as op:
-            scale, zero_point, x = op.arguments()
-            return Quantized(x, _type(x, (_single(scale),), (zero_point,)))
-        case DequantizeChannelsNodeOp() as op:
-            dim, x, scales = op.arguments()
-            numbers = constants.array(scales)
-            return None if numbers is None else Quantized(x, _type(x, tuple(map(float, numbers)), (0,) * len(numbers), dim))
-        case _:
-            return None
 
 
 def stands_for(op: QuantizeNodeOp) -> QuantizedType:
@@ -93,12 +95,12 @@ def _single(number: float) -> float:
     return float(np.float32(number))
 
 
-def _integer_node(node: NodeOp, to: QuantizeNodeOp, constants: ModuleConstants) -> IntegerNode | None:
+def _integer_node(node: NodeOp, to: QuantizeNodeOp, dequantized: Dequantized, constants: ModuleConstants) -> IntegerNode | None:
     form = _mover if isinstance(node, movement.ConcatenationNodeOp) else _FORMS.get(type(node))
     if form is None or not _is_limited_to_some(node, stands_for(to)):
         return None
     is_layer = form is _layer
-    given = [integers_of(value, constants) for value in node.operands[: 2 if is_layer else None]]
+    given = [dequantized.get(value) for value in node.operands[: 2 if is_layer else None]]
     operands = tuple(item for item in given if item is not None and item.type.storage == i8)
     inputs = operands[:1] if is_layer else operands
     if len(operands) < len(given) or any(item.type.axis is not None for item in inputs):
