@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import inf, isinf, prod
 from typing import Any
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, f32
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.xnnpack.dialect.nodes import MOST_DIMENSIONS
@@ -32,13 +32,12 @@ from flambeau.backends.xnnpack.payload import (
     TensorValue,
     read_payload,
 )
-from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError, partition_module
 from flambeau.support.lazy import np
 
 _CONVERT, _PRODUCT = (next(table.record for table in NODES if table.record.__name__ == name) for name in ("convert", "fully_connected"))
@@ -47,8 +46,8 @@ _FIELDS = {table.record: tuple(table.fields) for table in NODES}
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
     """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
-    graph, constants = read_payload(data)
-    return _Decoder(graph, constants, named_data, blobs).decode()
+    decoder = _Decoder(*read_payload(data), named_data, blobs)
+    return partition_module("XnnpackBackend", [decoder.types[value.id_out] for value in decoder.inputs], decoder.results, decoder.globals)
 
 
 def _refused(what: str) -> BackendError:
@@ -91,24 +90,24 @@ class _Decoder:
         self.values: dict[int, SSAValue] = {}
         self.globals: list[GlobalOp] = []
         self.externals: dict[int, TensorValue] = {}
-        self.block = Block()
-
-    def decode(self) -> ModuleOp:
-        """Returns the module with the constants and the partition. Raises BackendError."""
-        for value in self.graph.xvalues:
+        self.constant_of: dict[int, int] = {}
+        """The constants that values are."""
+        for value in graph.xvalues:
             self._declare(value)
-        inputs, outputs = self._interface()
-        for index, value in enumerate(inputs):
-            self.values[value.id_out] = self.block.insert_arg(self.types[value.id_out], index)
+        self.inputs, self.outputs = self._interface()
+
+    def results(self, *arguments: SSAValue) -> list[SSAValue]:
+        """Builds the operators. Returns the results. Raises BackendError."""
+        for number, index in self.constant_of.items():
+            kind = self.types[number]
+            self.values[number] = self._loaded(f"value_{number}", kind, self._constant(number, kind, index))
+        self.values.update(zip((value.id_out for value in self.inputs), arguments, strict=True))
         for position, node in enumerate(self.graph.xnodes):
             self._node(position, node)
-        missing = next((value.id_out for value in outputs if value.id_out not in self.values), None)
+        missing = next((value.id_out for value in self.outputs if value.id_out not in self.values), None)
         if missing is not None:
             raise _refused(f"no node gives the output, value {missing}")
-        returned = [self.values[value.id_out] for value in outputs]
-        self.block.add_op(ReturnOp(returned))
-        kind = FunctionType.from_lists(list(self.block.arg_types), [value.type for value in returned])
-        return ModuleOp([*self.globals, PartitionOp("partition", "XnnpackBackend", kind, Region(self.block))])
+        return [self.values[value.id_out] for value in self.outputs]
 
     def _declare(self, given: TensorValue | QuantizedTensorValue) -> None:
         value = given.tensor_value if isinstance(given, QuantizedTensorValue) else given
@@ -143,14 +142,12 @@ class _Decoder:
         if not is_constant and number in self.quantized and value.datatype != QINT8:
             raise _refused(f"value {number} is of datatype {value.datatype}, and no constant")
         if is_constant:
-            self.values[number] = self._load(f"value_{number}", self.types[number], number, value.constant_buffer_idx)
+            self.constant_of[number] = value.constant_buffer_idx
 
-    def _load(self, name: str, kind: Tensor, number: int, index: int) -> SSAValue:
-        """Adds a global and its load for constant `index`, which is value `number` or its scales. Returns the loaded value."""
-        self.globals.append(GlobalOp(name, kind, self.blobs.add(name, self._constant(number, kind, index))))
-        load = GlobalLoadConstantOp(name, kind)
-        self.block.add_op(load)
-        return load.result
+    def _loaded(self, name: str, kind: Tensor, data: memoryview) -> SSAValue:
+        """Adds a global with these bytes. Returns its loaded value."""
+        self.globals.append(GlobalOp(name, kind, self.blobs.add(name, data)))
+        return GlobalLoadConstantOp(name, kind).result
 
     def _constant(self, number: int, kind: Tensor, index: int) -> memoryview:
         """Returns the bytes of constant `index`, of type `kind`, which value `number` uses. Raises BackendError unless all are there."""
@@ -214,15 +211,12 @@ class _Decoder:
         given |= self._limits(where, node, known)
         if isinstance(record, _CONVERT) and not record.flags and record.output_id in self.rounded:
             op = _built(where, RoundRowsNodeOp, num_nonbatch_dims=self.rounded[record.output_id], input=given["input"])
-            self.block.add_op(op)
             return self._result(where, record.output_id, op.result)
         if isinstance(record, _CONVERT) and not record.flags and {record.input_id, record.output_id} & self.quantized.keys():
             return self._result(where, record.output_id, given["input"])
         if "dtype" in known and record.output_id in self.types:
             given["dtype"] = element_of(self.types[record.output_id])
-        op = _built(where, row, **given)
-        self.block.add_op(op)
-        self._result(where, record.output_id, op.result)
+        self._result(where, record.output_id, _built(where, row, **given).result)
 
     def _takes_rows(self, record: Any, field: str) -> bool:
         """Returns whether a node takes a value that each run quantizes: a product with a weight that has a scale for each output."""
@@ -244,22 +238,14 @@ class _Decoder:
         value = self.values[number]
         match parameters:
             case PerTensorQuant(scale, zero_point):
-                op = _built(f"value {number}", DequantizeNodeOp, scale=scale, zero_point=zero_point, input=value)
+                return _built(f"value {number}", DequantizeNodeOp, scale=scale, zero_point=zero_point, input=value).result
             case PerChannelQuant(scale, dim, index, count) if count == 0 or not scale:
                 kind = tensor(f32, (count or len(scale),))
-                name = f"scales_{number}"
-                if index:
-                    scales = self._load(name, kind, number, index)
-                else:
-                    self.globals.append(GlobalOp(name, kind, self.blobs.add(name, np.array(scale, np.float32).data)))
-                    load = GlobalLoadConstantOp(name, kind)
-                    self.block.add_op(load)
-                    scales = load.result
-                op = _built(f"value {number}", DequantizeChannelsNodeOp, channel_dim=dim, input=value, scales=scales)
+                data = self._constant(number, kind, index) if index else np.array(scale, np.float32).data
+                scales = self._loaded(f"scales_{number}", kind, data)
+                return _built(f"value {number}", DequantizeChannelsNodeOp, channel_dim=dim, input=value, scales=scales).result
             case _:
                 raise _refused(f"value {number} has two lists of scales")
-        self.block.add_op(op)
-        return op.result
 
     @staticmethod
     def _limits(where: str, node: Node, known: Mapping[str, bool]) -> dict[str, float]:
@@ -278,9 +264,7 @@ class _Decoder:
         if number in self.quantized:
             parameters = self.quantized[number].quant_params
             assert isinstance(parameters, PerTensorQuant)
-            op = _built(where, QuantizeNodeOp, scale=parameters.scale, zero_point=parameters.zero_point, input=value)
-            self.block.add_op(op)
-            value = op.result
+            value = _built(where, QuantizeNodeOp, scale=parameters.scale, zero_point=parameters.zero_point, input=value).result
         if declared != value.type:
             raise _refused(f"{where}, gives {list(shape_of(value))}, and value {number} has the sizes {list(shape_of(declared))}")
         if number in self.rounded and not isinstance(value.owner, RoundRowsNodeOp):
