@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
 
 from flambeau.dialects.aten.movement.permute import PermuteOp
 from flambeau.dialects.aten.movement.shape import ViewOp
@@ -18,11 +16,11 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target, TargetName, find_target
 
 _HEADS_AND_POSITIONS = (0, 2, 1, 3)
 """The permutation of [batch, heads, positions, features] that swaps heads and positions."""
-_OTHER_LAYOUTS = "stays row-major: its operands come in different layouts"
 
 
 def _moved(value: SSAValue) -> SSAValue | None:
@@ -39,56 +37,52 @@ def _name_as(new: Operation, op: Operation) -> None:
         result.name_hint, before.name_hint = before.name_hint, None
 
 
-def _insert_copy(value: SSAValue, order: tuple[int, ...], op: Operation, rewriter: PatternRewriter) -> SSAValue:
-    copy = ToDimOrderCopyOp(value, dim_order=order)
-    copy.location = op.location
-    return rewriter.insert(copy, InsertPoint.before(op)).result
+def _behind(op: SchemaOp, operands: Sequence[SSAValue], order: tuple[int, ...]) -> list[SSAValue]:
+    """Returns the results of `op` as row-major copies of those that it computes in another layout."""
+    new = op.rebuilt(operands, result_types=[with_dim_order(result, order) for result in op.results])
+    _name_as(new, op)
+    return [ToDimOrderCopyOp(result, dim_order=tuple(range(len(order)))).result for result in new.results]
 
 
-class CancelPattern(Pattern):
-    """A change of layout that ends where it began, or that moves nothing."""
-
-    roots = (ToDimOrderCopyOp,)
-    counter = "layout changes cancelled"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Replaces `op` by the value that it copies if the layouts agree, and two copies in a row by one copy or none."""
-        assert isinstance(op, ToDimOrderCopyOp)
-        source = op.operands[0]
-        if source.type == op.result.type:
-            rewriter.replace(op, [], [source])
-            return
-        inner = source.owner
-        if not isinstance(inner, ToDimOrderCopyOp) or element_of(inner.operands[0]) != element_of(source):
-            return
-        origin = inner.operands[0]
-        if origin.type == op.result.type:
-            rewriter.replace(op, [], [origin])
-        else:
-            new = op.rebuilt([origin], result_types=op.result_types)
-            rewriter.replace(op, new)
+@rewrites(ToDimOrderCopyOp, counter="layout changes cancelled")
+def _cancel(op: ToDimOrderCopyOp) -> SSAValue | None:
+    """Drops a change of layout that moves nothing, and makes of two in a row one, or none where they end where they began."""
+    source = op.operands[0]
+    if source.type == op.result.type:
+        return source
+    inner = source.owner
+    if not isinstance(inner, ToDimOrderCopyOp) or element_of(inner.operands[0]) != element_of(source):
+        return None
+    origin = inner.operands[0]
+    return origin if origin.type == op.result.type else op.rebuilt([origin], result_types=op.result_types).result
 
 
-def _not_taken(target: Target, order: tuple[int, ...]) -> str:
-    return f"stays row-major: kernels of the target {target.name!r} do not take tensors in the dim order {list(order)}"
+@rewrites(ViewOp.at("edge"), counter="layout changes cancelled")
+def _drop_copy(op: SchemaOp) -> SSAValue | None:
+    """Lets a view read the bytes before a copy that puts every element at the same place, as is possible with dimensions of size 1."""
+    origin = _moved(op.operands[0])
+    is_same = origin is not None and equal_memory(origin, op.operands[0])
+    return op.rebuilt([origin], result_types=op.result_types).result if origin is not None and is_same else None
 
 
 @dataclass(frozen=True)
-class ElementwisePattern(Pattern):
-    """Elementwise operators and `cat` work in the layout of their operands: the copy to row-major moves behind the operator."""
+class _Moves:
+    """The rewrites that need kernels of a target."""
 
     target: Target
-    roots = (SchemaOp,)
-    counter = "layout changes moved"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when its full-size operands all come from the same layout."""
-        assert isinstance(op, SchemaOp)
+    def _takes(self, order: tuple[int, ...]) -> bool:
+        """Returns whether kernels take tensors in a dim order; declines if not."""
+        why = f"stays row-major: kernels of the target {self.target.name!r} do not take tensors in the dim order {list(order)}"
+        return self.target.takes(order) or bool(decline(why))
+
+    def elementwise(self, op: SchemaOp) -> list[SSAValue] | None:
+        """Computes elementwise operators and `cat` in the layout of their operands: the copy to row-major moves behind the operator."""
         joins = op.joins == "along"
         if not (op.elementwise or joins) or op.level() not in ("edge", "fused") or len(op.results) != 1 or not is_row_major(op.result):
-            return
+            return None
         if all(_moved(operand) is None for operand in op.operands):
-            return
+            return None
         shape = shape_of(op.result)
         origins: list[SSAValue] = []
         order: tuple[int, ...] | None = None
@@ -98,119 +92,47 @@ class ElementwisePattern(Pattern):
             if not joins and shape_of(operand) != shape and sum(extent != 1 for extent in shape_of(operand)) <= 1:
                 origins.append(operand)
                 continue
-            if origin is None:
-                return decline(_OTHER_LAYOUTS)
-            if (shape_of(origin) != shape and not joins) or (order is not None and dim_order(origin) != order):
-                return decline(_OTHER_LAYOUTS)
+            if origin is None or (shape_of(origin) != shape and not joins) or (order is not None and dim_order(origin) != order):
+                return decline("stays row-major: its operands come in different layouts")
             order = dim_order(origin)
             origins.append(origin)
         assert order is not None
-        if not self.target.takes(order):
-            return decline(_not_taken(self.target, order))
-        new = op.rebuilt(origins, result_types=[with_dim_order(op.result, order)])
-        _name_as(new, op)
-        rewriter.insert(new, InsertPoint.before(op))
-        rewriter.replace(op, [], [_insert_copy(new.result, tuple(range(len(shape))), op, rewriter)])
+        return _behind(op, origins, order) if self._takes(order) else None
 
+    def first_operand(self, op: SchemaOp) -> list[SSAValue] | SchemaOp | None:
+        """Lets pools read images in another layout and write their results in it; reductions only read them."""
+        origin = None if op.dim_order is None or op.level() != "edge" else _moved(op.operands[0])
+        if origin is None or not self._takes(dim_order(origin)):
+            return None
+        operands = [origin, *op.operands[1:]]
+        if op.dim_order != "read":
+            return _behind(op, operands, dim_order(origin))
+        return op.rebuilt(operands, result_types=op.result_types) if all(map(is_row_major, op.results)) else None
 
-@dataclass(frozen=True)
-class FirstOperandPattern(Pattern):
-    """Pools read images in another layout and write their results in that layout; reductions only read images in another layout."""
-
-    target: Target
-    roots = (SchemaOp,)
-    counter = "layout changes moved"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when its operand is a copy of an image in another layout."""
-        assert isinstance(op, SchemaOp)
-        if op.dim_order is None or op.level() != "edge":
-            return
-        origin = _moved(op.operands[0])
-        if origin is None:
-            return
-        order = dim_order(origin)
-        if not self.target.takes(order):
-            return decline(_not_taken(self.target, order))
-        if op.dim_order == "read":
-            if not all(is_row_major(result) for result in op.results):
-                return
-            new = op.rebuilt([origin, *op.operands[1:]], result_types=op.result_types)
-            rewriter.replace(op, new)
-            return
-        types = [with_dim_order(result, order) for result in op.results]
-        new = op.rebuilt([origin, *op.operands[1:]], result_types=types)
-        _name_as(new, op)
-        rewriter.insert(new, InsertPoint.before(op))
-        contiguous = tuple(range(len(order)))
-        rewriter.replace(op, [], [_insert_copy(result, contiguous, op, rewriter) for result in new.results])
-
-
-@dataclass(frozen=True)
-class PermutePattern(Pattern):
-    """A permutation whose users accept any layout becomes a change of the type alone: no byte moves."""
-
-    target: Target
-    roots = (PermuteOp.at("edge"),)
-    counter = "permutations made free"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Gives the result the layout in which the bytes stay where they are."""
-        assert isinstance(op, PermuteOp)
+    def permute(self, op: SchemaOp) -> SchemaOp | None:
+        """Makes a permutation whose users accept any layout a change of the type alone: no byte moves."""
         if not is_row_major(op.result) or not is_row_major(op.operands[0]):
-            return
+            return None
         dims: tuple[int, ...] = op.argument("dims")
         rank = len(dims)
         positions = [d % rank for d in dims]
         order = tuple(positions.index(d) for d in range(rank))
         if order == tuple(range(rank)) or order[-1] != rank - 1:
-            return
+            return None
         users = [(use.operation, use.index) for use in op.result.uses]
         if not users or not all(isinstance(user, SchemaOp) and index in user.any_order for user, index in users):
-            return
-        if not self.target.takes(order):
-            return decline(_not_taken(self.target, order))
-        kind = with_dim_order(op.result, order)
-        new = op.rebuilt(result_types=[kind])
-        rewriter.replace(op, new)
+            return None
+        return op.rebuilt(result_types=[with_dim_order(op.result, order)]) if self._takes(order) else None
 
-
-@dataclass(frozen=True)
-class AttentionResultPattern(Pattern):
-    """Attention writes its result in the layout in which the permutation after it moves nothing."""
-
-    target: Target
-    roots = (SchemaOp,)
-    counter = "permutations made free"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when its only user swaps heads and positions."""
-        assert isinstance(op, SchemaOp)
+    def attention_result(self, op: SchemaOp) -> SchemaOp | None:
+        """Lets attention write its result in the layout in which the permutation after it, its only user, moves nothing."""
         if not op.any_order or not is_row_major(op.result):
-            return
+            return None
         users = [use.operation for use in op.result.uses]
         if len(users) != 1 or not isinstance(users[0], PermuteOp) or tuple(users[0].argument("dims")) != _HEADS_AND_POSITIONS:
-            return
-        if not self.target.takes(_HEADS_AND_POSITIONS):
-            return decline(_not_taken(self.target, _HEADS_AND_POSITIONS))
+            return None
         kind = with_dim_order(op.result, _HEADS_AND_POSITIONS)
-        new = op.rebuilt(result_types=[kind])
-        rewriter.replace(op, new)
-
-
-class DropCopyPattern(Pattern):
-    """A copy between layouts that put every element at the same place (possible with dimensions of size 1), before a view."""
-
-    roots = (ViewOp.at("edge"),)
-    counter = "layout changes cancelled"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Lets a view read the original bytes."""
-        assert isinstance(op, ViewOp)
-        origin = _moved(op.operands[0])
-        if origin is not None and equal_memory(origin, op.operands[0]):
-            new = op.rebuilt([origin], result_types=op.result_types)
-            rewriter.replace(op, new)
+        return op.rebuilt(result_types=[kind]) if self._takes(_HEADS_AND_POSITIONS) else None
 
 
 @dataclass(frozen=True)
@@ -228,12 +150,12 @@ class PropagateLayoutsPass(PatternPass):
 
     def patterns(self) -> Sequence[Pattern]:
         """Returns the patterns that move copies, and the patterns that make copies unnecessary."""
-        target = find_target(self.target)
+        moves = _Moves(find_target(self.target))
         return [
-            CancelPattern(),
-            ElementwisePattern(target),
-            FirstOperandPattern(target),
-            PermutePattern(target),
-            AttentionResultPattern(target),
-            DropCopyPattern(),
+            _cancel,
+            rewrites(SchemaOp, counter="layout changes moved")(moves.elementwise),
+            rewrites(SchemaOp, counter="layout changes moved")(moves.first_operand),
+            rewrites(PermuteOp.at("edge"), counter="permutations made free")(moves.permute),
+            rewrites(SchemaOp, counter="permutations made free")(moves.attention_result),
+            _drop_copy,
         ]
