@@ -7,9 +7,8 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32, i8
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp, scale_of
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
@@ -31,129 +30,22 @@ from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, d
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target, TargetName, find_target
-from flambeau.support.lazy import Array, np
-
-
-def _plain(*values: SSAValue | None) -> bool:
-    """Returns whether every value is a row-major f32 tensor or None."""
-    present = [value for value in values if value is not None]
-    return all(element_of(v) == f32 and is_row_major(v) for v in present)
-
+from flambeau.support.lazy import np
 
 _NOT_PLAIN = "stays: only row-major tensors of f32 have a faster form"
 
 
-def _lacks(target: Target, form: type[SchemaOp]) -> str:
-    return f"stays: the target {target.name!r} has no kernel for {form.name}"
+def _plain(*values: SSAValue | None) -> bool:
+    """Returns whether every value is a row-major f32 tensor or None."""
+    return all(value is None or (element_of(value) == f32 and is_row_major(value)) for value in values)
 
 
-@dataclass(frozen=True)
-class LinearPattern(Pattern):
-    """edge.linear, mm or addmm with a constant weight: the weight packed in panels.
-
-    A weight that something else reads as it is (an embedding that is also the last layer) is not stored a second time.
-    """
-
-    target: Target
-    constants: ModuleConstants
-    roots = EDGE_PRODUCTS
-    counter = "linear layers packed"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when the target has its fused form."""
-        if (parts := linear_parts(op)) is None:
-            return
-        if not self.target.has(FusedLinearOp):
-            return decline(_lacks(self.target, FusedLinearOp))
-        x, weight, bias = parts.input, parts.weight, parts.bias
-        array = self.constants.array(weight)
-        if array is None:
-            return decline("not packed: the weight is not a constant")
-        if not _plain(x, weight, bias) or array.size == 0:
-            return decline(_NOT_PLAIN)
-        if self._is_shared(weight):
-            return decline("not packed: something else reads the weight as it is, which would be stored twice")
-        columns = array.T if parts.transposed else array
-        packed = pack_linear_weight(columns)
-        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
-        fused = FusedLinearOp(x, load.results[0], bias, None, columns.shape[0])
-        replace_with_values(op, [fused.result], rewriter)
-
-    @staticmethod
-    def _is_shared(weight: SSAValue) -> bool:
-        for use in weight.uses:
-            parts = linear_parts(use.operation)
-            if parts is None or parts.weight is not weight:
-                return True
-        return False
-
-
-@dataclass(frozen=True)
-class Conv2dPattern(Pattern):
-    """edge.convolution of images with constant weights, dense or depthwise: channels-last between two changes of layout.
-
-    Weights of int8 are packed as integers, and dequantized in that order.
-    """
-
-    target: Target
-    constants: ModuleConstants
-    roots = (ConvolutionOp.at("edge"),)
-    counter = "convolutions packed"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when the target has its fused form."""
-        assert isinstance(op, ConvolutionOp)
-        arguments: list[Any] = op.arguments()
-        x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
-        integers = dequantized(weight, self.constants)
-        array = self.constants.array(weight if integers is None else integers.value)
-        if not self.target.has(FusedConv2dOp):
-            return decline(_lacks(self.target, FusedConv2dOp))
-        if not self.target.takes(CHANNELS_LAST):
-            return decline(f"stays: {FusedConv2dOp.name} takes channels-last images, and kernels of the target {self.target.name!r} do not")
-        if array is None:
-            return decline("not packed: the weight is not a constant")
-        if not _plain(x, weight, bias, op.result):
-            return decline(_NOT_PLAIN)
-        if transposed or array.ndim != 4:
-            return decline("not packed: only two-dimensional convolutions that are not transposed are")
-        depthwise = groups == shape_of(x)[1] == array.shape[0]
-        if groups != 1 and not depthwise:
-            return decline("not packed: its channels are in groups, neither all in one nor one in each")
-        if integers is not None and not _has_columns(integers.type):
-            return decline("not packed: its weight is not of int8 with zero points of 0 and a scale for each output channel")
-        packed = self._packed(weight if integers is None else integers.value, array, groups)
-        if integers is not None:
-            packed = DequantizePackedOp(packed, self._scales(integers)).result
-        image = ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST)
-        fused = FusedConv2dOp(
-            image.result,
-            packed,
-            bias,
-            None,
-            tuple(array.shape[2:]),
-            _pair(stride),
-            _pair(padding),
-            _pair(dilation),
-            groups,
-            array.shape[0],
-            result_types=[with_dim_order(op.result, CHANNELS_LAST)],
-        )
-        fused.result.name_hint = op.result.name_hint
-        replace_with_values(op, [ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result], rewriter)
-
-    def _packed(self, value: SSAValue, array: Array, groups: int) -> SSAValue:
-        packed = pack_conv_weight(array, groups)
-        return self.constants.add(f"{self.constants.name(value)}.packed", packed, tensor(element_of(value), packed.shape)).results[0]
-
-    def _scales(self, integers: Quantized) -> SSAValue:
-        """Returns the scales of the columns of a packed weight."""
-        columns = shape_of(integers.value)[0]
-        scales = np.zeros(panels(columns) * PANEL, np.float32)
-        scales[:columns] = integers.type.scales
-        return self.constants.add(f"{self.constants.name(integers.value)}.scales", scales, tensor(f32, scales.shape)).results[0]
+def _is_shared(weight: SSAValue) -> bool:
+    """Returns whether something reads a weight that is no linear layer with it."""
+    readers = [linear_parts(use.operation) for use in weight.uses]
+    return any(parts is None or parts.weight is not weight for parts in readers)
 
 
 def _has_columns(kind: QuantizedType) -> bool:
@@ -171,20 +63,92 @@ def _expanded(value: SSAValue, leading: tuple[int, ...]) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class AttentionPattern(Pattern):
-    """edge.scaled_dot_product_attention of four-dimensional f32 tensors, over a cache where the mask shows what is written of it."""
+class _Forms:
+    """The rewrites to the fused forms of a target, which decline where it lacks one."""
 
     target: Target
     constants: ModuleConstants
-    roots = (ScaledDotProductAttentionOp.at("edge"),)
-    counter = "attentions converted"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when the target has its fused form."""
-        assert isinstance(op, ScaledDotProductAttentionOp)
+    def _has(self, form: type[SchemaOp]) -> bool:
+        return self.target.has(form) or bool(decline(f"stays: the target {self.target.name!r} has no kernel for {form.name}"))
+
+    def linear(self, op: SchemaOp) -> SchemaOp | None:
+        """Packs the constant weight of edge.linear, mm or addmm in panels.
+
+        A weight that something else reads as it is (an embedding that is also the last layer) is not stored a second time.
+        """
+        parts = linear_parts(op)
+        if parts is None or not self._has(FusedLinearOp):
+            return None
+        x, weight, bias = parts.input, parts.weight, parts.bias
+        array = self.constants.array(weight)
+        if array is None:
+            return decline("not packed: the weight is not a constant")
+        if not _plain(x, weight, bias) or array.size == 0:
+            return decline(_NOT_PLAIN)
+        if _is_shared(weight):
+            return decline("not packed: something else reads the weight as it is, which would be stored twice")
+        columns = array.T if parts.transposed else array
+        packed = pack_linear_weight(columns)
+        load = self.constants.add(f"{self.constants.name(weight)}.packed", packed, tensor(f32, packed.shape))
+        return FusedLinearOp(x, load.results[0], bias, None, columns.shape[0])
+
+    def convolution(self, op: SchemaOp) -> SchemaOp | None:
+        """Packs the constant weights of edge.convolution of images, dense or depthwise: channels-last between two changes of layout.
+
+        Weights of int8 are packed as integers, and dequantized in that order.
+        """
+        arguments: list[Any] = op.arguments()
+        x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
+        integers = dequantized(weight, self.constants)
+        source = weight if integers is None else integers.value
+        array = self.constants.array(source)
+        if not self._has(FusedConv2dOp):
+            return None
+        if not self.target.takes(CHANNELS_LAST):
+            return decline(f"stays: {FusedConv2dOp.name} takes channels-last images, and kernels of the target {self.target.name!r} do not")
+        if array is None:
+            return decline("not packed: the weight is not a constant")
+        if not _plain(x, weight, bias, op.result):
+            return decline(_NOT_PLAIN)
+        if transposed or array.ndim != 4:
+            return decline("not packed: only two-dimensional convolutions that are not transposed are")
+        if groups != 1 and not groups == shape_of(x)[1] == array.shape[0]:
+            return decline("not packed: its channels are in groups, neither all in one nor one in each")
+        if integers is not None and not _has_columns(integers.type):
+            return decline("not packed: its weight is not of int8 with zero points of 0 and a scale for each output channel")
+        weights = pack_conv_weight(array, groups)
+        packed = self.constants.add(f"{self.constants.name(source)}.packed", weights, tensor(element_of(source), weights.shape)).results[0]
+        if integers is not None:
+            packed = DequantizePackedOp(packed, self._scales(integers)).result
+        fused = FusedConv2dOp(
+            ToDimOrderCopyOp(x, dim_order=CHANNELS_LAST).result,
+            packed,
+            bias,
+            None,
+            tuple(array.shape[2:]),
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            groups,
+            array.shape[0],
+            result_types=[with_dim_order(op.result, CHANNELS_LAST)],
+        )
+        fused.result.name_hint = op.result.name_hint
+        return ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3))
+
+    def _scales(self, integers: Quantized) -> SSAValue:
+        """Returns the scales of the columns of a packed weight."""
+        columns = shape_of(integers.value)[0]
+        scales = np.zeros(panels(columns) * PANEL, np.float32)
+        scales[:columns] = integers.type.scales
+        return self.constants.add(f"{self.constants.name(integers.value)}.scales", scales, tensor(f32, scales.shape)).results[0]
+
+    def attention(self, op: SchemaOp) -> SchemaOp | None:
+        """Converts attention of four-dimensional f32 tensors, over a cache where the mask shows what is written of it."""
         query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
-        if not self.target.has(FusedAttentionOp):
-            return decline(_lacks(self.target, FusedAttentionOp))
+        if not self._has(FusedAttentionOp):
+            return None
         if dropout != 0.0 or not _plain(query, key, value, op.result) or len(shape_of(query)) != 4:
             return decline("not fused: only attention without dropout on row-major f32 tensors of four dimensions is")
         factor = scale_of(shape_of(query), scale)
@@ -196,36 +160,21 @@ class AttentionPattern(Pattern):
         scores = (shape_of(query)[2], shape_of(key)[2])
         seen = causal_mask(mask, scores, self.constants) if mask is not None and self.target.has(CachedAttentionOp) else None
         if seen is not None:
-            fused = CachedAttentionOp(query, key, value, seen.position, factor, seen.window)
-        else:
-            fused = FusedAttentionOp(query, key, value, mask, causal, factor, grouped or shared > 1)
-        replace_with_values(op, [fused.result], rewriter)
+            return CachedAttentionOp(query, key, value, seen.position, factor, seen.window)
+        return FusedAttentionOp(query, key, value, mask, causal, factor, grouped or shared > 1)
 
-
-@dataclass(frozen=True)
-class NormPattern(Pattern):
-    """edge.layer_norm and edge.rms_norm of f32 tensors."""
-
-    target: Target
-    roots = (LayerNormOp.at("edge"), RmsNormOp.at("edge"))
-    counter = "norms converted"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when the target has its fused form."""
-        assert isinstance(op, LayerNormOp | RmsNormOp)
+    def norm(self, op: SchemaOp) -> SchemaOp | None:
+        """Converts layer_norm and rms_norm of f32 tensors."""
         form = FusedLayerNormOp if isinstance(op, LayerNormOp) else FusedRmsNormOp
-        if not self.target.has(form):
-            return decline(_lacks(self.target, form))
+        if not self._has(form):
+            return None
         if not _plain(*op.operands, op.result):
             return decline(_NOT_PLAIN)
+        x, shape, weight, *rest = op.arguments()
         if isinstance(op, LayerNormOp):
-            x, shape, weight, bias, epsilon, _ = op.arguments()
-            replace_with_values(op, [FusedLayerNormOp(x, None, shape, weight, bias, epsilon).result], rewriter)
-            return
-        x, shape, weight, epsilon = op.arguments()
+            return FusedLayerNormOp(x, None, shape, weight, *rest[:2])
         # rms_norm's default epsilon is torch.finfo(float32).eps.
-        epsilon = 2.0**-23 if epsilon is None else epsilon
-        replace_with_values(op, [FusedRmsNormOp(x, None, shape, weight, epsilon).result], rewriter)
+        return FusedRmsNormOp(x, None, shape, weight, 2.0**-23 if rest[0] is None else rest[0])
 
 
 @dataclass(frozen=True)
@@ -246,11 +195,11 @@ class ConvertEdgeToFusedPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
-        target, constants = find_target(self.target), ModuleConstants(ctx, op)
+        forms = _Forms(find_target(self.target), ModuleConstants(ctx, op))
         patterns = [
-            LinearPattern(target, constants),
-            Conv2dPattern(target, constants),
-            AttentionPattern(target, constants),
-            NormPattern(target),
+            *(rewrites(kind, counter="linear layers packed")(forms.linear) for kind in EDGE_PRODUCTS),
+            rewrites(ConvolutionOp.at("edge"), counter="convolutions packed")(forms.convolution),
+            rewrites(ScaledDotProductAttentionOp.at("edge"), counter="attentions converted")(forms.attention),
+            *(rewrites(kind.at("edge"), counter="norms converted")(forms.norm) for kind in (LayerNormOp, RmsNormOp)),
         ]
         apply_patterns(op, patterns)
