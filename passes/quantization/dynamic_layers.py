@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i8, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp, SubTensorOp
 from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
@@ -22,7 +21,8 @@ from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, linear_parts
 from flambeau.passes.quantization.weight_only_layers import IntegerWeight, integer_weight
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
 
@@ -49,30 +49,7 @@ def dynamic_input(value: SSAValue) -> DynamicInput | None:
     return found
 
 
-@dataclass(frozen=True)
-class DynamicPattern(Pattern):
-    """linear, mm or addmm of a dynamically quantized input and a dequantized constant: products of integers."""
-
-    target: Target
-    constants: ModuleConstants
-    roots = EDGE_PRODUCTS
-    counter = "dynamically quantized layers fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose input is dequantized."""
-        if (parts := linear_parts(op)) is None or (x := dynamic_input(parts.input)) is None:
-            return None
-        if (weight := integer_weight(parts, self.constants)) is None:
-            return None
-        if not self.target.has(DynamicQuantizedLinearOp):
-            return decline(f"its input becomes floats: the target {self.target.name!r} has no kernel for {DynamicQuantizedLinearOp.name}")
-        depth = weight.integers.shape[1]
-        if depth > MOST_PRODUCTS or any(not is_row_major(value) for value in (x.integers, op.results[0])):
-            return decline("its input becomes floats: only row-major tensors, and sums that fit int32, are multiplied as integers")
-        return replace_with_values(op, [integer_product(x, weight, parts.bias, self.constants)], rewriter)
-
-
-def integer_product(x: DynamicInput, weight: IntegerWeight, bias: SSAValue | None, constants: ModuleConstants) -> SSAValue:
+def _integer_product(x: DynamicInput, weight: IntegerWeight, bias: SSAValue | None, constants: ModuleConstants) -> SSAValue:
     """Returns the layer as one operator, on constants for the packed weight, its sums and its scales."""
     packed, sums = pack_quads(weight.integers), weight.integers.sum(1, dtype=np.int32)
     load = constants.add(f"{weight.name}.packed", packed, tensor(i8, packed.shape))
@@ -83,17 +60,28 @@ def integer_product(x: DynamicInput, weight: IntegerWeight, bias: SSAValue | Non
 
 
 @dataclass(frozen=True)
-class IntegerProductPattern(Pattern):
-    """float(mm(int32(x), int32(constant)) - zero_point * sums) * scale, as torchao writes a layer: the layer as one operator."""
+class _Layers:
+    """The rewrites of layers whose inputs are quantized when they run."""
 
     target: Target
     constants: ModuleConstants
-    roots = (MulTensorOp.at("edge"),)
-    counter = "products of integers fused"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, one of whose operands the product is."""
-        assert isinstance(op, MulTensorOp)
+    def layer(self, op: SchemaOp) -> SSAValue | None:
+        """Multiplies the integers of a dynamically quantized input of a linear, mm or addmm with those of a dequantized constant."""
+        parts = linear_parts(op)
+        x = None if parts is None else dynamic_input(parts.input)
+        weight = None if parts is None or x is None else integer_weight(parts, self.constants)
+        if parts is None or x is None or weight is None:
+            return None
+        if not self.target.has(DynamicQuantizedLinearOp):
+            return decline(f"its input becomes floats: the target {self.target.name!r} has no kernel for {DynamicQuantizedLinearOp.name}")
+        depth = weight.integers.shape[1]
+        if depth > MOST_PRODUCTS or any(not is_row_major(value) for value in (x.integers, op.results[0])):
+            return decline("its input becomes floats: only row-major tensors, and sums that fit int32, are multiplied as integers")
+        return _integer_product(x, weight, parts.bias, self.constants)
+
+    def written_out(self, op: SchemaOp) -> SSAValue | None:
+        """Finds float(mm(int32(x), int32(constant)) - zero_point * sums) * scale, as torchao writes a layer."""
         if not self.target.has(DynamicQuantizedLinearOp):
             return None
         for value, scale in (op.operands, reversed(op.operands)):
@@ -108,8 +96,8 @@ class IntegerProductPattern(Pattern):
             if isinstance(product, MmOp) and (parts := self._parts(product, offsets)) is not None:
                 integers, zero_point, weight = parts
                 zero = self.constants.add(f"{weight.name}.zero_point", np.array([zero_point], np.int32), tensor(i32, (1,)))
-                x = DynamicInput(integers, scale, zero.results[0])
-                return replace_with_values(op, [integer_product(x, weight, None, self.constants)], rewriter)
+                return _integer_product(DynamicInput(integers, scale, zero.results[0]), weight, None, self.constants)
+        return None
 
     def _parts(self, product: MmOp, offsets: Array | None) -> tuple[SSAValue, int, IntegerWeight] | None:
         """Returns the input's integers and zero point, and the weight; None unless `offsets` is the zero point times the weight's sums."""
@@ -126,6 +114,13 @@ class IntegerProductPattern(Pattern):
         if zero_point == 128 and (signed := _before_128_was_added(integers)) is not None:
             return signed, 0, weight
         return integers, zero_point, weight
+
+
+def dynamic_patterns(target: Target, constants: ModuleConstants) -> list[Pattern]:
+    """Returns the patterns."""
+    found = _Layers(target, constants)
+    layers = [rewrites(kind, counter="dynamically quantized layers fused")(found.layer) for kind in EDGE_PRODUCTS]
+    return [*layers, rewrites(MulTensorOp.at("edge"), counter="products of integers fused")(found.written_out)]
 
 
 def _widened_from(value: SSAValue, element: Attribute) -> SSAValue | None:

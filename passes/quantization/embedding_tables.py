@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
 from flambeau.dialects.aten.indexing.embedding import EmbeddingOp
@@ -23,7 +22,8 @@ from flambeau.dialects.quantized_decomposed.quantize import (
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 
 _MOST_STEPS = 8
 """The longest way from the integers of a table to its floats; a dequantization takes six operators where it is written out."""
@@ -92,31 +92,24 @@ class RowsOfTable:
         operands = [self.of(operand) if operand in followed else operand for operand in op.operands]
         if isinstance(op, ViewOp):
             return ViewOp.at("edge")(operands[0], (shape_of(self.indices)[0], *shape_of(value)[1:])).result
-        properties = dict(op.properties)
-        copy = type(op).create(operands=operands, result_types=type(op).infer_types(operands, properties), properties=properties)
-        copy.location = op.location
-        return copy.results[0]
+        return op.rebuilt(operands).results[0]
 
 
-@dataclass(frozen=True)
-class TablePattern(Pattern):
-    """embedding(dequantize(constant), indices): dequantize(embedding(constant, indices)), with the scales of the same rows."""
+def table_pattern(constants: ModuleConstants) -> Pattern:
+    """Returns the pattern of embedding(dequantize(constant), indices): dequantize(embedding(constant, indices)), with the rows' scales."""
 
-    constants: ModuleConstants
-    roots = (EmbeddingOp.at("edge"),)
-    counter = "embeddings taken from integers"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose table is computed."""
-        assert isinstance(op, EmbeddingOp)
+    @rewrites(EmbeddingOp.at("edge"), counter="embeddings taken from integers")
+    def take_rows(op: SchemaOp) -> SSAValue | None:
         table, indices = op.operands
-        if self.constants.is_constant(table) or element_of(table) != f32 or not is_static(table):
+        if constants.is_constant(table) or element_of(table) != f32 or not is_static(table):
             return None
         rows, count = shape_of(table)[0], math.prod(shape_of(indices))
         if rows < 2 or (is_known(count) and count >= rows) or not is_row_major(indices) or not is_row_major(op.result):
             return None
-        if not are_separate(table, rows, self.constants):
+        if not are_separate(table, rows, constants):
             return decline("the whole table becomes floats: not each of its rows follows from the same row of constants")
         flat = indices if len(shape_of(indices)) == 1 else ViewOp.at("edge")(indices, (count,)).result
-        result = RowsOfTable(self.constants, rows, flat).of(table)
-        return replace_with_values(op, [result if flat is indices else ViewOp.at("edge")(result, shape_of(op.result)).result], rewriter)
+        result = RowsOfTable(constants, rows, flat).of(table)
+        return result if flat is indices else ViewOp.at("edge")(result, shape_of(op.result)).result
+
+    return take_rows

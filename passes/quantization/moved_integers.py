@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.elementwise.comparison import ClampOp
 from flambeau.dialects.aten.images.pool import MaxPool2dWithIndicesOp
@@ -17,11 +16,12 @@ from flambeau.dialects.ir.tensor_types import dtype_of, element_of, is_static, n
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
-from flambeau.passes.analysis.quantized_types import Quantized, QuantizedType, dequantized, narrowed, quantized_type
+from flambeau.passes.analysis.quantized_types import QuantizedType, dequantized, narrowed, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
 
@@ -30,29 +30,26 @@ _MOST_OPERATORS = 32
 
 
 @dataclass(frozen=True)
-class MovePattern(Pattern):
-    """quantize(f(dequantize(x), …)), where f moves elements, takes the largest or clamps: f of the integers.
-
-    Integers of another quantized type than the result's are mapped by a table first; floats are quantized before they move.
-    """
+class _Integers:
+    """The rewrites of operators to what they do with the integers."""
 
     target: Target
     constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
-    counter = "operators moved to integers"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand `f` computes."""
-        assert isinstance(op, QuantizePerTensorOp)
+    def move(self, op: QuantizePerTensorOp) -> SSAValue | None:
+        """Replaces quantize(f(dequantize(x), …)), where f moves elements, takes the largest or clamps, by f of the integers.
+
+        Integers of another quantized type than the result's are mapped by a table first; floats are quantized before they move.
+        """
         to, value = quantized_type(op), op.operands[0]
         if (source := self._integers(value, to)) is not None:
-            return replace_with_values(op, [source], rewriter)
+            return source
         mover = value.owner
         if not isinstance(mover, SchemaOp) or mover.level() != "edge" or not value.has_one_use() or element_of(value) != f32:
             return None
         if (bounds := bounds_of_clamp(mover)) is not None:
             if (source := self._integers(mover.operands[0], to)) is not None:
-                return replace_with_values(op, [ClampOp.at("edge")(source, *narrowed(to, bounds)).result], rewriter)
+                return ClampOp.at("edge")(source, *narrowed(to, bounds)).result
             return None
         if not _moves(mover):
             return None
@@ -61,17 +58,17 @@ class MovePattern(Pattern):
             # The operator that computes the floats may have an integer form, if its result is quantized before the move.
             kind = tensor(to.storage, shape_of(mover.operands[0]), tensor_type(mover.operands[0]).encoding)
             before = QuantizePerTensorOp.from_attributes(mover.operands, [kind], dict(op.properties))
-            return replace_with_values(op, [self._moved(mover, [before.result], op)], rewriter)
+            return self._moved(mover, [before.result], op)
         if any(item is None or item.type.axis is not None or item.type.storage not in RANGES for item in found):
             return None
         integers = [self._integers(operand, to) for operand in mover.operands]
         if None in integers and (len(integers) == 1 or to.storage not in RANGES or not self.target.has(QuantizedTableOp)):
             return None
         sources = [
-            self._requantized(item, op) if source is None and item is not None else source
+            lookup(item.value, _floats_of_bytes(item.type), op, self.constants) if source is None and item is not None else source
             for source, item in zip(integers, found, strict=True)
         ]
-        return replace_with_values(op, [self._moved(mover, [source for source in sources if source is not None], op)], rewriter)
+        return self._moved(mover, [source for source in sources if source is not None], op)
 
     def _moved(self, mover: SchemaOp, operands: list[SSAValue], op: QuantizePerTensorOp) -> SSAValue:
         """Returns the result of the operator `mover` on integer operands."""
@@ -88,33 +85,8 @@ class MovePattern(Pattern):
         fits = found is not None and found.type.stands_for_same(to) and to.low <= found.type.low and found.type.high <= to.high
         return found.value if found is not None and fits else None
 
-    def _requantized(self, source: Quantized, op: QuantizePerTensorOp) -> SSAValue:
-        numbers = _floats_of_bytes(source.type)
-        return lookup(source.value, numbers, op, self.constants)
-
-
-def _moves(op: SchemaOp) -> bool:
-    """Returns whether the operator only moves elements into its first result: a cast, which a row of moves may be too, does not."""
-    if element_of(op.operands[0]) != element_of(op.results[0]):
-        return False
-    if isinstance(op, MaxPool2dWithIndicesOp):
-        return all(not result.uses for result in op.results[1:])
-    row = op.siblings["row"]
-    return len(op.results) == 1 and (row.moves or row.schema.is_view or isinstance(op, UpsampleNearest2dVecOp))
-
-
-@dataclass(frozen=True)
-class LookupPattern(Pattern):
-    """quantize(f(dequantize(x))), where f computes each element from that of x: a table of 256 results."""
-
-    target: Target
-    constants: ModuleConstants
-    roots = (QuantizePerTensorOp,)
-    counter = "tables made"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose operand `f` computes."""
-        assert isinstance(op, QuantizePerTensorOp)
+    def look_up(self, op: QuantizePerTensorOp) -> SSAValue | None:
+        """Replaces quantize(f(dequantize(x))), where f computes each element from that of x, by a table of 256 results."""
         value = op.operands[0]
         if (root := _root_of(value)) is None:
             return None
@@ -127,7 +99,24 @@ class LookupPattern(Pattern):
             return decline(f"stays in floats: the target {self.target.name!r} has no kernel for {QuantizedTableOp.name}")
         with np.errstate(all="ignore"):
             numbers = _evaluate(value, {root: _floats_of_bytes(source.type)})
-        return replace_with_values(op, [lookup(source.value, numbers, op, self.constants)], rewriter)
+        return lookup(source.value, numbers, op, self.constants)
+
+
+def moved_patterns(target: Target, constants: ModuleConstants) -> list[Pattern]:
+    """Returns the patterns, that of moves first."""
+    found = _Integers(target, constants)
+    moves = rewrites(QuantizePerTensorOp, counter="operators moved to integers")(found.move)
+    return [moves, rewrites(QuantizePerTensorOp, counter="tables made")(found.look_up)]
+
+
+def _moves(op: SchemaOp) -> bool:
+    """Returns whether the operator only moves elements into its first result: a cast, which a row of moves may be too, does not."""
+    if element_of(op.operands[0]) != element_of(op.results[0]):
+        return False
+    if isinstance(op, MaxPool2dWithIndicesOp):
+        return all(not result.uses for result in op.results[1:])
+    row = op.siblings["row"]
+    return len(op.results) == 1 and (row.moves or row.schema.is_view or isinstance(op, UpsampleNearest2dVecOp))
 
 
 def _root_of(value: SSAValue) -> SSAValue | None:

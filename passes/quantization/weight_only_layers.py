@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i8
-from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, MulTensorOp
 from flambeau.dialects.aten.elementwise.conversion import ToCopyOp
@@ -16,12 +14,14 @@ from flambeau.dialects.fused.dynamic_quantized import DynamicQuantizedLinearOp
 from flambeau.dialects.fused.packing import pack_linear_weight
 from flambeau.dialects.fused.weight_only import WeightOnlyLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.linear_layers import EDGE_PRODUCTS, LinearParts, linear_parts
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZE
 from flambeau.passes.analysis.quantized_types import dequantized
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
 
@@ -57,17 +57,17 @@ def integer_weight(parts: LinearParts, constants: ModuleConstants) -> IntegerWei
 
 
 @dataclass(frozen=True)
-class WeightPattern(Pattern):
-    """linear, mm or addmm of floats and a dequantized constant: the weight stays int8, and its scales come after the product."""
+class _Weights:
+    """The rewrites of layers with an integer weight."""
 
     target: Target
     constants: ModuleConstants
-    roots = EDGE_PRODUCTS
-    counter = "weights kept as integers"
 
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, whose weight is dequantized."""
-        if (parts := linear_parts(op)) is None or (weight := integer_weight(parts, self.constants)) is None:
+    def layer(self, op: SchemaOp) -> SchemaOp | None:
+        """Keeps the dequantized constant of a linear, mm or addmm of floats int8: its scales come after the product."""
+        parts = linear_parts(op)
+        weight = None if parts is None else integer_weight(parts, self.constants)
+        if parts is None or weight is None:
             return None
         if not self.target.has(WeightOnlyLinearOp):
             return decline(f"its weight becomes floats: the target {self.target.name!r} has no kernel for {WeightOnlyLinearOp.name}")
@@ -76,20 +76,10 @@ class WeightPattern(Pattern):
         packed = pack_linear_weight(weight.integers)
         load = self.constants.add(f"{weight.name}.packed", packed, tensor(i8, packed.shape))
         scales = self.constants.add(f"{weight.name}.scales", weight.scales, tensor(f32, weight.scales.shape))
-        fused = WeightOnlyLinearOp(parts.input, load.results[0], scales.results[0], parts.bias, len(weight.integers))
-        return replace_with_values(op, [fused.result], rewriter)
+        return WeightOnlyLinearOp(parts.input, load.results[0], scales.results[0], parts.bias, len(weight.integers))
 
-
-@dataclass(frozen=True)
-class ScalePattern(Pattern):
-    """A layer with an integer weight, times a constant for each output feature: its scales."""
-
-    constants: ModuleConstants
-    roots = (MulTensorOp,)
-    counter = "scales fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, one of whose operands the layer computes."""
+    def scale(self, op: SchemaOp) -> SchemaOp | None:
+        """Makes a constant for each output feature, by which the result of a layer is multiplied, its scales."""
         for value, factor in (op.operands, reversed(op.operands)):
             layer, array = value.owner, self.constants.array(factor)
             if not isinstance(layer, _LAYERS) or not value.has_one_use() or array is None or array.dtype != np.float32:
@@ -100,36 +90,30 @@ class ScalePattern(Pattern):
                 continue
             product = own * array
             load = self.constants.add(self.constants.name(scales), product, tensor(f32, product.shape))
-            fused = type(layer)(*given, load.results[0], None, features)
-            return replace_with_values(op, [fused.result], rewriter)
+            return type(layer)(*given, load.results[0], None, features)
+        return None
 
 
-@dataclass(frozen=True)
-class BiasPattern(Pattern):
-    """A layer with an integer weight, perhaps in another view of its rows, plus a vector of its output features: its bias."""
-
-    roots = (AddTensorOp,)
-    counter = "biases fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, one of whose operands the layer computes."""
-        assert isinstance(op, AddTensorOp)
-        for value, vector in (op.operands, reversed(op.operands)):
-            view = value.owner if isinstance(value.owner, ViewOp) else None
-            inner = value if view is None else view.operands[0]
-            layer = inner.owner
-            if not isinstance(layer, _LAYERS) or not value.has_one_use() or not inner.has_one_use() or op.argument("alpha") != 1:
-                continue
-            *given, scales, bias, features = layer.arguments()
-            ends_alike = shape_of(value)[-1:] == shape_of(vector) == (features,)
-            if bias is not None or not ends_alike or element_of(vector) != f32 or op.results[0].type != value.type:
-                continue
-            fused = type(layer)(*given, scales, vector, features)
-            return replace_with_values(
-                op, [fused.result if view is None else ViewOp.at("edge")(fused.result, view.argument("size")).result], rewriter
-            )
+@rewrites(AddTensorOp, counter="biases fused")
+def _bias(op: AddTensorOp) -> SchemaOp | None:
+    """Makes a vector of the output features, which is added to the result of a layer, perhaps in another view of its rows, its bias."""
+    for value, vector in (op.operands, reversed(op.operands)):
+        view = value.owner if isinstance(value.owner, ViewOp) else None
+        inner = value if view is None else view.operands[0]
+        layer = inner.owner
+        if not isinstance(layer, _LAYERS) or not value.has_one_use() or not inner.has_one_use() or op.argument("alpha") != 1:
+            continue
+        *given, scales, bias, features = layer.arguments()
+        ends_alike = shape_of(value)[-1:] == shape_of(vector) == (features,)
+        if bias is not None or not ends_alike or element_of(vector) != f32 or op.results[0].type != value.type:
+            continue
+        fused = type(layer)(*given, scales, vector, features)
+        return fused if view is None else ViewOp.at("edge")(fused.result, view.argument("size"))
+    return None
 
 
 def weight_only_patterns(target: Target, constants: ModuleConstants) -> list[Pattern]:
     """Returns the patterns; they match layers with an integer weight only."""
-    return [WeightPattern(target, constants), ScalePattern(constants), BiasPattern()]
+    weights = _Weights(target, constants)
+    layers = [rewrites(kind, counter="weights kept as integers")(weights.layer) for kind in EDGE_PRODUCTS]
+    return [*layers, rewrites(MulTensorOp, counter="scales fused")(weights.scale), _bias]

@@ -3,67 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.elementwise.comparison import ClampOp
 from flambeau.dialects.edge.dim_order import ToDimOrderCopyOp
-from flambeau.dialects.fused.quantized import (
-    RANGES,
-    QuantizedConv2dOp,
-    QuantizedLinearOp,
-)
+from flambeau.dialects.fused.quantized import RANGES, QuantizedConv2dOp, QuantizedLinearOp
 from flambeau.dialects.fused.quantized_elementwise import QuantizedAddOp, QuantizedMulOp
 from flambeau.dialects.fused.quantized_pool import QuantizedAvgPool2dOp
 from flambeau.dialects.ir.tensor_types import element_of
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.quantization.average_pools import PoolPattern
-from flambeau.passes.quantization.dynamic_layers import DynamicPattern, IntegerProductPattern
-from flambeau.passes.quantization.embedding_tables import TablePattern
-from flambeau.passes.quantization.moved_integers import LookupPattern, MovePattern
+from flambeau.passes.quantization.dynamic_layers import dynamic_patterns
+from flambeau.passes.quantization.embedding_tables import table_pattern
+from flambeau.passes.quantization.moved_integers import moved_patterns
 from flambeau.passes.quantization.static_layers import LayerPattern
 from flambeau.passes.quantization.sums_and_products import ProductPattern, SumPattern
 from flambeau.passes.quantization.weight_only_layers import weight_only_patterns
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import TargetName, find_target
-
-if TYPE_CHECKING:
-    pass
 
 _SATURATING = (QuantizedLinearOp, QuantizedConv2dOp, QuantizedAddOp, QuantizedMulOp, QuantizedAvgPool2dOp)
 
 
-@dataclass(frozen=True)
-class SaturationPattern(Pattern):
-    """Replaces the clamp of a quantized layer or sum by the layer or sum with narrower limits."""
-
-    roots = (ClampOp,)
-    counter = "clamps fused"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op`, which has numbers for bounds."""
-        assert isinstance(op, ClampOp)
-        bounds, value = bounds_of_clamp(op), op.operands[0]
-        copy = value.owner
-        layer = copy.operands[0].owner if isinstance(copy, ToDimOrderCopyOp) and copy.operands[0].has_one_use() else copy
-        if bounds is None or not value.has_one_use() or not isinstance(layer, _SATURATING) or element_of(op.result) not in RANGES:
-            return
-        arguments = list(layer.arguments())
-        low, high = arguments[-2:]
-        low, high = int(max(low, bounds[0])), int(min(high, bounds[1]))
-        if low > high:
-            return
-        fused = type(layer)(*arguments[:-2], low, high, result_types=list(layer.result_types))
-        fused.location = layer.location
-        result = ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)).result if layer is not copy else fused.result
-        replace_with_values(op, [result], rewriter)
+@rewrites(ClampOp, counter="clamps fused")
+def _saturated(op: ClampOp) -> SchemaOp | None:
+    """Replaces the clamp, with numbers for bounds, of a quantized layer or sum by the layer or sum with narrower limits."""
+    bounds, value = bounds_of_clamp(op), op.operands[0]
+    copy = value.owner
+    layer = copy.operands[0].owner if isinstance(copy, ToDimOrderCopyOp) and copy.operands[0].has_one_use() else copy
+    if bounds is None or not value.has_one_use() or not isinstance(layer, _SATURATING) or element_of(op.result) not in RANGES:
+        return None
+    arguments = list(layer.arguments())
+    low, high = arguments[-2:]
+    low, high = int(max(low, bounds[0])), int(min(high, bounds[1]))
+    if low > high:
+        return None
+    fused = type(layer)(*arguments[:-2], low, high, result_types=list(layer.result_types))
+    fused.location = layer.location
+    return ToDimOrderCopyOp(fused.result, dim_order=(0, 1, 2, 3)) if layer is not copy else fused
 
 
 @dataclass(frozen=True)
@@ -87,8 +70,7 @@ class FuseQuantizedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
-        kinds = (LayerPattern, SumPattern, ProductPattern, PoolPattern, MovePattern, LookupPattern)
-        apply_patterns(op, [*(kind(target, constants) for kind in kinds), SaturationPattern()])
+        kinds = (LayerPattern, SumPattern, ProductPattern, PoolPattern)
+        apply_patterns(op, [*(kind(target, constants) for kind in kinds), *moved_patterns(target, constants), _saturated])
         # Last, the remaining layers and tables, whose results are floats.
-        dynamic = (DynamicPattern(target, constants), IntegerProductPattern(target, constants))
-        apply_patterns(op, [*dynamic, TablePattern(constants), *weight_only_patterns(target, constants)])
+        apply_patterns(op, [*dynamic_patterns(target, constants), table_pattern(constants), *weight_only_patterns(target, constants)])

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.ir import SSAValue
 
 from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.aten.movement.repeat import RepeatInterleaveSelfIntOp
 from flambeau.dialects.aten.movement.shape import ExpandOp, ReshapeOp, UnsqueezeOp, ViewOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.manager import PatternPass
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
 
 
 def _repeated(value: SSAValue) -> tuple[SSAValue, int] | None:
@@ -41,23 +42,16 @@ def _repeated(value: SSAValue) -> tuple[SSAValue, int] | None:
             return None
 
 
-class GroupPattern(Pattern):
-    """aten.scaled_dot_product_attention of repeated heads of keys and values: grouped-query attention."""
-
-    roots = (ScaledDotProductAttentionOp,)
-    counter = "attentions grouped"
-
-    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrites `op` when its keys and values repeat their heads equally often."""
-        assert isinstance(op, ScaledDotProductAttentionOp)
-        query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
-        keys, values = _repeated(key), _repeated(value)
-        if op.level() != "aten" or grouped or keys is None or values is None:
-            return
-        if keys[1] != values[1] or len(shape_of(query)) != 4 or not provably_equal(shape_of(query)[1], shape_of(key)[1]):
-            return decline("not grouped: the heads of the query, of keys and of values are of different numbers")
-        new = ScaledDotProductAttentionOp(query, keys[0], values[0], mask, dropout, causal, scale=scale, enable_gqa=True)
-        replace_with_values(op, [new.result], rewriter)
+@rewrites(ScaledDotProductAttentionOp, counter="attentions grouped")
+def _grouped(op: ScaledDotProductAttentionOp) -> SchemaOp | None:
+    """Makes attention of heads of keys and values that are repeated equally often grouped-query attention."""
+    query, key, value, mask, dropout, causal, scale, grouped = op.arguments()
+    keys, values = _repeated(key), _repeated(value)
+    if op.level() != "aten" or grouped or keys is None or values is None:
+        return None
+    if keys[1] != values[1] or len(shape_of(query)) != 4 or not provably_equal(shape_of(query)[1], shape_of(key)[1]):
+        return decline("not grouped: the heads of the query, of keys and of values are of different numbers")
+    return ScaledDotProductAttentionOp(query, keys[0], values[0], mask, dropout, causal, scale=scale, enable_gqa=True)
 
 
 @dataclass(frozen=True)
@@ -72,4 +66,4 @@ class GroupAttentionPass(PatternPass):
 
     def patterns(self) -> Sequence[Pattern]:
         """Returns the one pattern."""
-        return [GroupPattern()]
+        return [_grouped]
