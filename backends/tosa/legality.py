@@ -18,7 +18,7 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
-from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, reduced_dims, windows_of
+from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
 
 if TYPE_CHECKING:
     from flambeau.backends.tosa import TosaOptions
@@ -147,17 +147,6 @@ def _has_a_float(op: SchemaOp) -> str | None:
     return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
 
 
-def _pads_with_number(op: SchemaOp) -> str | None:
-    """No padding with NaN."""
-    return "it pads with NaN" if op.argument("value") != op.argument("value") else None
-
-
-def _keeps_elements(op: SchemaOp) -> str | None:
-    """Negative pads that leave elements."""
-    kept = [size + min(low, 0) + min(high, 0) for size, low, high in zip(shape_of(op.operands[0]), *pads_of(op), strict=True)]
-    return None if min(kept) > 0 else f"its negative pads {list(op.argument('pad'))} leave no elements of {list(shape_of(op.operands[0]))}"
-
-
 _IMAGE = Limit("self", rank=(4, 4))
 _INPUT = Limit("input", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_fit)
@@ -205,7 +194,7 @@ _BOTH = {
 _MOVES = {
     **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), Rule()),
     **dict.fromkeys(("expand_copy", "repeat", "flip", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
-    "constant_pad_nd": Rule(checks=(_pads_with_number, _keeps_elements)),
+    "constant_pad_nd": Rule(checks=(checks.pads_with_number, checks.keeps_elements)),
 }
 _RESIZED = {
     "upsample_nearest2d.vec": Rule((_INPUT,), checks=(scales_fit,)),

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import i32
 
 from flambeau.backends.tosa.dialect.operators import MOVED, Numbers, TosaOp, tosa
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.schema.move_types import joined_type, of_each_dimension, padded_type, part_type, permuted_type, reshaped_type
 from flambeau.support.lazy import Array, np
 
 
@@ -19,9 +20,7 @@ class ReshapeOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, shape: Numbers) -> Tensor:
-        if np.prod(shape, dtype=np.int64) != np.prod(shape_of(x), dtype=np.int64):
-            raise ValueError(f"{list(shape_of(x))} does not have the elements of {list(shape)}")
-        return tensor(element_of(x), shape)
+        return reshaped_type(x, shape)
 
     @staticmethod
     def numpy(x: Array, /, shape: Numbers) -> Array:
@@ -36,9 +35,7 @@ class TransposeOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, perms: Numbers) -> Tensor:
-        if sorted(perms) != list(range(len(shape_of(x)))):
-            raise ValueError(f"{list(perms)} is no order of the dimensions of {x}")
-        return tensor(element_of(x), [shape_of(x)[dim] for dim in perms])
+        return permuted_type(x, perms)
 
     @staticmethod
     def numpy(x: Array, /, perms: Numbers) -> Array:
@@ -53,24 +50,11 @@ class ConcatOp(TosaOp):
 
     @staticmethod
     def infer(tensors: Sequence[Tensor], /, axis: int) -> Tensor:
-        shapes = [list(shape_of(item)) for item in tensors]
-        first = shapes[0] if shapes else []
-        if not 0 <= axis < len(first) or any(shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :] for shape in shapes):
-            raise ValueError(f"tensors {shapes} cannot be joined along dimension {axis}")
-        return tensor(element_of(tensors[0]), [*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]])
+        return joined_type(tensors, axis)
 
     @staticmethod
     def numpy(tensors: Sequence[Array], /, axis: int) -> Array:
         return np.concatenate(tensors, axis)
-
-
-def _of_each_dimension(x: Tensor, what: str, *lists: Numbers) -> list[int]:
-    """Returns the shape of a tensor. Raises ValueError unless each list has a number for each of its dimensions."""
-    shape = list(shape_of(x))
-    for numbers in lists:
-        if len(numbers) != len(shape):
-            raise ValueError(f"{what} of {len(numbers)} dimensions, of a tensor of {len(shape)}")
-    return shape
 
 
 @tosa("slice(Tensor input1, int[] start, int[] size) -> Tensor")
@@ -81,10 +65,7 @@ class SliceOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, start: Numbers, size: Numbers) -> Tensor:
-        for extent, first, count in zip(_of_each_dimension(x, "a part", start, size), start, size, strict=True):
-            if first < 0 or count < 1 or first + count > extent:
-                raise ValueError(f"there are no {count} entries from {first} on among {extent}")
-        return tensor(element_of(x), size)
+        return part_type(x, start, size)
 
     @staticmethod
     def numpy(x: Array, /, start: Numbers, size: Numbers) -> Array:
@@ -99,10 +80,7 @@ class PadOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, padding: Numbers) -> Tensor:
-        if len(padding) % 2 or min(padding, default=0) < 0:
-            raise ValueError(f"the padding {list(padding)} is not a pair of numbers from 0 on for each dimension")
-        shape = _of_each_dimension(x, "padding", padding[::2])
-        return tensor(element_of(x), [sum(item) for item in zip(shape, padding[::2], padding[1::2], strict=True)])
+        return padded_type(x, padding)
 
     @staticmethod
     def numpy(x: Array, /, padding: Numbers, pad_const: float) -> Array:
@@ -117,7 +95,7 @@ class TileOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, multiples: Numbers) -> Tensor:
-        shape = _of_each_dimension(x, "multiples", multiples)
+        shape = of_each_dimension(x, "multiples", multiples)
         if min(multiples, default=1) < 1:
             raise ValueError(f"a tensor is not there {min(multiples)} times")
         return tensor(element_of(x), [extent * count for extent, count in zip(shape, multiples, strict=True)])
