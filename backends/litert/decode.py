@@ -20,8 +20,8 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.passes.delegation.interface import BackendError, partition_module
 from flambeau.support.lazy import Array, np
 
-MOST_DIMENSIONS = 6
 _ELEMENTS = {number: element for element, number in DTYPES.items()}
+MOST_DIMENSIONS = 6
 _NAMES = {number: name for name, number in OPERATORS.items()}
 
 

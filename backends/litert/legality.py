@@ -79,15 +79,9 @@ _IMAGE = Limit("self", rank=(4, 4))
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
 _BOTH = {
-    "relu": Rule(),
-    "clamp": Rule(checks=(checks.limits_in_order,)),
-    "hardtanh": Rule(checks=(checks.limits_in_order,)),
-    "add.Tensor": Rule((Limit("alpha", only=1),)),
-    "sub.Tensor": Rule((Limit("alpha", only=1),)),
-    "mul.Tensor": Rule(),
-    "view_copy": Rule(),
-    "permute_copy": Rule(),
-    "cat": Rule(),
+    **dict.fromkeys(("relu", "mul.Tensor", "view_copy", "permute_copy", "cat"), Rule()),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
+    **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule((Limit("alpha", only=1),))),
     "slice_copy.Tensor": Rule(checks=(_is_of_each,)),
     "constant_pad_nd": Rule(checks=(checks.pads_with_number, checks.keeps_elements)),
     "convolution": Rule((Limit("input", rank=(4, 4)),), _LAYER, dequantized=("weight",), checks=(_is_dense_or_of_each_channel,)),

@@ -15,7 +15,8 @@ MODEL_VERSION = 255
 """The version of a payload that holds a model: runtimes of the device refuse it."""
 
 
-def _frame(model: bytes, inputs: int, outputs: int) -> bytes:
+def frame(model: bytes, inputs: int, outputs: int) -> bytes:
+    """Returns the payload of a model with so many inputs and outputs. Raises BackendError for more than a byte counts."""
     if max(inputs, outputs) > 255:
         raise BackendError(f"a payload of 'NeutronBackend' has up to 255 inputs and outputs, not {inputs} and {outputs}")
     layouts = bytes(inputs + outputs)
@@ -23,7 +24,8 @@ def _frame(model: bytes, inputs: int, outputs: int) -> bytes:
     return header + bytes(-len(header) % ALIGNMENT) + model
 
 
-def _model_of(data: memoryview) -> memoryview:
+def model_of(data: memoryview) -> memoryview:
+    """Returns the model in a payload. Raises BackendError for payloads that are damaged, or compiled."""
     size = 4 + 2 * (data[0] + data[1]) if len(data) > 2 else len(data)
     start = size + -size % ALIGNMENT
     if start >= len(data):
@@ -33,5 +35,5 @@ def _model_of(data: memoryview) -> memoryview:
     return data[start:]
 
 
-encode = framed(_frame)
-decode = unframed("NeutronBackend", _model_of)
+encode = framed(frame)
+decode = unframed("NeutronBackend", model_of)

@@ -12,7 +12,7 @@ import sys
 from payload_judges import Judge, compare
 from vendor_tools import installed
 
-KERNELS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "xnnpack": "AUTO"}
+KERNELS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 """The sets of kernels, by LiteRT's names. Numbers are compared with those of the reference."""
 _RUN = """
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -33,4 +33,4 @@ def litert(python: str, kernels: str = "reference") -> Judge:
 
 
 if __name__ == "__main__":
-    sys.exit(compare(litert(*installed("litert")), "litert", __doc__))
+    sys.exit(compare(litert(*installed("litert-test")), "litert", __doc__))

@@ -98,7 +98,7 @@ def test_bytes_that_are_no_model_are_refused() -> None:
     assert refused > 150
 
 
-@pytest.mark.parametrize("python", installed("litert"))
+@pytest.mark.parametrize("python", installed("litert-test"))
 def test_litert_computes_the_same(python: str) -> None:
     comparison = Comparison(litert(python))
     for number, kind in enumerate(KINDS):
@@ -107,8 +107,8 @@ def test_litert_computes_the_same(python: str) -> None:
     assert comparison.compared["graph"] and comparison.compared["QuantizedLayer"] and not comparison.different
 
 
-@pytest.mark.parametrize("python", installed("litert"))
-@pytest.mark.parametrize("kernels", ["reference", "optimized", "xnnpack"])
+@pytest.mark.parametrize("python", installed("litert-test"))
+@pytest.mark.parametrize("kernels", ["reference", "optimized", "default"])
 def test_kernels_of_litert_run_a_whole_network(python: str, kernels: str) -> None:
     seed()
     x = torch.randn(1, 3, 16, 16)

@@ -11,7 +11,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mlir_tools import graphs_of, validated
-from reference_model import Comparison, ReferenceModel
+from payload_judges import Comparison
+from reference_model import reference_model
 from suite.vendor_tools import installed
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
@@ -104,7 +105,7 @@ def test_tosa_opt_takes_each_model(tool: str) -> None:
 
 @pytest.mark.parametrize("python", installed("tosa-tools"))
 def test_the_reference_model_computes_each_model_bit_for_bit(python: str) -> None:
-    comparison = Comparison(ReferenceModel(python))
+    comparison = Comparison(reference_model(python))
     for model in MODELS:
         _, inputs, _, edge = lowered(model)
         interpret(edge.module, edge.context, comparison).run("forward", [item.numpy() for item in inputs])
