@@ -1,4 +1,4 @@
-"""Payloads of Ethos-U55 in the simulator, beside the numpy of the TOSA operators that Vela compiled."""
+"""Payloads of Ethos-U in the simulator, beside the numpy of the TOSA operators that Vela compiled."""
 
 from __future__ import annotations
 
