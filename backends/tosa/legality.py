@@ -8,11 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
 from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.schema.namespace import aten
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
@@ -142,6 +144,17 @@ def _indices_are_short(op: SchemaOp) -> str | None:
     return None if element_of(indices) == i32 or is_constant(indices) else "its indices are of int64, and no constants"
 
 
+def _splits_integers(op: SchemaOp) -> str | None:
+    """Between integers."""
+    readers = [use.operation for result in op.results for use in result.uses]
+    is_between = isinstance(op.operands[0].owner, DequantizePerTensorOp) and all(isinstance(item, QuantizePerTensorOp) for item in readers)
+    return None if is_between else "its operand is not dequantized, or its results are not just quantized"
+
+
+def _as_slices(x: SSAValue, sizes: Sequence[int], dim: int) -> list[SSAValue]:
+    return [aten.slice.Tensor(x, dim, sum(sizes[:index]), sum(sizes[: index + 1])) for index in range(len(sizes))]
+
+
 def _has_a_float(op: SchemaOp) -> str | None:
     """To or from floats."""
     return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
@@ -152,7 +165,8 @@ _INPUT = Limit("input", rank=(4, 4))
 _POOL = (checks.windows_are_whole, _windows_fit)
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
-_SOFTMAX = Rule((Limit("half_to_float", only=False),))
+_HAS_DIMENSIONS = Limit("self", rank=(1, 6))
+_SOFTMAX = Rule((_HAS_DIMENSIONS, Limit("half_to_float", only=False)))
 _NORMS = {
     "layer_norm": Rule(),
     "native_layer_norm": Rule(checks=(checks.result_only,)),
@@ -192,9 +206,20 @@ _BOTH = {
     "min.dim": Rule(checks=(checks.indices_are_unused,)),
 }
 _MOVES = {
-    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), Rule()),
-    **dict.fromkeys(("expand_copy", "repeat", "flip", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
+    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "clone"), Rule()),
+    **dict.fromkeys(("expand_copy", "repeat", "stack", "pixel_shuffle", "pixel_unshuffle"), Rule()),
+    "flip": Rule((_HAS_DIMENSIONS,)),
     "constant_pad_nd": Rule(checks=(checks.pads_with_number, checks.keeps_elements)),
+}
+_GATHERS = {
+    "index_select": Rule(
+        (
+            _HAS_DIMENSIONS,
+            Limit("index", dtypes=(i32, i64)),
+        ),
+        checks=(_indices_are_short,),
+    ),
+    "embedding": Rule((Limit("indices", dtypes=(i32, i64)),), checks=(_indices_are_short,)),
 }
 _RESIZED = {
     "upsample_nearest2d.vec": Rule((_INPUT,), checks=(scales_fit,)),
@@ -208,6 +233,7 @@ _INTEGERS = {
     **dict.fromkeys(FUNCTIONS, Rule()),
     **dict.fromkeys(("_softmax", "_log_softmax"), replace(_SOFTMAX, checks=(_exponentials_have_a_sum,))),
     **{name: replace(rule, constants=("weight", *(("bias",) if name != "rms_norm" else ()))) for name, rule in _NORMS.items()},
+    **_GATHERS,
     "addmm": replace(_BOTH["addmm"], constants=("self",)),
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
@@ -229,8 +255,7 @@ _FLOATS = {
     "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
     "_to_copy": Rule((Limit("self", dtypes=(f32, i1, i32)), Limit("result", dtypes=(f32, i1, i32))), checks=(_has_a_float,)),
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
-    "index_select": Rule((Limit("index", dtypes=(i32, i64)),), checks=(_indices_are_short,)),
-    "embedding": Rule((Limit("indices", dtypes=(i32, i64)),), checks=(_indices_are_short,)),
+    **_GATHERS,
     "prod.dim_int": Rule((_SAME_TYPE,)),
 }
 _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
@@ -239,6 +264,7 @@ _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
-        return OperatorTable({}, _TENSORS, integers=_INTEGERS, numbers=_NUMBERS)
+        in_parts = {"split_with_sizes_copy": Rule(checks=(_splits_integers,), instead=_as_slices)}
+        return OperatorTable({}, _TENSORS, in_parts=in_parts, integers=_INTEGERS, numbers=_NUMBERS)
     in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
     return OperatorTable(_FLOATS, replace(_TENSORS, rank=(0, 6)), in_parts=in_parts)

@@ -50,7 +50,7 @@ def move_layouts(partition: PartitionOp, constants: ModuleConstants) -> None:
         moves.past_elements(UnaryNodeOp),
         past_quantized,
         _after_elements,
-        moves.past_concatenation(ConcatenationNodeOp),
+        moves.past_axis(ConcatenationNodeOp),
         moves.past(StaticConstantPadNodeOp, "pre_paddings", "post_paddings"),
         moves.past(StaticSliceNodeOp, "offsets", "sizes"),
         limit_result,

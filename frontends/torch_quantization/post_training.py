@@ -25,7 +25,8 @@ from flambeau.frontends.torch_quantization.quantization_report import Quantizati
 from flambeau.frontends.torch_quantization.recipe import Recipe
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
-from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_of_recurrent_layers
+from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_between_integers, steps_of_recurrent_layers
+from flambeau.passes.analysis.operator_table import OperatorTable
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def quantize(
     chosen = None if backend is None else quantizing_backend(backend)
     program = model if isinstance(model, ExportedProgram) else capture(*model)
     check_trains_not(program.graph)
-    program = _functional(program)
+    program = _functional(program, None if chosen is None else chosen.table)
     needs_samples = "int8" in (recipe.scheme, *recipe.overrides.values())
     if not needs_samples and isinstance(samples, Mapping | Sequence) and not samples:
         samples = None
@@ -149,12 +150,13 @@ def _remove_observers(graph: fx.GraphModule) -> None:
     graph.recompile()
 
 
-def _functional(program: ExportedProgram) -> ExportedProgram:
-    """Returns the program with functional operators for in-place ones, and steps for recurrent layers.
+def _functional(program: ExportedProgram, table: OperatorTable | None) -> ExportedProgram:
+    """Returns the program with functional operators for in-place ones, and steps for recurrent layers and what a backend has in parts.
 
     torchao copies tensors, and a write would change only one copy (findings/pt2e_write_to_a_view.sh).
     """
-    overloads, steps = map(overload_of, program.graph.nodes), steps_of_recurrent_layers(program)
+    overloads = map(overload_of, program.graph.nodes)
+    steps = {**steps_of_recurrent_layers(program), **({} if table is None else steps_between_integers(program, table))}
     if steps or any(mutated_arguments(overload) for overload in overloads if overload is not None):
         with warnings.catch_warnings(action="ignore"):
             return cast(Any, program).run_decompositions(steps)

@@ -183,7 +183,7 @@ class RecipeQuantizer(Quantizer):
     def _call(self, node: fx.Node) -> Choice:
         """Annotates an operator that the backend has between integers, whose constants stay in floats."""
         operands = [item for item in node.all_input_nodes if item.op != "get_attr"]
-        if not operands or not any(map(_is_quantized, operands)):
+        if not any(_is_quantized(item) or item.op == "placeholder" for item in operands):
             return Choice(FLOAT, "its operands are in floats")
         return self._integers(node, {item: self._operand(item) for item in operands})
 

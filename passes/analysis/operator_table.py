@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType, i8
+from xdsl.dialects.builtin import IntegerType, TensorType, i8
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from flambeau.dialects.edge.layout import is_row_major
@@ -206,7 +206,8 @@ class OperatorTable:
     checks: tuple[Check, ...] = ()
     """The conditions on every operation that limits cannot express. They are checked before those of its rule."""
     in_parts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
-    """The operators that are not taken themselves, but the operators that their rows' decompositions consist of."""
+    """The operators that are not taken themselves, but the operators that their rows' decompositions consist of, or what
+    `instead` gives in their place."""
     lacks: frozenset[Attribute] = frozenset()
     """The element types that no tensor of an operation may have, read or not, unless its rule has its own."""
     named: Callable[[type[SchemaOp]], str] = operator_name
@@ -238,7 +239,7 @@ class OperatorTable:
         """Returns why an operator in floats would not be taken if its operands were dequantized and its result quantized."""
         rule = (self.integers or self.rules).get(self.named(type(op)))
         if self.integers and rule is not None:
-            return self.tensors.why_not(op) or self._why_not_checked(op, rule)
+            return self._why_not_tensors(op, rule) or self._why_not_checked(op, rule)
         if not self.integers and self.parts(op) is not None:
             return None
         return f"the backend has no {op.schema.name} between integers" if rule is None else self._why_not(op, self.rules)
@@ -266,7 +267,7 @@ class OperatorTable:
             rule = self.integers.get(self.named(type(member)))
             if rule is None:
                 return f"the backend has no {member.schema.name} between integers"
-            tensors = self.tensors.why_not(member, (result,))
+            tensors = self.tensors.why_not(member, (result, *(operand for operand in member.operands if _is_integer(operand))))
             reason = (self._why_no_integers(first, rule) if member is first else None) or tensors or self._why_not_checked(member, rule)
             if reason is not None:
                 return reason
@@ -279,7 +280,9 @@ class OperatorTable:
             is_weight = argument.name in rule.dequantized
             may_be_float = argument.name in rule.constants and not is_weight
             for value in _values(op, argument.name):
-                if isinstance(value, SSAValue) and not (may_be_float and is_constant(cast("SSAValue", value))):
+                if not isinstance(value, SSAValue) or _is_integer(cast("SSAValue", value)):
+                    continue
+                if not (may_be_float and is_constant(cast("SSAValue", value))):
                     reason = self._why_not_integer(cast("SSAValue", value).owner, op if is_weight else None)
                     if reason is not None:
                         return f"argument {argument.name!r} {reason}"
@@ -305,7 +308,8 @@ class OperatorTable:
     def parts(self, op: SchemaOp) -> Callable[[SchemaOp], Any] | None:
         """Returns what gives the operators that are taken in place of an operation which is not; None where the table says none."""
         if self._why_not(op, self.in_parts) is None:
-            return by_row
+            instead = self.in_parts[self.named(type(op))].instead
+            return by_row if instead is None else lambda op: instead(*op.arguments())
         rule = self.rule(type(op))
         instead = rule.instead if rule is not None and self._why_not_tensors(op, rule) is None else None
         return None if instead is None else lambda op: instead(*op.arguments())
@@ -346,6 +350,10 @@ class OperatorTable:
 
 
 _ANY = Limit()
+
+
+def _is_integer(value: SSAValue) -> bool:
+    return isinstance(element_of(value), IntegerType)
 
 
 @cache

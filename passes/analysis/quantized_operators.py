@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.ir.tensor_types import element_of
@@ -91,7 +91,9 @@ def _ending_at(quantize: QuantizePerTensorOp) -> QuantizedOperator | None:
     else:
         return None
     has_integers = any(isinstance(operand.owner, DEQUANTIZE) for operand in found.floats)
-    return found if has_integers and all(element_of(operand) == f32 for operand in found.floats) else None
+    # Operands of integers are places and conditions, which are what they are.
+    are_taken = all(element_of(operand) == f32 or isinstance(element_of(operand), IntegerType) for operand in found.floats)
+    return found if has_integers and are_taken else None
 
 
 def _is_float_operator(op: Operation) -> bool:

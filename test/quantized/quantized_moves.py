@@ -69,6 +69,17 @@ def _pixels(rng: np.random.Generator) -> Drawn:
     return of_one(lambda x: F.pixel_unshuffle(x, 2), 2, 3, 4, 6)
 
 
+def _places(rng: np.random.Generator) -> Drawn:
+    shape, dim = _sizes(rng, 4, 5, 6), int(rng.integers(0, 3))
+    places = torch.as_tensor(rng.integers(0, shape[dim], int(rng.integers(1, 9))))
+    return of_one(lambda x: torch.index_select(x, dim, places), *shape)
+
+
+def _rows(rng: np.random.Generator) -> Drawn:
+    places = torch.as_tensor(rng.integers(0, 7, _sizes(rng, 3, 4)))
+    return of_one(lambda x: F.embedding(places, x), 7, int(rng.integers(1, 6)))
+
+
 MOVES: Mapping[str, Callable[[np.random.Generator], Drawn]] = {
     "part": _part,
     "one": _one,
@@ -77,5 +88,7 @@ MOVES: Mapping[str, Callable[[np.random.Generator], Drawn]] = {
     "growth": _growth,
     "reversal": _reversal,
     "stack": _stack,
+    "places": _places,
+    "rows": _rows,
     "pixels": _pixels,
 }

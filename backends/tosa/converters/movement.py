@@ -116,7 +116,7 @@ _SMALLER: dict[str, Callable[[SchemaOp, SSAValue], SSAValue]] = {
     "flip": _flipped,
     "pixel_shuffle": _shuffled,
     "pixel_unshuffle": _shuffled,
-    **dict.fromkeys(("unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims"), _with_another_shape),
+    **dict.fromkeys(("unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "clone"), _with_another_shape),
 }
 """The moves after which integers become those of another type."""
 _LARGER: dict[str, Callable[[SchemaOp, SSAValue], SSAValue]] = {"expand_copy": _expanded, "repeat": _expanded}
@@ -172,9 +172,8 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
     return [part(op.operands[0], dim, sum(sizes[:index]), size) for index, size in enumerate(sizes)]
 
 
-@CONVERTERS("index_select", "embedding")
-def _gather(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    x, indices = op.operands
+def _gathered(op: SchemaOp, x: SSAValue, constants: ModuleConstants) -> SSAValue:
+    indices = op.operands[1]
     shape, dim = shape_of(x), 0 if op.schema.base == "embedding" else dim_of(op)
     batch, count = prod(shape[:dim]), prod(shape_of(indices))
     array = constants.array(indices)
@@ -185,3 +184,14 @@ def _gather(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         places = constant(constants, constants.name(indices), array.astype(np.int32), i32)
     values = reshaped(x, (batch, shape[dim], prod(shape[dim + 1 :])))
     return reshaped(GatherOp(values, places).result, shape_of(op.result))
+
+
+@CONVERTERS("index_select", "embedding")
+def _gather(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return _gathered(op, op.operands[0], constants)
+
+
+@CONVERTERS.integers("index_select", "embedding")
+def _integer_gather(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    assert found.operator is not None
+    return limited(same(Quantized(_gathered(found.operator, found.x.value, constants), found.x.type), found.to), found)

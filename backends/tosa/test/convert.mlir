@@ -1,4 +1,4 @@
-// RUN: flambeau-opt %s -p 'partition{backends=tosa},convert-partitions,cse' | filecheck %s
+// RUN: flambeau-opt %s -p 'legalize-operators{backends=tosa},partition{backends=tosa},convert-partitions,cse' | filecheck %s
 
 // Integers cross the border; what stands between them is integers, and a clamp is one of integers.
 // CHECK-LABEL: delegate.partition @sum_tosa_0 backend "TosaBackend" (%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> (tensor<2x3xi8>)
@@ -91,3 +91,47 @@ func.func @rest(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x2x2xi8> {
   %3 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
   func.return %3 : tensor<1x2x2x2xi8>
 }
+
+// Parts of dequantized numbers are parts of the integers.
+// CHECK-LABEL: delegate.partition @split_tosa_0 backend "TosaBackend" (%x: tensor<2x6xi8>) -> (tensor<2x2xi8>, tensor<2x4xi8>)
+// CHECK-NEXT:    %0 = tosa.slice(%x) {start = [0, 0], size = [2, 2]}
+// CHECK-NEXT:    %1 = tosa.slice(%x) {start = [0, 2], size = [2, 4]}
+// CHECK-NEXT:    %2 = tosa.rescale(%1) {multiplier = [1073741824], shift = [29], input_zp = 3, output_zp = 3, dtype = i8}
+// CHECK-NEXT:    delegate.return %0, %2
+func.func @split(%x: tensor<2x6xi8>) -> (tensor<2x2xi8>, tensor<2x4xi8>) {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x6xi8>) -> tensor<2x6xf32>
+  %1, %2 = edge.split_with_sizes_copy(%0) {split_sizes = [2, 4], dim = 1} : (tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x4xf32>)
+  %3 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2xf32>) -> tensor<2x2xi8>
+  %4 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %3, %4 : tensor<2x2xi8>, tensor<2x4xi8>
+}
+
+// The entries that constant places name are moved as they are.
+// CHECK-LABEL: delegate.partition @places_tosa_0
+// CHECK:         tosa.gather(%{{.*}}, %{{.*}}) : (tensor<1x4x3xi8>, tensor<1x2xi32>) -> tensor<1x2x3xi8>
+// CHECK-NEXT:    %[[X:.*]] = tosa.reshape
+// CHECK-NEXT:    delegate.return %[[X]]
+func.func @places(%x: tensor<4x3xi8>) -> tensor<2x3xi8> {
+  %places = ml_program.global_load_const @entries : tensor<2xi64>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %1 = edge.index_select(%0, %places) {dim = 0} : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %2 : tensor<2x3xi8>
+}
+
+// Transposes move past reversals.
+// CHECK-LABEL: delegate.partition @reversed_tosa_0
+// CHECK-NEXT:    %0 = tosa.reverse(%x) {axis = 0}
+// CHECK-NEXT:    %1 = tosa.transpose(%0) {perms = [1, 0]}
+// CHECK-NEXT:    delegate.return %1
+func.func @reversed(%x: tensor<2x6xi8>) -> tensor<6x2xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x6xi8>) -> tensor<2x6xf32>
+  %1 = edge.permute_copy(%0) {dims = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<6x2xf32>) -> tensor<6x2xi8>
+  %3 = quantized_decomposed.dequantize_per_tensor(%2) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<6x2xi8>) -> tensor<6x2xf32>
+  %4 = edge.flip(%3) {dims = [1]} : (tensor<6x2xf32>) -> tensor<6x2xf32>
+  %5 = quantized_decomposed.quantize_per_tensor(%4) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<6x2xf32>) -> tensor<6x2xi8>
+  func.return %5 : tensor<6x2xi8>
+}
+
+ml_program.global private @entries(dense<[3, 1]> : tensor<2xi64>) : tensor<2xi64>

@@ -45,3 +45,15 @@ func.func @nothing_left(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
   %0 = edge.constant_pad_nd(%x) {pad = [-3, 2], value = 1.5} : (tensor<2x3xf32>) -> tensor<2x2xf32>
   func.return %0 : tensor<2x2xf32>
 }
+
+// A number has no dimension along which it may be normalised or reversed.
+// CHECK-LABEL: func.func @number
+// CHECK-NEXT:    edge._softmax
+// CHECK-NEXT:    edge._log_softmax
+// CHECK-NEXT:    edge.flip
+func.func @number(%x: tensor<f32>) -> tensor<f32> {
+  %0 = edge._softmax(%x) {dim = 0, half_to_float = false} : (tensor<f32>) -> tensor<f32>
+  %1 = edge._log_softmax(%0) {dim = 0, half_to_float = false} : (tensor<f32>) -> tensor<f32>
+  %2 = edge.flip(%1) {dims = [0]} : (tensor<f32>) -> tensor<f32>
+  func.return %2 : tensor<f32>
+}

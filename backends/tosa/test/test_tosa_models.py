@@ -42,6 +42,33 @@ class Encoder(nn.Module):
         return self.second(x + self.down(F.gelu(self.up(x))))
 
 
+class DeiT(nn.Module):
+    """A layer of a vision transformer, with attention as one operator of thirds of the entries or of the channels."""
+
+    def __init__(self, size: int = 16):
+        super().__init__()
+        self.parts, self.output = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.first, self.second = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.up, self.down = nn.Linear(size, 2 * size), nn.Linear(2 * size, size)
+
+    def heads(self, x: Tensor) -> Sequence[Tensor]:
+        """Queries, keys and values of two heads."""
+        return self.parts(x).reshape(*x.shape[:2], 3, 2, -1).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The next states of patches."""
+        x = x + self.output(F.scaled_dot_product_attention(*self.heads(self.first(x))).transpose(1, 2).reshape(x.shape))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Thirds(DeiT):
+    """The same, in chunks."""
+
+    def heads(self, x: Tensor) -> Sequence[Tensor]:
+        """Queries, keys and values of two heads."""
+        return [item.unflatten(-1, (2, -1)).transpose(1, 2) for item in self.parts(x).chunk(3, -1)]
+
+
 class Gru(nn.Module):
     """One step of a recurrent layer."""
 
@@ -70,7 +97,10 @@ def leaves(function: Callable[..., Any], inputs: Sequence[Tensor]) -> list[Array
     return [item.detach().numpy() for item in pytree.tree_leaves(function(*inputs))]
 
 
-MODELS: dict[type[nn.Module], Sequence[Sequence[int]]] = {Encoder: [(1, 6, 16)], Gru: [(2, 8)] * 2, Lstm: [(2, 8)] * 3}
+MODELS: dict[type[nn.Module], Sequence[Sequence[int]]] = {kind: [(1, 6, 16)] for kind in (Encoder, DeiT, Thirds)} | {
+    Gru: [(2, 8)] * 2,
+    Lstm: [(2, 8)] * 3,
+}
 """Models, and the shapes of their inputs."""
 
 

@@ -84,17 +84,17 @@ class Transposes:
 
         return past_elements
 
-    def past_concatenation(self, kind: type[SchemaOp]) -> Pattern:
-        """Returns a pattern that replaces concatenate(transpose(x), transpose(y), …) by transpose(concatenate(x, y, …))."""
+    def past_axis(self, kind: type[SchemaOp]) -> Pattern:
+        """Returns a pattern that replaces f(transpose(x), transpose(y), …) by transpose(f(x, y, …)), along the same `axis` of all."""
 
-        @rewrites(kind, counter="transposes moved")
-        def past_concatenation(op: SchemaOp) -> SSAValue | None:
+        def rewrite(op: SchemaOp) -> SSAValue | None:
             order = self.order(op.operands[0])
             if order is None or any(self.order(value) != order for value in op.operands):
                 return None
             return self.transposed(op.rebuilt([self.before(value) for value in op.operands], axis=order[op.argument("axis")]).result, order)
 
-        return past_concatenation
+        rewrite.__name__ = f"past_{kind.__name__}"
+        return rewrites(kind, counter="transposes moved")(rewrite)
 
     def past(self, kind: type[SchemaOp], *lists: str) -> Pattern:
         """Returns a pattern that replaces f(transpose(x)) by transpose(f(x)), with the arguments `lists` in x's order of dimensions."""
