@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -57,7 +57,8 @@ class DeiT(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The next states of patches."""
-        x = x + self.output(F.scaled_dot_product_attention(*self.heads(self.first(x))).transpose(1, 2).reshape(x.shape))
+        query, key, value = self.heads(self.first(x))
+        x = x + self.output(F.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(x.shape))
         return x + self.down(F.gelu(self.up(self.second(x))))
 
 
@@ -97,9 +98,13 @@ def leaves(function: Callable[..., Any], inputs: Sequence[Tensor]) -> list[Array
     return [item.detach().numpy() for item in pytree.tree_leaves(function(*inputs))]
 
 
-MODELS: dict[type[nn.Module], Sequence[Sequence[int]]] = {kind: [(1, 6, 16)] for kind in (Encoder, DeiT, Thirds)} | {
-    Gru: [(2, 8)] * 2,
-    Lstm: [(2, 8)] * 3,
+_WORDS, _CELL = (1, 6, 16), (2, 8)
+MODELS: Mapping[type[nn.Module], Sequence[Sequence[int]]] = {
+    Encoder: [_WORDS],
+    DeiT: [_WORDS],
+    Thirds: [_WORDS],
+    Gru: [_CELL] * 2,
+    Lstm: [_CELL] * 3,
 }
 """Models, and the shapes of their inputs."""
 
