@@ -100,7 +100,8 @@ class RecipeQuantizer(Quantizer):
         other = next((item for item in node.all_input_nodes if scheme == "int8" and _dtype(item) not in (None, torch.float32)), None)
         if other is not None:
             return Choice(FLOAT, f"its operand {other.name} is of {str(_dtype(other)).removeprefix('torch.')}, not float32")
-        if (layer := layer_of(node)) is not None and scheme in LAYERS[layer]:
+        has_own = self.forms is not None and self.forms.has_own(node)
+        if (layer := layer_of(node)) is not None and (scheme in LAYERS[layer] or (scheme == "int8" and has_own and layer != "embedding")):
             return self._layer(node, layer, scheme)
         if scheme == "int8":
             if name in AVERAGES or (name in PAIRS and len(node.all_input_nodes) == 2):
@@ -111,7 +112,7 @@ class RecipeQuantizer(Quantizer):
                 return self._keep(node)
             if is_function(node):
                 return self._function(node)
-            if self.forms is not None and self.forms.has_own(node):
+            if has_own:
                 return self._call(node)
         return Choice(FLOAT, f"{name or node.target} has no form of {scheme}")
 

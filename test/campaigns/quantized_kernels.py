@@ -1,6 +1,6 @@
 """Random layers of quantized numbers: numpy, and the C runtime for each instruction set, give the same integers.
 
-    PYTHONPATH=test:test/helpers python test/campaigns/quantized_kernels.py --layers 10000 build/c/*/libflambeau.so
+    PYTHONPATH=test:test/helpers:test/quantized python test/campaigns/quantized_kernels.py --layers 10000 build/c/*/libflambeau.so
 
 Without libraries, it takes the installed one. A library that this machine cannot execute is named and left out. It prints the layers that
 differ, then a count for each library, and returns 1 if one differs.

@@ -14,7 +14,7 @@ from flambeau.tools.conformance.drawing.quantized_drawing import QuantizedDrawin
 def test_each_operator_is_in_the_graphs_of_its_number(backend: str, kind: type[Drawing]) -> None:
     table = Partitioner(backend).table
     operators, _ = operators_of(table)
-    for number in range(2 * len(operators)):
+    for number in range(len(operators)):
         drawing = kind(table, operators, number)
         drawing.draw(1, number)
         assert drawing.first is not None, (number, drawing.operators[number % len(drawing.operators)].name)

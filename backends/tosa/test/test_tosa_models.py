@@ -11,8 +11,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mlir_tools import graphs_of, validated
+from models_in_integers import compared
 from payload_judges import Comparison
+from quantized_models import SMALL
 from reference_model import reference_model
+from shares import drawn
 from suite.vendor_tools import installed
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
@@ -145,3 +148,11 @@ def test_the_reference_model_computes_each_model_bit_for_bit(python: str) -> Non
         _, inputs, _, edge = lowered(model)
         interpret(edge.module, edge.context, comparison).run("forward", [item.numpy() for item in inputs])
     assert comparison.compared.total() == len(MODELS) and not comparison.different
+
+
+@pytest.mark.parametrize("python", installed("tosa-tools"))
+@pytest.mark.parametrize("name", drawn(SMALL, parts=8))
+def test_a_model_of_a_device_is_that_of_the_reference_model_and_of_our_kernels(python: str, name: str) -> None:
+    seed()
+    found = compared(SMALL[name](), reference_model(python))
+    assert (found.partitions, found.different) == (1, 0) and found.elements and found.share > 0.95 and found.steps <= 1

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from quantized_models import SMALL
+from shares import drawn
 from torch import nn
 from torch_programs import seed
 from vendor_tools import installed
@@ -71,6 +73,16 @@ def test_an_integer_network_is_computed_bit_for_bit() -> None:
     (found,), (wanted,) = (results(program, backend, [x]) for backend in ("vgf", "tosa"))
     assert len(np.unique(found)) > 20
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.usefixtures("runner")
+@pytest.mark.parametrize("name", drawn(SMALL, parts=8))
+def test_a_model_of_a_device_is_computed_bit_for_bit(name: str) -> None:
+    seed()
+    module, inputs = SMALL[name]()
+    program = quantize((module.eval(), inputs), [inputs] * 2, backend="vgf").program
+    for found, wanted in zip(*(results(program, backend, inputs) for backend in ("vgf", "tosa")), strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 class Classes(nn.Module):
