@@ -324,7 +324,7 @@ class Npu85(Npu):
 
 
 def rounded(x: Array, scale: Array, shift: Array, way: int) -> Array:
-    """Returns x * scale / 2 ** shift: halves up (1) or away from zero (0, 3), rounded twice as TOSA has it (2), towards zero (4), down (5)."""
+    """Returns x * scale / 2 ** shift: halves up (1), away from zero (0, 3), TOSA's double (2), towards zero (4), down (5)."""
     values = np.asarray(x, np.int64) * scale
     half = (np.int64(1) << shift) >> 1
     if way == 2:
@@ -336,7 +336,7 @@ def rounded(x: Array, scale: Array, shift: Array, way: int) -> Array:
 
 
 def brick(taps: Array, stride: tuple[int, int], multiple: int, more: int, inner: int, core: tuple[int, int]) -> Iterator[Array]:
-    """Yields the places of a block [outputs, height, width, inputs] in their order: every `stride`th tap from each first one, to and fro."""
+    """Yields the places of a block [outputs, height, width, inputs] in their order: each `stride`th tap from each first one, to and fro."""
     outputs, height, width, inputs = taps.shape
     number_of, cores = core
     chosen = taps.reshape(outputs // TOGETHER, TOGETHER, height, width, inputs)[number_of::cores]
