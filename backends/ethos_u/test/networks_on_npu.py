@@ -24,7 +24,7 @@ from torch_programs import seed
 
 from flambeau import get_delegation_info, quantize, to_edge, to_edge_transform_and_lower
 
-NETWORKS = ("ds_cnn", "u_net", "wav2letter", "mobilenet_v2", "resnet18")
+NETWORKS = ("ds_cnn", "u_net", "wav2letter", "mobilenet_v2", "mobilenet_v3", "resnet18")
 
 
 def main() -> int:

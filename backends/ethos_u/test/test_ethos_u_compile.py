@@ -21,6 +21,7 @@ from flambeau.backends.ethos_u.bin_stream import Argument, CompiledGraph, read, 
 from flambeau.backends.ethos_u.encode import estimates_in
 from flambeau.passes.delegation.contents import estimates_of, origin_of
 from flambeau.passes.delegation.interface import BackendError
+from flambeau.tools.main import main
 
 FAILING = """#!/bin/sh
 [ "$1" = --version ] && echo 5.2.0 && exit
@@ -102,6 +103,29 @@ def test_without_vela_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Exception, match=r"vela is not on PATH, and FLAMBEAU_VELA is not set: install vela \(pip install ethos-u-vela\)"):
         compiled(1)
+
+
+MODEL = """
+import torch
+from torch import nn
+
+
+def make():
+    layers = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU(), nn.ConvTranspose2d(8, 4, 2, 2), nn.Sigmoid())
+    return layers.eval(), (torch.randn(1, 3, 8, 8),)
+"""
+
+
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
+def test_a_model_is_quantized_for_it(
+    vela: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLAMBEAU_VELA", vela)
+    Path("model.py").write_text(MODEL)
+    np.savez("samples.npz", arg0=np.random.default_rng(0).normal(size=(4, 1, 3, 8, 8)).astype(np.float32))
+    assert main(["quantize", "model.py:make", "--data", "samples.npz", "--for", "ethos_u", "-o", "int8.pt2"]) == 0
+    assert "ethos_u takes 4 of 4 operators, in 1 partition\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "value"), [("accelerator", "ethos-u55-100"), ("optimise", "speed")])
