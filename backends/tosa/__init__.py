@@ -11,7 +11,7 @@ class TosaOptions(BackendOptions):
     """The options of the backend."""
 
     profile: str = "int"
-    """`int` takes operators between int8 tensors only; `fp` takes operators of float32."""
+    """`int` takes operators between int8 tensors only; `fp` takes operators of float32; `both` takes all of them."""
 
     @property
     def only_here(self) -> str | None:
@@ -20,8 +20,8 @@ class TosaOptions(BackendOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.profile not in ("int", "fp"):
-            raise ValueError(f"option 'profile' is int or fp, not {self.profile!r}")
+        if self.profile not in ("int", "fp", "both"):
+            raise ValueError(f"option 'profile' is int, fp or both, not {self.profile!r}")
 
 
 BACKEND = Backend(
