@@ -33,14 +33,14 @@ def check_scheme(name: str) -> None:
     raise RecipeError(f"there is no recipe {name!r}; there are {', '.join(SCHEMES)}{near}")
 
 
-def quantizing_backend(text: str) -> Partitioner:
-    """Returns the backend of this name, perhaps with options. Raises RecipeError if it does not exist or takes no quantized numbers."""
+def quantizing_backend(backend: str | Partitioner) -> Partitioner:
+    """Returns the backend of a name, perhaps with options. Raises RecipeError if it does not exist or takes no quantized numbers."""
     try:
-        found = Partitioner(text)
+        found = Partitioner(backend) if isinstance(backend, str) else backend
     except BackendError as error:
         raise RecipeError(f"{error} ({_those_with_integers()})") from None
     if not found.table.has_integers:
-        raise RecipeError(f"the backend {text!r} takes no quantized numbers ({_those_with_integers()})")
+        raise RecipeError(f"the backend {str(backend)!r} takes no quantized numbers ({_those_with_integers()})")
     return found
 
 

@@ -27,6 +27,7 @@ from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, Recip
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
 from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_between_integers, steps_of_recurrent_layers
 from flambeau.passes.analysis.operator_table import OperatorTable
+from flambeau.passes.delegation.partitioner import Partitioner
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def quantize(
     model: ExportedProgram | tuple[Any, ...],
     samples: Samples | None = None,
     recipe: Recipe | Scheme = "int8",
-    backend: str | None = None,
+    backend: str | Partitioner | None = None,
 ) -> QuantizedProgram:
     """Quantizes a program.
 
@@ -63,7 +64,7 @@ def quantize(
         samples: an array for each input by its name, or as `arg0`, whose first dimension counts samples; or a tuple of arguments for each
             sample. A recipe with ranges from samples needs some; for another one, an empty list is as None.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
-        backend: the name of a backend, perhaps with options, whose table decides about the numbers, and about the operators between
+        backend: a backend, or its name, perhaps with options, whose table decides about the numbers, and about the operators between
             integers. Without one, these are those of Flambeau's kernels.
 
     Raises:

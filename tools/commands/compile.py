@@ -143,7 +143,7 @@ def compile_command(
     """Compile MODEL to a .pte, or to the IR of a stage."""
     form = form_of(options.output, options.emit, options.to)
     path = options.output or Path(f"{stem_of(model)}.{form}")
-    _check(options)
+    road = _road(options)
     if options.external_constants and form != "pte":
         raise OutputError("--external-constants is for a .pte: beside a .mlir, all weights are in one .safetensors")
     check_output(path, form, model, named=options.output is not None)
@@ -168,9 +168,6 @@ def compile_command(
     if options.backends and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
-    bounds = tuple(map(_bound, options.bounds or ()))
-    road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner)
-    road = with_backends(road, options.backends, options.no_delegate)
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
@@ -220,19 +217,21 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     return [f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None]
 
 
-def _check(options: CompileOptions) -> None:
-    """Raises ValueError for contradictory options, before any slow work."""
+def _road(options: CompileOptions) -> PipelineOptions:
+    """Returns the options of pipelines. Raises ValueError for contradictory options, before any slow work."""
     if options.to is not None and options.to not in STAGES:
         raise StageError(f"there is no stage {options.to!r}; there are {', '.join(STAGES)}")
     find_target(options.target)
     for operator in options.preserve or ():
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
-    with_backends(PipelineOptions(), options.backends, options.no_delegate)
+    bounds = tuple(map(_bound, options.bounds or ()))
+    road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner)
+    road = with_backends(road, options.backends, options.no_delegate)
     if options.explain_partitions and not options.backends:
         raise StageError("--explain-partitions is for --backend")
     try:
-        planner_pass(PipelineOptions(planner=options.planner))
+        planner_pass(road)
     except ValueError as error:
         raise StageError(f"--planner {options.planner}: {error}") from error
     for name in ("tolerance", "inputs", "seed"):
@@ -242,6 +241,7 @@ def _check(options: CompileOptions) -> None:
         SemanticsOptions(options.tolerance, seed=options.seed or 0)
     if options.print_changed not in (None, *CHANGE_MODES):
         raise StageError(f"--print-changed is {', '.join(CHANGE_MODES)}, not {options.print_changed!r}")
+    return road
 
 
 def _run_settings(options: CompileOptions) -> Reproducer:

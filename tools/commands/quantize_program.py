@@ -110,8 +110,7 @@ def quantize_command(
         raise OutputError(f"-o {path}: a quantized model is written as a .pt2 file, which flambeau compile takes")
     check_output(path, "pt2", model)
     check_scheme(options.recipe)
-    if options.backend is not None:
-        quantizing_backend(options.backend)
+    backend = None if options.backend is None else quantizing_backend(options.backend)
     require_torchao("flambeau quantize")
     from flambeau.compiler.edge_program import to_edge
     from flambeau.frontends.torch_quantization.post_training import quantize, save
@@ -124,12 +123,12 @@ def quantize_command(
         with working(console, f"reading {model}"):
             program = load_exported(model)
         with working(console, f"quantizing {model}"):
-            quantized = quantize(program, samples, recipe, options.backend)
+            quantized = quantize(program, samples, recipe, backend)
         with working(console, f"writing {path}"), replacing(path) as file:
             save(quantized.program, file)
         with working(console, f"comparing {path} with {model}"):
             report = quantized.report()
-        taken = None if options.backend is None else Taken.of(to_edge(quantized.program).survey(options.backend), options.backend)
+        taken = None if backend is None else Taken.of(to_edge(quantized.program).survey(backend), str(options.backend))
     size = path.stat().st_size
     if json:
         further = {} if taken is None else {"backend": asdict(taken)}

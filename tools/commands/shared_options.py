@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from flambeau.compiler.stages import StageError
-from flambeau.passes.delegation.partitioner import partitioners
+from flambeau.passes.delegation.partitioner import Partitioner, check_distinct, partitioners
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.tools.plugin_loading import load_for_tool
 
@@ -75,14 +75,16 @@ NoDelegate = Annotated[
 
 def with_backends(road: PipelineOptions, backends: list[str] | None, no_delegate: list[str] | None) -> PipelineOptions:
     """Returns options with those of `Backends` and `NoDelegate`. Raises StageError, BackendError."""
+    chosen: list[Partitioner] = []
     for backend in backends or ():
         try:
-            partitioners(backend)
+            chosen += partitioners(backend)
         except ValueError as error:
             raise StageError(f"--backend {backend.strip() or repr(backend)}: {error}") from error
+    check_distinct(chosen)
     if no_delegate and not backends:
         raise StageError("--no-delegate is for --backend")
-    return replace(road, backends=partitioners(*(backends or ())), no_delegate=tuple(no_delegate or ()))
+    return replace(road, backends=tuple(chosen), no_delegate=tuple(no_delegate or ()))
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
