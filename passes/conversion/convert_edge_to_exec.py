@@ -58,6 +58,7 @@ class _Method:
     def __init__(self, function: FuncOp, target: str):
         self.function = function
         self.target = target
+        self.table = find_target(target).table
         self.builder = SlotBuilder(function.location)
         self.numbers = NumberSlots(self.builder)
         self.slots = ValueSlots(self.builder, self.numbers)
@@ -71,15 +72,14 @@ class _Method:
     def call(self, op: SchemaOp) -> None:
         """Adds the kernel call of an operator."""
         schema = out_variant(op.schema)
-        table = find_target(self.target).table
         reason = None
         if schema is None:
             reason = "PyTorch declares no out-variant of it"
-        elif (contract := table.rule(type(op))) is None:
+        elif (contract := self.table.rule(type(op))) is None:
             others = [repr(name) for name in target_names() if find_target(name).has(type(op))]
             hint = f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} it" if others else ""
             reason = f"the target {self.target!r} has no kernel {schema.qualified_name}{hint}"
-        elif table.lacking(schema.qualified_name, (*op.operands, *op.results)) is not None:
+        elif self.table.lacking(schema.qualified_name, (*op.operands, *op.results)) is not None:
             pass  # `reuse-storage` refuses the call unless it has vanished by then
         elif (limit := contract.why_not(op)) is not None:
             reason = f"{schema.qualified_name} of the target {self.target!r} does not take it: {limit}"

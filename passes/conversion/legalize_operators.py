@@ -14,6 +14,7 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.operators import check_operator_name
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_functions import by_row
+from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.conversion.convert_core_to_edge import ToEdgePattern
 from flambeau.passes.conversion.decompose_aten import stays_whole
 from flambeau.passes.delegation.vetoes import Vetoes
@@ -71,6 +72,10 @@ class LegalizeOperatorsPass(OperationPass):
     def _veto(self) -> Vetoes:
         return Vetoes(self.no_delegate)
 
+    @cached_property
+    def _kernels(self) -> OperatorTable:
+        return find_target(self.target).table
+
     def _decomposition(self, op: SchemaOp) -> Callable[[SchemaOp], Any] | None:
         """Returns what decomposes an operator; None for one that stays whole."""
         if op.level() == "aten":
@@ -80,7 +85,7 @@ class LegalizeOperatorsPass(OperationPass):
         tables = [chosen.table for chosen in self.backends if self._veto(op) is None and chosen.why_kept(op) is None]
         # What an operator consists of that a backend must not have would go to that backend.
         is_kept = len(tables) < len(self.backends)
-        for table in tables if is_kept else (*tables, find_target(self.target).table):
+        for table in tables if is_kept else (*tables, self._kernels):
             if table.why_not(op) is None:
                 return None
             if (parts := table.parts(op)) is not None:

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.passes.delegation.contents import record_contents
 from flambeau.passes.delegation.interface import BackendError, located
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -32,10 +31,7 @@ class ConvertPartitionsPass(ModulePass):
         """Rewrites `op` in place."""
         constants = ModuleConstants(ctx, op)
         for partition in [item for item in op.body.block.ops if isinstance(item, PartitionOp)]:
-            try:
-                partitioner = Partitioner.of(partition)
-            except ValueError as error:
-                raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be converted: {error}") from error
+            partitioner = Partitioner.for_partition(partition, "converted")
             convert = partitioner.backend.convert
             if convert is None or not may_rewrite(self.name, partition):
                 continue

@@ -45,7 +45,9 @@ class LowerPartitionsPass(ModulePass):
             if isinstance(partition, PartitionOp):
                 together.setdefault((partition.backend, partition.specs), []).append(partition)
         for partitions in together.values():
-            chosen = _partitioner_of(partitions[0])
+            chosen = Partitioner.for_partition(partitions[0], "lowered")
+            if (missing := chosen.backend.missing()) is not None:
+                raise OperationError(partitions[0], missing)
             partitions = [partition for partition in partitions if may_rewrite(self.name, partition)]
             for partition, encoded in zip(partitions, _encoded(partitions, constants, chosen), strict=True):
                 name = partition.sym_name.data
@@ -61,16 +63,6 @@ class LowerPartitionsPass(ModulePass):
                 count("partitions compiled")
                 partition.detach()
                 partition.erase()
-
-
-def _partitioner_of(partition: PartitionOp) -> Partitioner:
-    try:
-        found = Partitioner.of(partition)
-    except ValueError as error:
-        raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be lowered: {error}") from error
-    if (missing := found.backend.missing()) is not None:
-        raise OperationError(partition, missing)
-    return found
 
 
 def _encoded(partitions: Sequence[PartitionOp], constants: ModuleConstants, chosen: Partitioner) -> Sequence[Encoded]:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.delegation.contents import specs_of_options
@@ -100,6 +101,14 @@ class Partitioner(ExplainsMembers):
                 raise BackendError(f"the compile spec {key!r} of a delegate of {backend.name!r} is {value}, and must be a string")
             texts[key] = value.data
         return _made(backend, _constructed(backend, _options(backend, texts)))
+
+    @staticmethod
+    def for_partition(partition: PartitionOp, fate: str) -> Partitioner:
+        """Returns the backend of a partition that is to be `fate`, such as `lowered`. Raises OperationError where `of` raises."""
+        try:
+            return Partitioner.of(partition)
+        except ValueError as error:
+            raise OperationError(partition, f"partition @{partition.sym_name.data} cannot be {fate}: {error}") from error
 
     def with_options(self, **options: object) -> Partitioner:
         """Returns the same with other options, by the names of their fields."""
