@@ -59,9 +59,7 @@ class FoldBatchNormPattern(Pattern):
         name = self.constants.name(weight)
         new_weight = self.constants.add(f"{name}.batch_norm", folded.astype(kernel.dtype), tensor_type(weight))
         new_bias = self.constants.add(f"{name}.batch_norm_bias", offset.astype(kernel.dtype), tensor(element, offset.shape))
-        arguments[1], arguments[2] = new_weight.results[0], new_bias.results[0]
-        new = type(convolution)(*arguments, result_types=convolution.result_types)
-        new.location = convolution.location
+        new = convolution.rebuilt(weight=new_weight.results[0], bias=new_bias.results[0])
         for item in list(detached_ops(new.results)):
             rewriter.insert(item, InsertPoint.before(op))
         rewriter.replace_all_uses_with(op.results[0], new.results[0])
