@@ -66,10 +66,7 @@ class _Machine:
         if isinstance(value, SSAValue):
             if not isinstance(value.owner, GlobalLoadConstantOp):
                 return self.read(value)
-            array = self.constants.array(value)
-            if array is None:
-                raise BackendError("elementwise: a constant has no value")
-            value = float(array.reshape(-1)[0])
+            value = float(self.constants.elements(value).reshape(-1)[0])
         temporary.append(self.number(value))
         return temporary[-1]
 

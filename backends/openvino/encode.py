@@ -73,9 +73,7 @@ class _Encoder:
             self._add("", "Parameter", 1, _declared(argument), [], [argument])
         for op in block.ops:
             if isinstance(op, GlobalLoadConstantOp):
-                name, array = op.global_attr.string_value(), self.constants.array(op.result)
-                if array is None:
-                    raise self._error(f"holds @{name}, which has no value")
+                name, array = op.global_attr.string_value(), self.constants.elements(op.result)
                 self.sources[op.result] = self._constant(name, array, element_of(op.result))
             elif isinstance(op, LayerOp):
                 self._layer(op)

@@ -54,10 +54,7 @@ def _number(constants: ModuleConstants, number: float) -> SSAValue:
 
 def _reshaped(value: SSAValue, constants: ModuleConstants, shape: Sequence[int]) -> SSAValue:
     """Returns a constant reshaped to `shape`."""
-    array = constants.array(value)
-    if array is None:
-        raise BackendError("openvino: a weight has no value")
-    return _constant(constants, f"{constants.name(value)}.openvino", array.reshape(tuple(shape)))
+    return _constant(constants, f"{constants.name(value)}.openvino", constants.elements(value).reshape(tuple(shape)))
 
 
 # Elementwise
@@ -178,9 +175,8 @@ def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _dequantize_groups(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, *parameters = op.arguments()[:3]
     rows, columns = shape_of(x)
-    integers, scales, zeros = (None if value is None else constants.array(value) for value in (x, *parameters))
-    if integers is None or scales is None:
-        raise BackendError("openvino: a quantized weight has no value")
+    integers, scales, zeros = (None if value is None else constants.elements(value) for value in (x, *parameters))
+    assert integers is not None and scales is not None
     groups = (rows, scales.size // rows, 1)
     parted = integers.reshape(*groups[:2], -1)
     load = constants.add(f"{constants.name(x)}.groups", parted, tensor(element_of(x), parted.shape))

@@ -162,18 +162,12 @@ class _Encoder:
             return
         readers = [use.operation for use in op.result.uses if not isinstance(use.operation, DequantizeChannelsNodeOp)]
         if any(not self._has_bias(reader, op.result) for reader in readers) or not op.result.uses:
-            self._define(op.result, constant_buffer_idx=self._constant(self._array(op.result)))
+            self._define(op.result, constant_buffer_idx=self._constant(self.constants.elements(op.result)))
 
     def _has_bias(self, reader: Operation, value: SSAValue) -> bool:
         """Returns whether `reader` is an integer node that reads `value` only as its bias, which has integers of its own."""
         integer = self.integer_nodes.get(reader) if isinstance(reader, NodeOp) else None
         return integer is not None and integer.bias is not None and value not in reader.operands[:2]
-
-    def _array(self, value: SSAValue) -> Array:
-        array = self.constants.array(value)
-        if array is None:
-            raise self._error("holds a constant that has no value")
-        return array
 
     def _dequantize(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> None:
         """Defines a value with the integers of `op` if integer nodes read them, and a value with its floats if other nodes read them."""
@@ -190,14 +184,14 @@ class _Encoder:
                 self._convert(self.ids[found.value], op)
             return
         if is_integer:
-            entry = self._constant(self._array(found.value))
+            entry = self._constant(self.constants.elements(found.value))
             self.integer_ids[op.result] = self._define(found.value, found.type, constant_buffer_idx=entry)
         if is_float:
             self._define(op.result, constant_buffer_idx=self._constant(self._floats(op)))
 
     def _floats(self, op: DequantizeNodeOp | DequantizeChannelsNodeOp) -> Array:
         """Returns the floats of a dequantized constant."""
-        arrays = iter([self._array(value) for value in op.operands])
+        arrays = iter([self.constants.elements(value) for value in op.operands])
         return op.call("numpy", [next(arrays) if isinstance(value, SSAValue) else value for value in op.arguments()])
 
     def _convert(self, source: int, op: SchemaOp) -> None:

@@ -13,6 +13,7 @@ from flambeau.backends.xnnpack.dynamic import DYNAMIC
 from flambeau.backends.xnnpack.layouts import move_layouts, reshaped
 from flambeau.backends.xnnpack.quantized import (
     by_outputs,
+    constant,
     dequantize,
     elements,
     layer_operands,
@@ -24,14 +25,14 @@ from flambeau.backends.xnnpack.quantized import (
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.extents import largest, provably_equal
-from flambeau.dialects.ir.tensor_types import element_of, f32, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.delegation.interface import BackendError, BackendOptions
+from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.support.lazy import Array, np
+from flambeau.support.lazy import np
 
 CHANNELS_FIRST = (0, 3, 1, 2)
 """The order of the transpose from [N, H, W, C] to [N, C, H, W]."""
@@ -56,14 +57,8 @@ def _on_images(value: SSAValue, node: Callable[[SSAValue], SchemaOp]) -> SSAValu
     return _transposed(node(_transposed(value, CHANNELS_LAST)).result, CHANNELS_FIRST)
 
 
-def _constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
-    """Returns a new constant with the elements of an array, in the element type of `like`."""
-    array = np.ascontiguousarray(array, numpy_dtype(element_of(like)))
-    return constants.add(name, array, tensor(element_of(like), array.shape)).result
-
-
 def _number(constants: ModuleConstants, number: float, like: SSAValue) -> SSAValue:
-    return _constant(constants, "number", np.full((1,), number), like)
+    return constant(constants, "number", np.full((1,), number), like)
 
 
 # Elementwise
@@ -96,8 +91,8 @@ def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = (np.where(chosen, limit, number) for limit in (-np.inf, np.inf))
     least, most = (limit.reshape(limit.shape or (1,)) for limit in (least, most))
     if (least > -np.inf).any():
-        value = e.BINARY["maximum"](value, _constant(constants, "limit", least, value)).result
-    return e.BINARY["minimum"](value, _constant(constants, "limit", most, value)).result
+        value = e.BINARY["maximum"](value, constant(constants, "limit", least, value)).result
+    return e.BINARY["minimum"](value, constant(constants, "limit", most, value)).result
 
 
 @CONVERTERS("relu", "clamp", "hardtanh")
@@ -146,8 +141,6 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     transposed, groups = op.argument("transposed"), op.argument("groups")
     weight = by_outputs(weight, 0 if not transposed else 1 if groups == 1 else None, constants)
     array = elements(weight, constants)
-    if array is None:
-        raise BackendError("xnnpack: the weight of a convolution has no value")
     if array.ndim == 3:
         # A line is an image of height 1.
         shape = shape_of(x)
@@ -180,10 +173,7 @@ def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("mm", "addmm")
 def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight = (op.operands[-2], op.operands[-1])
-    array = constants.array(weight)
-    if array is None:
-        raise BackendError("xnnpack: the weight of a product has no value")
-    loaded = _constant(constants, f"{constants.name(weight)}.xnnpack", array.T, weight)
+    loaded = constant(constants, f"{constants.name(weight)}.xnnpack", constants.elements(weight).T, weight)
     return products.FullyConnectedNodeOp(x, loaded, op.operands[0] if len(op.operands) == 3 else None).result
 
 
@@ -210,7 +200,7 @@ def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 def _product_of_rows(x: SSAValue, factor: float, bias: float | None, constants: ModuleConstants) -> SSAValue:
     """Returns the sums over the last dimension (kept as 1) times `factor`, plus `bias`, as a product, because XNNPACK has no sums."""
-    weight = _constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor), x)
+    weight = constant(constants, "ones", np.full((1, shape_of(x)[-1]), factor), x)
     return products.FullyConnectedNodeOp(x, weight, None if bias is None else _number(constants, bias, x)).result
 
 
@@ -325,7 +315,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts an expansion to a product with ones of the new extents."""
     grown = tuple(1 if provably_equal(a, b) else b for a, b in zip(sizes_before(op), shape_of(op.result), strict=True))
-    return e.ARITHMETIC["mul"](op.operands[0], _constant(constants, "ones", np.ones(grown), op.result)).result
+    return e.ARITHMETIC["mul"](op.operands[0], constant(constants, "ones", np.ones(grown), op.result)).result
 
 
 @CONVERTERS("pixel_shuffle")

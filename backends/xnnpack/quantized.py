@@ -24,11 +24,10 @@ from flambeau.backends.xnnpack.dialect.quantization import (
 from flambeau.backends.xnnpack.dynamic import source_of
 from flambeau.backends.xnnpack.layouts import limit_result
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import dequantized, quantized_type
-from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import PatternDriver
 from flambeau.passes.rewriting.pattern_functions import rewrites
@@ -49,7 +48,7 @@ def dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     found = dequantized(op.result, constants)
     if found is None or (found.type.axis is not None and any(found.type.zero_points)):
         arguments = [constants.array(cast("SSAValue", value)) if isinstance(value, SSAValue) else value for value in op.arguments()]
-        return _constant(f"{constants.name(op.operands[0])}.dequantized", op.call("numpy", arguments), op.result, constants)
+        return constant(constants, f"{constants.name(op.operands[0])}.dequantized", op.call("numpy", arguments), op.result)
     if found.type.axis is None:
         return DequantizeNodeOp(found.type.scale, found.type.zero_point, found.value).result
     scales = np.array(found.type.scales, np.float32)
@@ -81,9 +80,9 @@ def layer_operands(x: SSAValue, weight: SSAValue, constants: ModuleConstants) ->
             return x.owner.operands[0], weight
 
 
-def elements(value: SSAValue, constants: ModuleConstants) -> Array | None:
-    """Returns the elements of a constant, which are integers if it is dequantized; None if the value is no constant."""
-    return constants.array(_source(value))
+def elements(value: SSAValue, constants: ModuleConstants) -> Array:
+    """Returns the elements of a constant, which are integers if it is dequantized."""
+    return constants.elements(_source(value))
 
 
 def _source(value: SSAValue) -> SSAValue:
@@ -96,18 +95,15 @@ def by_outputs(value: SSAValue, outputs: int | None, constants: ModuleConstants)
     op = value.owner
     if not isinstance(op, DequantizeChannelsNodeOp) or op.argument("channel_dim") == outputs:
         return value
-    integers, scales = (constants.array(operand) for operand in op.operands)
-    if integers is None or scales is None:
-        raise BackendError("xnnpack: a quantized weight has no value")
-    floats = DequantizeChannelsNodeOp.numpy(op.argument("channel_dim"), integers, scales)
-    return _constant(f"{constants.name(op.operands[0])}.dequantized", floats, value, constants)
+    floats = DequantizeChannelsNodeOp.numpy(op.argument("channel_dim"), *map(constants.elements, op.operands))
+    return constant(constants, f"{constants.name(op.operands[0])}.dequantized", floats, value)
 
 
 def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: ModuleConstants) -> SSAValue:
     """Returns a constant like `value` with the elements `array`, in which `channel_dim` is the dimension of the scales, if it has any."""
     op = value.owner
     source = _source(value)
-    loaded = _constant(f"{constants.name(source)}.xnnpack", array, source, constants)
+    loaded = constant(constants, f"{constants.name(source)}.xnnpack", array, source)
     match op:
         case DequantizeChannelsNodeOp():
             return DequantizeChannelsNodeOp(channel_dim, loaded, op.operands[1]).result
@@ -117,7 +113,9 @@ def with_elements(value: SSAValue, array: Array, channel_dim: int, constants: Mo
             return loaded
 
 
-def _constant(name: str, array: Array, like: SSAValue, constants: ModuleConstants) -> SSAValue:
+def constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
+    """Returns a new constant with the elements of an array, in the element type of `like`."""
+    array = np.ascontiguousarray(array, numpy_dtype(element_of(like)))
     return constants.add(name, array, tensor(element_of(like), array.shape)).result
 
 

@@ -68,6 +68,14 @@ class ModuleConstants:
             raise OperationError(source, str(error)) from error
         return logical_array(data, tensor_type(value))
 
+    def elements(self, value: SSAValue) -> Array:
+        """Returns the array that `value` loads. Raises OperationError for no constant, or without its weights."""
+        found = self.array(value)
+        if found is None:
+            around = value.owner if isinstance(value.owner, Operation) else self._module
+            raise OperationError(around, "its result is no constant whose value is known")
+        return found
+
     def sha256(self, array: Array) -> str:
         """Returns the SHA-256 of the bytes of an array that is row-major. That of a constant is not computed again."""
         return blob_store(self._context).sha256(array.reshape(-1).view(np.uint8).data)
