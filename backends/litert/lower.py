@@ -42,7 +42,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: LiteRtO
     """Rewrites a partition in `litert` operators. Raises ConversionError, which lists the operators that have no converter."""
     CONVERTERS.apply(partition, constants)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
-    moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_concatenation(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
+    moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
     moving += [moves.past(SliceOp, "begin", "size")]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])

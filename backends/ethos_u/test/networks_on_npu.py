@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from quantized_models import WHOLE
+from device_models import WHOLE
 from rich.console import Console
 from rich.table import Table
 from simulated import Recorder, Simulator, streams

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from device_models import SMALL
 from mlir_tools import graphs_of, validated
 from models_in_integers import compared
 from payload_judges import Comparison
-from quantized_models import SMALL
 from reference_model import reference_model
 from shares import drawn
 from suite.vendor_tools import installed

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_models import SMALL
+from device_models import SMALL
 from shares import drawn
 from torch import nn
 from torch_programs import seed
