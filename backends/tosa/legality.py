@@ -263,10 +263,10 @@ _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
-    between = {"split_with_sizes_copy": Rule(checks=(_splits_integers,), instead=_as_slices)}
     if options.profile == "int":
+        between = {"split_with_sizes_copy": Rule(checks=(_splits_integers,), instead=_as_slices)}
         return OperatorTable({}, _TENSORS, in_parts=between, integers=_INTEGERS, numbers=_NUMBERS)
     in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
     if options.profile == "fp":
         return OperatorTable(_FLOATS, replace(_TENSORS, rank=(0, 6)), in_parts=in_parts)
-    return OperatorTable(_FLOATS, _TENSORS, in_parts={**in_parts, **between}, integers=_INTEGERS, numbers=_NUMBERS)
+    return OperatorTable(_FLOATS, _TENSORS, in_parts=in_parts, integers=_INTEGERS, numbers=_NUMBERS)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp, f32, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region
+from xdsl.ir import Block, Region
+from xdsl.rewriter import Rewriter
 
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
@@ -19,6 +22,7 @@ from flambeau.passes.pipelines import place
 from flambeau.support.lazy import Array
 from flambeau.tools.conformance.drawing.graph import REFUSED_SAMPLES
 from flambeau.tools.conformance.drawing.operator_choices import element_names
+from flambeau.tools.conformance.drawing.quantized_drawing import Meaning
 from flambeau.tools.samples.sample_generators import FLOATS
 from flambeau.tools.samples.sample_operations import converted, operation, with_tensors
 from flambeau.tools.samples.sample_table import all_samples, bound_samples
@@ -47,6 +51,21 @@ def _as(array: Array, element: str) -> Array:
     return converted(array, element) if array.dtype.name in FLOATS else array
 
 
+def _put_between_integers(op: SchemaOp, block: Block) -> None:
+    """Dequantizes the operands of floats, which become int8, and quantizes the results."""
+    numbers = Meaning(i8, 0.5, 0).numbers
+    for index, argument in enumerate(block.args):
+        integers = Rewriter.replace_value_with_new_type(argument, tensor(i8, shape_of(argument)))
+        dequantize = DequantizePerTensorOp(integers, *numbers, None)
+        op.operands[index] = dequantize.result
+        block.insert_op_before(dequantize, op)
+    last = cast("ReturnOp", block.last_op)
+    for index, result in enumerate(op.results):
+        quantize = QuantizePerTensorOp(result, *numbers)
+        last.operands[index] = quantize.result
+        block.insert_op_before(quantize, last)
+
+
 def _why_not(partitioner: Partitioner, kind: type[SchemaOp], sample: tuple[Any, ...]) -> str | None:
     """Returns why a part of an operation stays; empty if none does, None if the operation is not taken in parts."""
     try:
@@ -55,9 +74,13 @@ def _why_not(partitioner: Partitioner, kind: type[SchemaOp], sample: tuple[Any, 
     except REFUSED_SAMPLES:
         return None
     block.add_ops([op, ReturnOp(*op.results)])
+    is_of_floats = all(element_of(value) == f32 for value in (*op.operands, *op.results))
+    if partitioner.table.parts(op) is None and partitioner.table.integers and is_of_floats:
+        _put_between_integers(op, block)
     if partitioner.table.parts(op) is None:
         return None
-    module = ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, op.result_types), Region(block))])
+    results = cast("ReturnOp", block.last_op).operand_types
+    module = ModuleOp([FuncOp("forward", FunctionType.from_lists(block.arg_types, results), Region(block))])
     context = FlambeauContext()
     Pipeline.of(place(PipelineOptions(backends=(partitioner,)))).run(module, context)
     left = delegation_info(module, context, (partitioner,)).refused
