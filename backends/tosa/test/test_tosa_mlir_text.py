@@ -76,7 +76,7 @@ def test_tosa_opt_takes_every_operator_and_writes_the_same(tool: str, profile: s
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_tosa_opt_knows_the_profile(tool: str) -> None:
-    with pytest.raises(AssertionError, match=r"'tosa.cast' op illegal: requires any of \[pro_fp\] profiles"):
+    with pytest.raises(AssertionError, match=r"'tosa\.\w+' op illegal: requires any of \[pro_fp\] profiles"):
         validated(tool, "int", {"main": graphs()["fp"]})
 
 
