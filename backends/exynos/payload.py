@@ -1,7 +1,8 @@
 """What the backend takes, and its payloads.
 
 Source: the builders of operators in `backends/samsung` of ExecuTorch 1.5, under its BSD licence, whose payload is what Samsung's compiler
-gives, without a frame. In its place stands a TFLite model.
+gives, without a frame. In its place stands a TFLite model. That tensors have up to 4 dimensions, and images are one, is this backend's own
+choice, as the builders state no limits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the backend takes, and the frame of its payloads.
 
 Source of the frame: `backends/mediatek/preprocess.py` of ExecuTorch 1.5: a version (1 byte, 1), the numbers of inputs and outputs and the
-size of what follows (uint32 each, little-endian). In place of the compiled network stands a TFLite model. Source of the limits: the
-operators of MediaTek's Neuron Adapter, which are those of NNAPI: tensors of up to 4 dimensions.
+size of what follows (uint32 each, little-endian). In place of the compiled network stands a TFLite model. The limits are this
+backend's own choice, tensors of up to 4 dimensions and one image, as the compiler and its documents are not public.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ Source: the converters of operators in `backends/nxp` of ExecuTorch 1.5, under t
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -57,11 +56,6 @@ _CHECKS = {
 }
 
 
-@cache
-def _table() -> OperatorTable:
-    return narrowed(OPERATORS, _CHECKS, MOST_DIMENSIONS)
-
-
 def table(options: NeutronOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return _table()
+    return narrowed(OPERATORS, _CHECKS, MOST_DIMENSIONS)

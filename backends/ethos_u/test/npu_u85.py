@@ -1,5 +1,8 @@
 """Runs the command streams of Ethos-U85 on numpy, as `npu_u55` does those of the smaller accelerators.
 
+What no stream of the tests and campaigns has raises NotImplementedError: copies by indices, functions of tables and elements beyond those
+here, operands that are rounded twice, fast weights of several cores.
+
 Source: the registers, the generator of commands and the encoder of weights of Vela 5.2, in `ethosu/regor` of its source distribution.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from xdsl.dialects.builtin import f32, i8
@@ -17,9 +18,7 @@ from flambeau.backends.litert.dialect.operators import (
     check_scales,
     limits_of,
     litert,
-    multiplier_of,
     rescaled,
-    scaled,
     single,
 )
 from flambeau.dialects.aten.elementwise.comparison import MaximumOp as AtenMaximumOp
@@ -51,15 +50,10 @@ def _sum(a: Array, b: Array, sign: int, activation: str, scales: Scales, zero_po
     first, second, to = map(single, scales)
     most = 2 * max(first, second)
     wide = [
-        _rescaled_down((item.astype(np.int64) - zero_point) << _WIDENED, scale / most)
+        rescaled((item.astype(np.int64) - zero_point) << _WIDENED, scale / most)
         for item, zero_point, scale in zip((a, b), zero_points, (first, second), strict=False)
     ]
-    return as_int8(_rescaled_down(wide[0] + sign * wide[1], most / (2**_WIDENED * to)), zero_points[2], to, activation)
-
-
-def _rescaled_down(x: Array, ratio: float) -> Array:
-    """Returns integers times a ratio below 1."""
-    return scaled(x, *multiplier_of(ratio))
+    return as_int8(rescaled(wide[0] + sign * wide[1], most / (2**_WIDENED * to)), zero_points[2], to, activation)
 
 
 @litert(f'add(Tensor lhs, Tensor rhs, *, str fused_activation_function="NONE", {_TYPES}) -> Tensor')
@@ -144,6 +138,8 @@ class _ToFixedScaleOp(LiteRtOp):
     elementwise = True
     versions: ClassVar = {i8: 2}
     fixed: ClassVar[tuple[float, int]]
+    function: ClassVar[Callable[[Array], Array]]
+    """What is computed of floats."""
 
     @classmethod
     def infer(cls, x: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -161,11 +157,6 @@ class _ToFixedScaleOp(LiteRtOp):
         values = cls.function(step * (every - zero_points[0]).astype(np.float32)) * (np.float32(1) / to)
         table = np.clip(np.trunc(values + np.copysign(np.float32(0.5), values)) + zero_points[1], LOW, HIGH).astype(np.int8)
         return table[x.astype(np.int64) - LOW]
-
-    @staticmethod
-    def function(x: Array) -> Array:
-        """Returns what is computed of floats."""
-        raise NotImplementedError
 
 
 @litert(f"logistic(Tensor x, *, {_TYPES}) -> Tensor")
