@@ -71,7 +71,7 @@ BACKEND = Backend(
         hardware="Arm's NPUs Ethos-U55, U65 and U85",
         platform="microcontrollers and Linux on Arm with Ethos-U's driver",
         choose="a device has an Ethos-U: int8 networks of static sizes, one image at a time",
-        runtimes="ExecuTorch's runtime, with its backend for Ethos-U",
+        runtimes="Flambeau's runtime with Arm's driver, ExecuTorch",
         state=State.COMPILED,
     ),
 )

@@ -26,7 +26,10 @@ _LARGEST_BACKEND = 4096
 
 
 def add_backend(name: str, path: Path) -> None:
-    """Lets programs use the backend that a shared library defines as `fl_backend_<name>`. The first program loads the library."""
+    """Lets programs use the backend that a shared library defines as `fl_backend_<name>`. The first program loads the library.
+
+    The backend replaces that of the same id in the C library.
+    """
     _BACKENDS[name] = path
 
 
@@ -156,11 +159,13 @@ def _registry(backends: tuple[tuple[str, Path], ...], kernels: tuple[tuple[str, 
 
 
 def _backends(added: tuple[tuple[str, Path], ...] | None = None) -> list[CBackend]:
-    """Returns the backends that the C library was built with, and the backends that were added."""
+    """Returns the backends that were added, and the other backends that the C library was built with."""
     count = ctypes.c_size_t()
-    found = library().fl_builtin_backends(count)
+    builtin = library().fl_builtin_backends(count)
     paths = tuple(_BACKENDS.items()) if added is None else added
-    return [*(found[index].contents for index in range(count.value)), *(_backend(name, path) for name, path in paths)]
+    found = [_backend(name, path) for name, path in paths]
+    ids = {backend.id for backend in found}
+    return [*found, *(item for index in range(count.value) if (item := builtin[index].contents).id not in ids)]
 
 
 def _with_options(backend: CBackend, options: tuple[tuple[str, str], ...]) -> CBackend:
