@@ -91,8 +91,8 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
-def place(options: PipelineOptions) -> Sequence[ModulePass]:
-    """Cuts out what each backend of `options` takes."""
+def place(options: PipelineOptions, are_compiled: bool = False) -> Sequence[ModulePass]:
+    """Cuts out what each backend of `options` takes, perhaps for its compiler."""
     return [
         # Decomposes operators that the first backend to take them takes in parts, and those that nothing runs whole.
         _pass(
@@ -104,7 +104,7 @@ def place(options: PipelineOptions) -> Sequence[ModulePass]:
         ),
         _pass("fold-constants"),
         _pass("canonicalize"),
-        _pass("partition", backends=options.backends, no_delegate=options.no_delegate),
+        _pass("partition", backends=options.backends, no_delegate=options.no_delegate, are_compiled=are_compiled),
     ]
 
 
@@ -113,7 +113,7 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
     if not options.backends:
         return []
     return [
-        *place(options),
+        *place(options, are_compiled=True),
         # Converts partitions to the backends' own operators; `cse` then removes equal operators.
         _pass("convert-partitions"),
         _pass("cse"),

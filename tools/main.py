@@ -35,7 +35,7 @@ from flambeau.tools.profiling.diff import diff_command
 from flambeau.tools.profiling.profile import profile_command
 from flambeau.tools.profiling.size import size_command
 from flambeau.tools.profiling.targets import targets_command
-from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error
+from flambeau.tools.rendering.diagnostics_rendering import Renderer, diagnostics_of, files_of, internal_error, warnings_on_stderr
 from flambeau.tools.rendering.legality_report import above_table, legality_table
 from flambeau.tools.report.report_command import report_command
 
@@ -90,7 +90,7 @@ def _command() -> Callable[..., object]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the tool on `argv` (`sys.argv[1:]` by default); returns the exit status. Failures are printed on stderr."""
     try:
-        with standard_streams(), plugin_scope(), room_for_nesting():
+        with standard_streams(), plugin_scope(), room_for_nesting(), warnings_on_stderr():
             load_from_environment()
             _command()(args=None if argv is None else list(argv), standalone_mode=True)
     except SystemExit as end:

@@ -1,20 +1,16 @@
-"""Loads the plug-ins named for a tool, with their warnings on stderr."""
+"""Loads the plug-ins named for a tool."""
 
 from __future__ import annotations
 
 import os
-import sys
 
-from flambeau.dialects.ir.diagnostics import listening
 from flambeau.plugins.loader import VARIABLE, load_plugin
-from flambeau.support.terminal import wants_colour
-from flambeau.tools.rendering.diagnostics_rendering import Renderer
+from flambeau.tools.rendering.diagnostics_rendering import warnings_on_stderr
 
 
 def load_for_tool(path: str | os.PathLike[str]) -> None:
     """Loads a plug-in as `load_plugin` does, with its warnings on stderr. Raises PluginError."""
-    renderer = Renderer(wants_colour(sys.stderr))
-    with listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",)):
+    with warnings_on_stderr():
         load_plugin(path)
 
 

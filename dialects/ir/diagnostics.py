@@ -1,11 +1,12 @@
 """Diagnostics: errors, warnings, remarks and notes, each with its position in the text and its location in the user's model.
 
 Errors are exceptions that carry a `Diagnostic`. Warnings and remarks do not stop the work: `warn` and `remark` pass them to the current
-listener, such as `flambeau-opt`; without a listener they are dropped.
+listener, such as `flambeau-opt`. Without a listener warnings become those of Python, and remarks are dropped.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -82,10 +83,12 @@ def listening(listener: Listener, severities: Iterable[Severity] = SEVERITIES) -
 
 
 def emit(diagnostic: Diagnostic) -> None:
-    """Passes a diagnostic to the listener, if there is one for its severity."""
+    """Passes a diagnostic to the listener, if there is one for its severity; a warning without any listener becomes one of Python."""
     found = _LISTENER.get()
     if found is not None and diagnostic.severity in found[1]:
         found[0](diagnostic)
+    elif found is None and diagnostic.severity == "warning":
+        warnings.warn(diagnostic.message, stacklevel=3)
 
 
 def is_listening(severity: Severity = "remark") -> bool:

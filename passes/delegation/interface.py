@@ -72,7 +72,7 @@ class BackendOptions:
     methods: tuple[str, ...] = ()
     """The methods that it gets operators of; without names, all."""
     strict: bool = False
-    """Whether an operator that its table takes, and its compiler refuses, is an error; otherwise it stays."""
+    """Whether it is an error that its compiler refuses an operator, or is not installed; otherwise the operator stays, or all do."""
 
     @property
     def only_here(self) -> str | None:

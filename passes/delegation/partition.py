@@ -178,6 +178,8 @@ class PartitionPass(ModulePass):
     """Backends, the first choice first, perhaps with options of their own in braces: `elementwise{least=3}`."""
     no_delegate: tuple[str, ...] = ()
     """What stays: paths of modules, `layers.0.attention`, and names of operators; `decode:softmax` does in one method only."""
+    are_compiled: bool = False
+    """Whether `lower-partitions` follows. Then a backend whose compiler may refuse, and is missing, gets none, unless it is `strict`."""
 
     def report(self, module: ModuleOp, ctx: Context) -> DelegationInfo:
         """Returns the report of the partitioned module: the backend of each operator, and why the others stay."""
@@ -193,7 +195,9 @@ class PartitionPass(ModulePass):
         check_distinct(self.backends)
         _check_methods(self.backends, [function.sym_name.data for function in functions])
         for partitioner in self.backends:
-            note_refusals(op, ctx, partitioner, lambda module, partitioner=partitioner: _cut(module, partitioner, vetoes))
+            note_refusals(
+                op, ctx, partitioner, lambda module, partitioner=partitioner: _cut(module, partitioner, vetoes), self.are_compiled
+            )
             _cut(op, partitioner, vetoes)
 
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc, ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.diagnostics import listening
+from flambeau.dialects.ir.diagnostics import listening, warn
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -25,19 +25,30 @@ MOST_ROUNDS = 8
 """The number of times that a program is cut and compiled on trial. In the last round, a partition that is refused stays as a whole."""
 
 
-def note_refusals(module: ModuleOp, context: Context, partitioner: Partitioner, cut: Callable[[ModuleOp], None]) -> None:
+def note_refusals(
+    module: ModuleOp, context: Context, partitioner: Partitioner, cut: Callable[[ModuleOp], None], are_compiled: bool = False
+) -> None:
     """Notes on the operators of a module why the compiler of a backend refuses them, by compiling copies of the module on trial.
 
-    Nothing is tried of a backend that refuses nothing, or that is `strict`. Where its compiler is not here, partitions are converted only.
+    Nothing is tried of a backend that refuses nothing, or that is `strict`. Where its compiler is not here, partitions are converted only;
+    if they are to be compiled, all operators are refused, with a warning.
 
     Args:
         module: nothing but these notes is added to it.
         context: owns the weights.
         partitioner: the backend.
         cut: cuts what the backend takes out of a module.
+        are_compiled: whether its compiler gets the partitions next.
     """
     backend = partitioner.backend
     if not backend.refuses or partitioner.options.strict:
+        return
+    if are_compiled and (missing := backend.missing()) is not None:
+        taken = _Trial(module, cut).taken
+        for op in taken:
+            partitioner.note_refusal(op, missing)
+        if taken:
+            warn(taken[0], f"{missing}; {len(taken)} operators stay")
         return
     for number in range(1, MOST_ROUNDS + 1):
         refused = _Trial(module, cut).refused(context, partitioner, whole=number == MOST_ROUNDS)
@@ -66,6 +77,11 @@ class _Trial:
             cut(self._module)
         self._cut = [partition for partition in self._partitions() if partition not in before]
         self._inside = {partition: [op for item in partition.walk() for op in self._found(item.location)] for partition in self._cut}
+
+    @property
+    def taken(self) -> Sequence[Operation]:
+        """The originals of the operators in partitions."""
+        return list(dict.fromkeys(op for inside in self._inside.values() for op in inside))
 
     def refused(self, context: Context, partitioner: Partitioner, whole: bool) -> Mapping[Operation, str]:
         """Returns the originals of the operators that the backend refuses, or, if `whole`, of all operators of their partitions."""

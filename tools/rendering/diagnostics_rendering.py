@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import cast
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
-from flambeau.dialects.ir.diagnostics import Diagnostic, Severity
+from flambeau.dialects.ir.diagnostics import Diagnostic, Severity, listening
 from flambeau.dialects.ir.locations import describe_location, file_positions
 from flambeau.dialects.text.module_text import ParsedModule
 from flambeau.dialects.text.source_text import Source
@@ -246,3 +247,9 @@ def _cut(line: str, start: int, length: int) -> tuple[str, int, int]:
     last = first + LINE_WIDTH
     head, tail = "…" if first else "", "…" if last < len(line) else ""
     return head + line[first:last] + tail, start - first + len(head), min(length, last - start)
+
+
+def warnings_on_stderr() -> AbstractContextManager[None]:
+    """Prints the warnings that are emitted within the block."""
+    renderer = Renderer(wants_colour(sys.stderr))
+    return listening(lambda diagnostic: print(renderer.render(diagnostic), end="", file=sys.stderr), ("warning",))

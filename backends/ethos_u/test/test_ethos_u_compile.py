@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -98,11 +99,14 @@ def test_what_vela_refuses_stays_with_its_words(monkeypatch: pytest.MonkeyPatch,
         compiled(1, "{strict=true}")
 
 
-def test_without_vela_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_vela_operators_stay_and_why_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FLAMBEAU_VELA", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(Exception, match=r"vela is not on PATH, and FLAMBEAU_VELA is not set: install vela \(pip install ethos-u-vela\)"):
-        compiled(1)
+    edge, why = compiled(1), "vela is not on PATH, and FLAMBEAU_VELA is not set: install vela (pip install ethos-u-vela)"
+    assert not streams(edge)
+    assert any(why in reason for _, reason in get_delegation_info(edge).refused)
+    with pytest.raises(Exception, match=re.escape(why)):
+        compiled(1, "{strict=true}")
 
 
 MODEL = """

@@ -95,8 +95,8 @@ def canonical(text: str) -> str:
         ),
         (
             "delegate{backends=elementwise}",
-            "builtin.module(legalize-operators{backends=elementwise},fold-constants,canonicalize,partition{backends=elementwise},"
-            "convert-partitions,cse,lower-partitions,remove-dead-code)",
+            "builtin.module(legalize-operators{backends=elementwise},fold-constants,canonicalize,"
+            "partition{backends=elementwise are-compiled=true},convert-partitions,cse,lower-partitions,remove-dead-code)",
         ),
         ("every-option{number=1 flag}", "builtin.module(every-option{number=1 flag=true})"),
         ("every-option{number=-3 ratio=2}", "builtin.module(every-option{number=-3 ratio=2.0})"),

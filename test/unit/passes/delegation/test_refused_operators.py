@@ -145,12 +145,20 @@ def test_partitions_are_tried_together_and_a_note_stays_beside_another(npu: Npu)
     assert str(cos.attributes["refused"]) == '{npu = "it has no table of cosines", npu_core = "it has no table of cosines"}'
 
 
-def test_nothing_is_tried_without_the_compiler(npu: Npu, request: pytest.FixtureRequest) -> None:
+def test_operators_stay_without_the_compiler(npu: Npu, request: pytest.FixtureRequest) -> None:
     with declared_by("a test") as registered:
         register_backend(replace(find_backend("npu"), name="absent", identifier="Absent", requires=("no_such_sdk",)))
     request.addfinalizer(lambda: [item.undo() for item in registered])
     module, _, _ = delegated(chain("tanh", "cos"), "partition{backends=absent}")
     assert outside(module) == npu.tried == []
+    missing, context = "backend 'absent' needs no_such_sdk, which is not installed here", FlambeauContext()
+    module = parse_module(chain("tanh", "log", "cos"), context).module
+    with pytest.warns(UserWarning, match=f"{missing}; 3 operators stay"):
+        Pipeline.parse("delegate{backends=absent}").run(module, context)
+    assert outside(module) == ["edge.tanh", "edge.log", "edge.cos"] and npu.tried == []
+    assert [op.attributes["refused"].data["absent"].data for op in module.walk() if "refused" in op.attributes] == [missing] * 3
+    with pytest.raises(PassError, match=f"lower-partitions: {missing}"):
+        delegated(chain("tanh", "cos"), "delegate{backends=absent{strict=true}}")
 
 
 def test_a_strict_backend_refuses_the_program(npu: Npu) -> None:
