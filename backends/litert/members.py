@@ -1,13 +1,14 @@
 """Backends of vendors whose compilers read TFLite models: a table of limits, and a frame around the model.
 
 Without the vendor's converter a payload is *interchange*: in the frame that the vendor's runtime reads stands the TFLite model, which no
-device executes.
+device executes. With it, a payload holds what the converter makes of the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,8 +21,9 @@ from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Check, OperatorTable, Rule
-from flambeau.passes.delegation.interface import BackendOptions, Encoded
+from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded, RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.passes.vendor_tools.tool import Tool
 
 Encode = Callable[[PartitionOp, ModuleConstants, BackendOptions], Encoded]
 Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
@@ -52,18 +54,54 @@ def narrowed(names: Collection[str], checks: Mapping[str, Sequence[Check]], most
     return replace(whole, integers=kept, tensors=tensors, checks=(*whole.checks, of_one_image))
 
 
-def framed(frame: Callable[[bytes, int, int], bytes]) -> Encode:
-    """Returns the `encode` of a backend, from a function that makes a payload of a model with so many inputs and outputs."""
+Frame = Callable[[bytes, int, int], bytes]
+"""Makes a payload of the bytes of a model with so many inputs and outputs. Raises BackendError."""
+MODEL, COMPILED = "model.tflite", "compiled.bin"
+"""The files that a converter reads and writes."""
+
+
+@dataclass(frozen=True)
+class Converter:
+    """The vendor's compiler of models.
+
+    Attributes:
+        tool: the program.
+        arguments: those of its command line, for the options of the backend: it reads MODEL and writes COMPILED. None where the options
+            do not say what it needs to know.
+        frame: makes a payload of what it wrote.
+    """
+
+    tool: Tool
+    arguments: Callable[[Any], Sequence[str] | None]
+    frame: Frame
+
+    def is_used(self, options: BackendOptions) -> bool:
+        """Returns whether payloads are compiled."""
+        return self.arguments(options) is not None and self.tool.missing() is None
+
+
+def framed(frame: Frame, converter: Converter | None = None) -> Encode:
+    """Returns the `encode` of a backend, whose payloads are models in a frame, or what a converter makes of them.
+
+    Raises RefusedError with the words of the converter.
+    """
 
     def encode_framed(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
-        kind = partition.function_type
-        return Encoded(frame(encode(partition, constants, options).data, len(kind.inputs), len(kind.outputs)))
+        counts = len(partition.function_type.inputs), len(partition.function_type.outputs)
+        model = encode(partition, constants, options).data
+        if converter is None or not converter.is_used(options):
+            return Encoded(frame(model, *counts))
+        try:
+            result = converter.tool.run(converter.arguments(options) or (), {MODEL: model}, [COMPILED])
+            return Encoded(converter.frame(result.file, *counts), made_by=converter.tool.find().label)
+        except BackendError as error:
+            raise RefusedError({partition: str(error)}) from error
 
     return encode_framed
 
 
 def unframed(identifier: str, model_of: Callable[[memoryview], memoryview]) -> Decode:
-    """Returns the `decode` of a backend, from a function that finds the model in a payload. Raises BackendError for damaged payloads."""
+    """Returns the `decode` of a backend, from a function that finds the model in a payload, which raises BackendError and CompiledError."""
 
     def decode_framed(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
         return decoded(model_of(data), blobs, identifier)

@@ -1,19 +1,22 @@
 """What the backend takes, and the frame of its payloads.
 
 Source of the frame: `backends/mediatek/preprocess.py` of ExecuTorch 1.5: a version (1 byte, 1), the numbers of inputs and outputs and the
-size of what follows (uint32 each, little-endian). In place of the compiled network stands a TFLite model. The limits are this
-backend's own choice, tensors of up to 4 dimensions and one image, as the compiler and its documents are not public.
+size of what follows (uint32 each, little-endian): the network that MediaTek's ncc-tflite makes of a TFLite model, or without it the model.
+The limits are this backend's own choice, tensors of up to 4 dimensions and one image, as the compiler and its documents are not public.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flambeau.backends.litert.legality import INTEGERS
-from flambeau.backends.litert.members import framed, narrowed, unframed
+from flambeau.backends.litert.members import COMPILED, MODEL, Converter, framed, narrowed, unframed
+from flambeau.backends.litert.payload import IDENTIFIER
+from flambeau.backends.neuropilot import COMPILER
 from flambeau.passes.analysis.operator_table import OperatorTable
-from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.interface import BackendError, CompiledError
 
 if TYPE_CHECKING:
     from flambeau.backends.neuropilot import NeuropilotOptions
@@ -39,8 +42,14 @@ def _model_of(data: memoryview) -> memoryview:
     model = data[_HEADER.size :]
     if version != VERSION or size != len(model):
         raise BackendError(f"a payload of 'NeuropilotBackend' is damaged: version {version}, and {len(model)} bytes of {size}")
+    if bytes(model[4:8]) != IDENTIFIER:
+        raise CompiledError("a payload of 'NeuropilotBackend' is compiled, and only a device reads it")
     return model
 
 
-encode = framed(_frame)
+def _arguments(options: NeuropilotOptions) -> Sequence[str] | None:
+    return (f"--arch={options.arch}", MODEL, "-d", COMPILED) if options.arch else None
+
+
+encode = framed(_frame, Converter(COMPILER, _arguments, _frame))
 decode = unframed("NeuropilotBackend", _model_of)

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
+from flambeau.passes.vendor_tools.tool import Tool
 from flambeau.support.lazy import later
 
-TARGETS = ("imxrt700",)
+TARGETS = ("imxrt700", "imx95")
+CONVERTER = Tool("neutron-converter", "FLAMBEAU_NEUTRON_CONVERTER", "NXP's eIQ Neutron SDK", version=())
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class NeutronOptions(BackendOptions):
     @property
     def only_here(self) -> str | None:
         """A device needs what the converter makes of the model."""
-        return "its payload is a TFLite model still: NXP's neutron-converter (eiq-neutron-sdk) comes first"
+        missing = CONVERTER.missing()
+        return None if missing is None else f"its payload is a TFLite model still: {missing}"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,11 +39,12 @@ BACKEND = Backend(
     options=NeutronOptions,
     refuses=True,
     family="litert",
+    optional_tools=(CONVERTER,),
     description=Description(
         hardware="NXP's NPUs eIQ Neutron, as in i.MX RT700",
-        platform="none: NXP's converter compiles a payload first",
+        platform="microcontrollers with the NPU, where NXP's converter is installed",
         choose="a device has an eIQ Neutron NPU, and NXP's converter is at hand",
-        runtimes="none; numpy here, by the rows of TFLite's operators",
+        runtimes="ExecuTorch, of compiled payloads; of others numpy here",
         state=State.INTERCHANGE,
     ),
 )

@@ -84,6 +84,10 @@ class BackendOptions:
             raise ValueError(f"option 'least', the fewest operators of a delegate, is 1 or more, not {self.least}")
 
 
+class CompiledError(BackendError):
+    """A payload that the vendor's compiler has made, so that `decode` does not read it: only the hardware runs it."""
+
+
 class State(Enum):
     """How far the payloads of a backend are tried here, in the words of users."""
 
@@ -151,11 +155,13 @@ class Backend:
             Raises BackendError, and HardwareOnlyError of the interpreter where the emulator is not installed: the results are not
             checked then. None where what `decode` gives is to be run, by the rows.
         decode: a module that says what a payload computes: its constants, whose bytes go to the store, and one partition. It is given the
-            payload and the program's named data. Raises BackendError for a bad payload. None where only the hardware knows.
+            payload and the program's named data. Raises BackendError for a bad payload, and CompiledError. None where only the hardware
+            knows.
         options: a frozen dataclass.
         refuses: whether `convert` or `encode` may raise RefusedError. `partition` then tries them first, and leaves what they refuse.
         requires: the Python modules that `encode` imports and that are not installed with Flambeau.
         tools: the programs of the vendor that `encode` runs.
+        optional_tools: those that it runs where they are installed, to compile payloads further.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
             it if it is there when the backend is registered.
         found: the library of the vendor that this part loads.
@@ -174,6 +180,7 @@ class Backend:
     refuses: bool = False
     requires: tuple[str, ...] = ()
     tools: tuple[Tool, ...] = ()
+    optional_tools: tuple[Tool, ...] = ()
     library: Path | None = None
     found: FoundLibrary | None = None
     family: str = ""

@@ -16,7 +16,7 @@ from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
-from flambeau.passes.delegation.interface import BackendError, find_identifier, unknown_identifier
+from flambeau.passes.delegation.interface import BackendError, CompiledError, find_identifier, unknown_identifier
 from flambeau.runtime.interpreter import FunctionProgram, HardwareOnlyError, InterpreterError
 from flambeau.support.lazy import Array, np
 
@@ -39,7 +39,10 @@ def run_payload(
     if backend.decode is None:
         raise HardwareOnlyError(f"the payloads of backend {backend.name!r} run on its hardware only")
     table = backend.table if isinstance(backend.table, OperatorTable) else backend.table(backend.options())
-    return _run_partition(backend.name, backend.decode, data, named_data, arguments, with_outputs, table.tensors.static)
+    try:
+        return _run_partition(backend.name, backend.decode, data, named_data, arguments, with_outputs, table.tensors.static)
+    except CompiledError as error:
+        raise HardwareOnlyError(str(error)) from error
 
 
 class _Decoded:

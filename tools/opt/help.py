@@ -102,7 +102,7 @@ def backends() -> str:
         backend = find_backend(name)
         text = backend.description
         lines.append(name + (f": {text.hardware}; {text.state.value}" if text is not None else ""))
-        lines += [f"  {tool}" for tool in backend.tools]
+        lines += [f"  {tool}" for tool in (*backend.tools, *backend.optional_tools)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flambeau.backends.neutron.payload import MODEL_VERSION, frame, model_of
+from flambeau.backends.litert.payload import BUFFER, OPERATOR, OPERATOR_CODE, SUBGRAPH, TENSOR, write
+from flambeau.backends.neutron.payload import MODEL_VERSION, compiled_frame, frame, model_of
 from flambeau.passes.delegation.interface import BackendError
 
 
@@ -27,3 +28,35 @@ def test_a_compiled_payload_is_for_devices() -> None:
 def test_more_tensors_than_a_byte_counts_are_refused() -> None:
     with pytest.raises(BackendError, match="up to 255 inputs and outputs, not 256 and 1"):
         frame(b"model", 256, 1)
+
+
+def converted(names: tuple[str, ...], outputs: int) -> bytes:
+    """A model of operators with an input, three constants, and so many results."""
+    tensors = [TENSOR.record(shape=(4,), type=9, buffer=index if 1 <= index <= 3 else 0, name="x") for index in range(4 + outputs)]
+    buffers = [BUFFER.record(data=bytes((index,)) if index else None) for index in range(4)]
+    step = OPERATOR.record(opcode_index=0, inputs=[0, 1, 2, 3], outputs=list(range(4, 4 + outputs)))
+    codes = [OPERATOR_CODE.record(deprecated_builtin_code=32, custom_code=name, builtin_code=32) for name in names]
+    graph = SUBGRAPH.record(tensors=tensors, inputs=[0], outputs=[4], operators=[step] * len(names), name="main")
+    return write(operator_codes=codes, subgraphs=[graph], buffers=buffers)
+
+
+@pytest.mark.parametrize(("outputs", "version"), [(2, 0), (4, 1)])
+def test_the_version_says_whether_there_are_results_of_profiles(outputs: int, version: int) -> None:
+    parts = bytes((1, 1, 1, 0, 0, 0, 0, version)), b"\1", b"\2", b"\3"
+    assert compiled_frame(converted(("NeutronGraph",), outputs), 1, 1) == b"".join(part.ljust(16, b"\0") for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "why"),
+    [
+        (converted((), 2), 1, r"leaves 0 operators \(\), not one NeutronGraph"),
+        (converted(("NeutronGraph", "Other"), 2), 1, r"leaves 2 operators \(NeutronGraph\), not one"),
+        (converted(("NeutronGraph",), 2), 2, "a graph with 1 inputs and 1 outputs, not 2 and 1"),
+        (converted(("NeutronGraph",), 3), 1, "what neutron-converter writes is damaged: .* not in"),
+        (converted(("NeutronGraph",), 1), 1, "a graph with 1 inputs and 0 outputs, not 1 and 1"),
+        (b"nothing of a model", 1, "what neutron-converter writes is damaged"),
+    ],
+)
+def test_what_is_not_one_operator_of_neutron_is_refused(model: bytes, inputs: int, why: str) -> None:
+    with pytest.raises(BackendError, match=why):
+        compiled_frame(model, inputs, 1)
