@@ -41,7 +41,7 @@ def stays_in_its_folder(folder: Path) -> list[str]:
 def has_one_flag(folder: Path) -> list[str]:
     """Its part of the C runtime is in `runtime/`, which one flag builds, and its README says the flag."""
     sources = [path for path in _files(folder) if path.suffix in SOURCES]
-    outside = [path for path in sources if folder / "runtime" not in path.parents]
+    outside = [path for path in sources if {folder / "runtime", folder / "test"}.isdisjoint(path.parents)]
     complaints = [f"{path.relative_to(folder)} is not in runtime/, which its flag builds" for path in outside]
     if len(sources) == len(outside):
         return complaints
@@ -99,7 +99,7 @@ def explains_itself(folder: Path) -> list[str]:
     unexplained = sorted(packages(_groups(folder).get(folder.name, [])) - told)
     complaints += [f"README.md, Dependencies: nothing about {package}, which its group installs" for package in unexplained]
     install = _section(folder, "Install")
-    steps = "\n".join(re.findall(r"```(?:sh|console)\n(.*?)```", install, flags=re.DOTALL)).splitlines()
+    steps = "".join(re.findall(r"```(?:sh|console)\n(.*?)```", install, flags=re.DOTALL)).splitlines()
     if not all(step.removeprefix("$ ").startswith(OWN_COMMANDS) for step in steps):
         complaints.append("README.md, Install: steps that take other tools belong into setup.md")
     if (folder / "setup.md").is_file() and "](setup.md)" not in install:

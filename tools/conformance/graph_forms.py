@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -49,7 +50,9 @@ class Forms:
         start, middle = (
             next(i for i, item in enumerate(passes) if isinstance(item, kind)) for kind in (PartitionPass, LowerPartitionsPass)
         )
-        self._before, self._after = Pipeline.of(passes[start:middle]), Pipeline.of(passes[middle:])
+        # Without its compiler, a backend still converts.
+        partition = replace(cast("PartitionPass", passes[start]), are_compiled=False)
+        self._before, self._after = Pipeline.of([partition, *passes[start + 1 : middle]]), Pipeline.of(passes[middle:])
         self._context = context
         self.module = module.clone()
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from vendor_converter import VendorConverter, check_only_devices_run, lowered, payload_of
+
+from flambeau import get_delegation_info
 from flambeau.backends.litert.payload import BUFFER, OPERATOR, OPERATOR_CODE, SUBGRAPH, TENSOR, write
+from flambeau.backends.neutron import NeutronOptions
 from flambeau.backends.neutron.payload import MODEL_VERSION, compiled_frame, frame, model_of
 from flambeau.passes.delegation.interface import BackendError
 
@@ -60,3 +65,19 @@ def test_the_version_says_whether_there_are_results_of_profiles(outputs: int, ve
 def test_what_is_not_one_operator_of_neutron_is_refused(model: bytes, inputs: int, why: str) -> None:
     with pytest.raises(BackendError, match=why):
         compiled_frame(model, inputs, 1)
+
+
+def test_the_converter_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert "neutron-converter is not on PATH" in (NeutronOptions().only_here or "")
+    converter, backend, model = (
+        VendorConverter(tmp_path, monkeypatch, "FLAMBEAU_NEUTRON_CONVERTER"),
+        "neutron{target=imx95}",
+        lowered("litert")[0],
+    )
+    assert NeutronOptions().only_here is None
+    assert any("no kernel for CONV_2D" in reason for _, reason in get_delegation_info(lowered(backend)[0]).refused)
+    assert converter.words == "--input model.tflite --output compiled.bin --target imx95"
+    converter.writes(written := converted(("NeutronGraph",), 2))
+    edge, x = lowered(backend)
+    assert converter.given == payload_of(model) and payload_of(edge) == compiled_frame(written, 1, 1)
+    check_only_devices_run(edge, x)
