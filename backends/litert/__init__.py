@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, ProgramFile, State, one_by_one
 from flambeau.support.lazy import later
 
 
@@ -11,7 +11,7 @@ class LiteRtOptions(BackendOptions):
     """The options of the backend."""
 
     precision: str = "int8"
-    """`int8` takes operators between int8 tensors only; `float32` takes operators of float32."""
+    """`int8` takes operators between int8 tensors only; `float32` takes operators of float32; `mixed` takes all of them."""
 
     @property
     def only_here(self) -> str | None:
@@ -20,8 +20,8 @@ class LiteRtOptions(BackendOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.precision not in ("int8", "float32"):
-            raise ValueError(f"option 'precision' is int8 or float32, not {self.precision!r}")
+        if self.precision not in ("int8", "float32", "mixed"):
+            raise ValueError(f"option 'precision' is int8, float32 or mixed, not {self.precision!r}")
 
 
 BACKEND = Backend(
@@ -33,6 +33,7 @@ BACKEND = Backend(
     decode=later("flambeau.backends.litert.decode:decode"),
     options=LiteRtOptions,
     refuses=True,
+    file=ProgramFile("tflite", later("flambeau.backends.litert.file:encode_file"), {"precision": "mixed"}),
     description=Description(
         hardware="processors and accelerators whose runtimes or compilers read TFLite models",
         platform="none: LiteRT, TFLM or a vendor's compiler reads a payload",

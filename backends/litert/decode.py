@@ -116,10 +116,10 @@ class _Reader:
             return {}
         is_layer = "filter_scales" in names
         activations: list[int] = [*(step.inputs[:FILTER] if is_layer else step.inputs), *([] if row.keeps_type else step.outputs)]
-        numbers = [self._type(number) for number in activations]
-        if None in numbers or any(len(item[0]) != 1 for item in numbers if item is not None):
-            if is_float(element_of(self.kind(step.inputs[0]))):
-                return {}
+        numbers = [self._type(number) for number in activations if not is_float(element_of(self.kind(number)))]
+        if not numbers:
+            return {}
+        if any(item is None or len(item[0]) != 1 for item in numbers):
             raise ValueError("its integers have no scale, or several")
         found = {"scales": [item[0][0] for item in numbers if item], "zero_points": [item[1][0] for item in numbers if item]}
         if is_layer:

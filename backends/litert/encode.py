@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, single
 from flambeau.backends.litert.payload import BUFFER, CODES, DTYPES, OPERATOR, OPTIONS, QUANTIZATION, SUBGRAPH, TENSOR, operator_code, write
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of
+from flambeau.dialects.ir.locations import module_paths
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, numpy_dtype, shape_of, tensor
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -23,7 +25,9 @@ FILTER, BIAS = 1, 2
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError."""
-    return Encoded(_Writer(partition, constants).model())
+    writer = ModelWriter(constants)
+    writer.add(partition.body.block, "main")
+    return Encoded(writer.model())
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,9 @@ def _typed(op: LiteRtOp) -> Iterator[tuple[SSAValue, _Type]]:
         return
     zero_points: Sequence[int] = op.argument("zero_points")
     is_layer = "filter_scales" in names
-    activations = [op.operands[0]] if is_layer else list(op.operands)
+    activations = [value for value in (*(op.operands[:1] if is_layer else op.operands), op.result) if not is_float(element_of(value))]
     numbers = list(zip(scales, zero_points, strict=True))
-    for value, (scale, zero_point) in zip((*activations, op.result), numbers * 2 if len(numbers) == 1 else numbers, strict=True):
+    for value, (scale, zero_point) in zip(activations, numbers * len(activations) if len(numbers) == 1 else numbers, strict=True):
         yield value, _Type((scale,), (zero_point,))
     if is_layer:
         of_filter = tuple(single(scale) for scale in op.argument("filter_scales"))
@@ -81,81 +85,137 @@ def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
     return found
 
 
-class _Writer:
-    def __init__(self, partition: PartitionOp, constants: ModuleConstants):
-        self.block = partition.body.block
+class ModelWriter:
+    """The parts of a model that its graphs share: operator codes, and buffers, equal ones once."""
+
+    def __init__(self, constants: ModuleConstants):
         self.constants = constants
-        self.types = _types([op for op in self.block.ops if isinstance(op, LiteRtOp)])
+        self._graphs: list[Any] = []
+        self._buffers: dict[bytes | None, int] = {None: 0}
+        self._codes: dict[tuple[str, int], int] = {}
+
+    @property
+    def operators(self) -> Sequence[tuple[str, int]]:
+        """The names of the operators, each with its version."""
+        return tuple(self._codes)
+
+    def add(self, block: Block, name: str, borders: tuple[Sequence[str], Sequence[str]] | None = None) -> Any:
+        """Adds the graph of a block's operators, and gives its record. Raises BackendError.
+
+        `borders` are the names of inputs and outputs; with them, other tensors are named after the modules of the model.
+        """
+        self._graphs.append(_GraphWriter(self, block, borders).record(name))
+        return self._graphs[-1]
+
+    def buffer(self, data: bytes) -> int:
+        """Returns the number of a buffer with these bytes."""
+        return self._buffers.setdefault(data, len(self._buffers))
+
+    def code(self, name: str, version: int) -> int:
+        """Returns the number of an operator in a version."""
+        return self._codes.setdefault((name, version), len(self._codes))
+
+    def model(self, **fields: Any) -> bytes:
+        """Returns the model, with more fields of its table. Raises BackendError."""
+        buffers = [BUFFER.record() if data is None else BUFFER.record(data=data) for data in self._buffers]
+        codes = [operator_code(*item) for item in self._codes]
+        return write(operator_codes=codes, subgraphs=self._graphs, buffers=buffers, **fields)
+
+
+class _GraphWriter:
+    def __init__(self, model: ModelWriter, block: Block, borders: tuple[Sequence[str], Sequence[str]] | None):
+        self.model = model
+        self.block = block
+        self.types = _types([op for op in block.ops if isinstance(op, LiteRtOp)])
         self.numbers: dict[SSAValue, int] = {}
         self.tensors: list[Any] = []
-        self.buffers: list[Any] = [BUFFER.record()]
-        self.codes: dict[tuple[str, int], int] = {}
         self.operators: list[Any] = []
-
-    def model(self) -> bytes:
-        inputs = [self._declare(argument) for argument in self.block.args]
-        last = self.block.last_op
+        self.is_named = borders is not None
+        self.names = set[str]()
+        last = block.last_op
         assert last is not None
+        self.results = last.operands
+        inputs, outputs = borders if borders is not None else ([""] * len(block.args), [""] * len(self.results))
+        self.inputs = [self._unused(name) for name in inputs]
+        self.outputs = [self._unused(name) for name in outputs]
+
+    def record(self, name: str) -> Any:
+        """Returns the graph. Raises BackendError."""
+        inputs = [self._declare(argument, name) for argument, name in zip(self.block.args, self.inputs, strict=True)]
+        ends = dict(zip(reversed(self.results), reversed(self.outputs), strict=True))
         for op in self.block.ops:
             if isinstance(op, LiteRtOp):
-                self._operator(op)
-            elif op is not last:
-                array = self.constants.array(op.results[0])
-                assert array is not None
-                self._declare(op.results[0], array)
+                self._operator(op, ends.get(op.result))
+            elif op is not self.block.last_op:
+                value = op.results[0]
+                self._declare(value, self._unused(self.model.constants.name(value)), self.model.constants.elements(value))
         outputs: list[int] = []
-        for value in last.operands:
-            outputs.append(self._output(value, outputs))
-        graph = SUBGRAPH.record(tensors=self.tensors, inputs=inputs, outputs=outputs, operators=self.operators, name="main")
-        codes = [operator_code(*item) for item in self.codes]
-        return write(operator_codes=codes, subgraphs=[graph], buffers=self.buffers)
+        for value, output in zip(self.results, self.outputs, strict=True):
+            outputs.append(self._output(value, outputs, output))
+        return SUBGRAPH.record(tensors=self.tensors, inputs=inputs, outputs=outputs, operators=self.operators, name=name)
 
-    def _declare(self, value: SSAValue, array: Array | None = None) -> int:
+    def _unused(self, name: str) -> str:
+        """Returns a name that no other tensor has, which is like this one."""
+        if not self.is_named:
+            return ""
+        found, number = name, 0
+        while found in self.names:
+            number += 1
+            found = f"{name}_{number}"
+        self.names.add(found)
+        return found
+
+    def _declare(self, value: SSAValue, name: str, array: Array | None = None) -> int:
         """Returns the number of a new tensor; of a constant, with its elements."""
-        self.numbers[value] = self._tensor(element_of(value), shape_of(value), array, self.types.get(value))
+        self.numbers[value] = self._tensor(name, element_of(value), shape_of(value), array, self.types.get(value))
         return self.numbers[value]
 
-    def _tensor(self, element: ElementType, shape: Sequence[int], array: Array | None = None, kind: _Type | None = None) -> int:
-        buffer = 0
-        if array is not None:
-            buffer = len(self.buffers)
-            self.buffers.append(BUFFER.record(data=np.ascontiguousarray(array, numpy_dtype(element)).tobytes()))
+    def _tensor(self, name: str, element: ElementType, shape: Sequence[int], array: Array | None = None, kind: _Type | None = None) -> int:
+        buffer = 0 if array is None else self.model.buffer(np.ascontiguousarray(array, numpy_dtype(element)).tobytes())
         numbers = None
         if kind is not None:
             numbers = QUANTIZATION.record(scale=kind.scales, zero_point=kind.zero_points, quantized_dimension=kind.axis)
-        name = f"tensor_{len(self.tensors)}"
+        name = name or f"tensor_{len(self.tensors)}"
+        if element not in DTYPES or not is_static(tensor(element, shape)):
+            raise BackendError(
+                f"tensor {name!r} is {tensor(element, shape)}, and a TFLite model has static ones of {', '.join(map(str, DTYPES))}"
+            )
         self.tensors.append(TENSOR.record(shape=shape, type=DTYPES[element], buffer=buffer, name=name, quantization=numbers))
         return len(self.tensors) - 1
 
-    def _output(self, value: SSAValue, others: Sequence[int]) -> int:
+    def _output(self, value: SSAValue, others: Sequence[int], name: str) -> int:
         """Returns the number of an output: runtimes want each to be the result of an operator, and no other output."""
         source = self.numbers[value]
         if isinstance(value.owner, LiteRtOp) and source not in others:
             return source
-        shape = self._tensor(i32, (len(shape_of(value)),), np.array(shape_of(value), np.int32))
-        number = self._tensor(element_of(value), shape_of(value), None, self.types.get(value))
+        shape = self._tensor(self._unused(f"{name}/shape"), i32, (len(shape_of(value)),), np.array(shape_of(value), np.int32))
+        number = self._tensor(name, element_of(value), shape_of(value), None, self.types.get(value))
         self._add("reshape", 1, {}, [source, shape], number)
         return number
 
     def _add(self, name: str, version: int, options: dict[str, Any], inputs: Sequence[int], output: int) -> None:
-        code = self.codes.setdefault((name, version), len(self.codes))
+        code = self.model.code(name, version)
         record = OPTIONS[name].record(**options) if name in OPTIONS else None
         self.operators.append(OPERATOR.record(opcode_index=code, inputs=inputs, outputs=[output], builtin_options=record))
 
-    def _operator(self, op: LiteRtOp) -> None:
+    def _operator(self, op: LiteRtOp, end: str | None) -> None:
+        """Adds an operator, whose result has the name of an output, or one with the path of its module."""
         name, inputs, options = op.schema.base, list[int](), dict[str, Any]()
+        path = "/".join((*islice(module_paths(op.location), 1), name))
         for argument in op.schema.arguments:
             value = op.argument(argument.name)
             if argument.type.is_tensor:
                 values = cast("list[SSAValue | None]", value if isinstance(value, list) else [value])
                 inputs += [self.numbers[item] for item in values if item is not None]  # only a last operand is ever left out
             elif not argument.keyword_only:
-                inputs.append(self._tensor(i32, _pairs(argument.name, value).shape, _pairs(argument.name, value)))
+                numbers = _pairs(argument.name, value)
+                inputs.append(self._tensor(self._unused(f"{path}/{argument.name}"), i32, numbers.shape, numbers))
             elif name in OPTIONS and argument.name in OPTIONS[name].fields:
                 options[argument.name] = CODES[argument.name].index(value) if argument.name in CODES else value
         if name == "depthwise_conv_2d":
             options["depth_multiplier"] = shape_of(op.result)[3] // shape_of(op.operands[0])[3]
-        self._add(name, op.versions.get(element_of(op.operands[0]), 1), options, inputs, self._declare(op.result))
+        result = self._declare(op.result, self._unused(path) if end is None else end)
+        self._add(name, op.versions.get(element_of(op.operands[0]), 1), options, inputs, result)
 
 
 def _pairs(name: str, numbers: Sequence[int]) -> Array:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import i8, i32, i64
+
 from flambeau.backends.litert.dialect.images import padding_word
+from flambeau.backends.litert.dialect.operators import HIGH, LOW
 from flambeau.dialects.ir.tensor_types import f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -75,6 +78,12 @@ def _is_fine_enough(op: SchemaOp) -> str | None:
     return None if given < _COARSEST * to else f"it gives numbers in steps of {given:.4g}, and they become those in steps of {to:.4g}"
 
 
+def _has_small_zero_point(op: SchemaOp) -> str | None:
+    """A zero point that is an int8."""
+    number = op.argument("zero_point")
+    return None if LOW <= number <= HIGH else f"its zero point is {number}, and int8 is from {LOW} to {HIGH}"
+
+
 _IMAGE = Limit("self", rank=(4, 4))
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
@@ -96,6 +105,14 @@ _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_majo
 INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
 """The operators between integers."""
 _FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
+_BORDERS = {
+    "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8,)),)),
+    "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8,)),), checks=(_has_small_zero_point,)),
+    "quantized_decomposed.dequantize_per_channel": Rule(
+        (Limit("input", dtypes=(i8,)), Limit("zero_points", dtypes=(i8, i32, i64, f32))), constants=("input", "scales", "zero_points")
+    ),
+}
+"""What stands between integers and floats."""
 _MOVED = frozenset(("avg_pool2d", "max_pool2d_with_indices", "mean", "view_copy", "permute_copy", "slice_copy", "constant_pad_nd"))
 _NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=lambda op: op.schema.base in _MOVED)
 
@@ -104,4 +121,6 @@ def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
     if options.precision == "int8":
         return OperatorTable({}, _TENSORS, integers=INTEGERS, numbers=_NUMBERS)
-    return OperatorTable(_FLOATS, _TENSORS)
+    if options.precision == "float32":
+        return OperatorTable(_FLOATS, _TENSORS)
+    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, integers=INTEGERS, numbers=_NUMBERS)

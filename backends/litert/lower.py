@@ -20,13 +20,16 @@ from flambeau.backends.litert.dialect.images import (
 )
 from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
 from flambeau.backends.litert.dialect.operators import ACTIVATIONS, HIGH, LOW, WIDE, LiteRtOp, limits_of
+from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias, quantized_type
 from flambeau.passes.analysis.ranges import bounds_of_clamp
-from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.interface import BackendOptions, RefusedError
 from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, start_of, windows_of
@@ -38,9 +41,11 @@ CONVERTERS = Converters("litert")
 _CHANNELS_FIRST = (0, 3, 1, 2)
 
 
-def convert(partition: PartitionOp, constants: ModuleConstants, options: LiteRtOptions) -> None:
+def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `litert` operators. Raises ConversionError, which lists the operators that have no converter."""
-    CONVERTERS.apply(partition, constants)
+    # Where floats are taken too, an operator that is not taken between integers stays in floats.
+    chosen = table(options) if isinstance(options, LiteRtOptions) and options.precision == "mixed" else None
+    CONVERTERS.apply(partition, constants, chosen)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
     moving += [moves.past(SliceOp, "begin", "size")]
@@ -106,7 +111,12 @@ def _ended(found: IntegerOperator, build: Callable[[str], SSAValue], constants: 
 
 def limited(value: SSAValue, found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     """Returns integers within the limits of the clamps behind an operator."""
-    for name, limit, default in (("maximum", found.low, LOW), ("minimum", found.high, HIGH)):
+    return _clamped(value, found.low, found.high, constants)
+
+
+def _clamped(value: SSAValue, low: int, high: int, constants: ModuleConstants) -> SSAValue:
+    """Returns integers within limits, by no operator where these are those of int8."""
+    for name, limit, default in (("maximum", low, LOW), ("minimum", high, HIGH)):
         if limit != default:
             value = e.BINARY[name](value, constant(constants, name, np.array([limit]), value)).result
     return value
@@ -125,6 +135,29 @@ def _of(found: IntegerOperator) -> SchemaOp:
     return found.operator
 
 
+def _floats(value: SSAValue, constants: ModuleConstants) -> Array:
+    """Returns a constant of floats, perhaps a dequantized one."""
+    found, op = constants.array(value), value.owner
+    if found is None:
+        assert isinstance(op, SchemaOp)
+        found = op.call("numpy", op.bind([constants.elements(operand) for operand in op.operands], op.properties))
+    return found
+
+
+@CONVERTERS("quantized_decomposed.quantize_per_tensor")
+def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    assert isinstance(op, QuantizePerTensorOp)
+    kind = quantized_type(op)
+    return _clamped(e.QuantizeOp(op.operands[0], **_types(kind)).result, kind.low, kind.high, constants)
+
+
+@CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")
+def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    if constants.is_constant(op.operands[0]):
+        return constant(constants, constants.name(op.operands[0]), _floats(op.results[0], constants), op.results[0])
+    return e.DequantizeOp(op.operands[0], scales=(op.argument("scale"),), zero_points=(op.argument("zero_point"),)).result
+
+
 # Layers
 
 
@@ -132,7 +165,8 @@ def _layer(
     op: SchemaOp, x: SSAValue, weight: Array, bias: Array | None, zero_point: int, constants: ModuleConstants, **numbers: Any
 ) -> SSAValue:
     """Returns the results of a layer: its weight is [outputs, inputs of a group, *kernel], its bias in the type of sums."""
-    name = constants.name(op.operands[1])
+    source = op.operands[1].owner
+    name = constants.name(source.operands[0] if isinstance(source, DEQUANTIZATIONS) else op.operands[1])
 
     def called(kind: Any, image: SSAValue, kernel: Array, **more: Any) -> SSAValue:
         element = WIDE[element_of(image)]
@@ -158,9 +192,7 @@ def _layer(
 @CONVERTERS("convolution", "linear")
 def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, value, bias = op.arguments()[:3]
-    weight = constants.array(value)
-    assert weight is not None
-    return _layer(op, x, weight, None if bias is None else constants.array(bias), 0, constants)
+    return _layer(op, x, _floats(value, constants), None if bias is None else constants.array(bias), 0, constants)
 
 
 @CONVERTERS.integers("convolution", "linear")

@@ -43,6 +43,7 @@ OPERATORS: dict[str, int] = {
     "minimum": 57,
     "padv2": 60,
     "slice": 65,
+    "dequantize": 6,
     "quantize": 114,
 }
 """The numbers of the builtin operators."""
@@ -77,6 +78,7 @@ _OPTIONS_OF = {
     "mul": 21,
     "transpose": 26,
     "sub": 28,
+    "dequantize": 38,
     "maximum": 39,
     "minimum": 39,
     "padv2": 43,
@@ -112,6 +114,17 @@ SUBGRAPH = _table(
     {"tensors": Refs(TENSOR), "inputs": _INTEGERS, "outputs": _INTEGERS, "operators": Refs(OPERATOR), "name": Text()},
 )
 METADATA = _table("metadata", {"name": Text(), "buffer": Scalar("I")})
+TENSOR_NAME = _table("tensor_name", {"name": Text(), "tensor_index": Scalar("I")})
+SIGNATURE = _table(
+    "signature",
+    {
+        "inputs": Refs(TENSOR_NAME),
+        "outputs": Refs(TENSOR_NAME),
+        "signature_key": Text(),
+        "deprecated_tag": Text(),
+        "subgraph_index": Scalar("I"),
+    },
+)
 _MODEL = _table(
     "model",
     {
@@ -122,6 +135,7 @@ _MODEL = _table(
         "buffers": Refs(BUFFER),
         "metadata_buffer": _INTEGERS,
         "metadata": Refs(METADATA),
+        "signature_defs": Refs(SIGNATURE),
     },
 )
 

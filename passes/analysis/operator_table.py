@@ -259,9 +259,10 @@ class OperatorTable:
             reasons = [self._why_not_between(reader) for reader in readers]
             return next((reason and f"what reads it stays: {reason}" for reason in reasons if reason is not None), None if reasons else "")
         found = quantized_operator(op)
-        return "" if found is None else self._why_not_integers(found)
+        return "" if found is None else self.why_not_integers(found)
 
-    def _why_not_integers(self, found: QuantizedOperator) -> str | None:
+    def why_not_integers(self, found: QuantizedOperator) -> str | None:
+        """Returns why an operator is not taken between integers; None when it is."""
         first, result = found.members[0], found.quantize.result
         for member in found.members:
             rule = self.integers.get(self.named(type(member)))

@@ -141,6 +141,41 @@ class FoundLibrary:
 
 
 @dataclass(frozen=True)
+class WholeMethod:
+    """A method of a program that a backend has as a whole.
+
+    Attributes:
+        partition: its operators, in terms of the backend's own dialect; it has the method's name.
+        inputs: the names of its inputs in the model, one for each argument.
+        outputs: the names of its outputs, one for each result.
+    """
+
+    partition: PartitionOp
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.partition.sym_name.data
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """The files that a backend makes of whole programs, instead of payloads in a `.pte`.
+
+    Attributes:
+        suffix: the suffix of their names, without the dot.
+        encode: the bytes of a file, from the methods of a program. Raises BackendError.
+        options: the backend's options that have other values for a file unless the user says them, as text.
+    """
+
+    suffix: str
+    encode: Callable[[Sequence[WholeMethod], ModuleConstants, Any], bytes]
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class Backend:
     """A backend: its operators, and the functions that make payloads of them, imported at their first call (`later`).
 
@@ -166,6 +201,7 @@ class Backend:
             it if it is there when the backend is registered.
         found: the library of the vendor that this part loads.
         family: the backend whose dialect, converters and format it uses.
+        file: the files that it makes of whole programs; None for a backend that takes parts of them only.
         description: what users choose it by; every built-in backend has one.
     """
 
@@ -184,6 +220,7 @@ class Backend:
     library: Path | None = None
     found: FoundLibrary | None = None
     family: str = ""
+    file: ProgramFile | None = None
     description: Description | None = None
 
     def missing(self) -> str | None:
@@ -303,6 +340,12 @@ def find_identifier(identifier: str) -> Backend | None:
         if not discover():
             break
     return None
+
+
+def file_backends() -> Mapping[str, Backend]:
+    """Returns the backends that make files of whole programs, by the suffixes of these files."""
+    found = map(find_backend, backend_names())
+    return {backend.file.suffix: backend for backend in found if backend.file is not None}
 
 
 def unknown_identifier(identifier: str) -> str:

@@ -23,6 +23,7 @@ from flambeau.passes.delegation.interface import (
     BackendError,
     BackendOptions,
     backend_names,
+    file_backends,
     find_backend,
     find_identifier,
     unknown_identifier,
@@ -86,6 +87,29 @@ class Partitioner(ExplainsMembers):
         kind = find_backend(elements[0].name)
         given = [*elements[0].options, *_options(kind, _texts(compile_specs))]
         vars(self).update(backend=kind, options=_constructed(kind, given), unless=unless)
+
+    @staticmethod
+    def of_file(suffix: str, chosen: Sequence[str] = ()) -> Partitioner:
+        """Returns the backend that makes files of a suffix, with its options for them.
+
+        Args:
+            suffix: without the dot.
+            chosen: what the user says of backends: nothing, or this one, perhaps with options.
+
+        Raises:
+            BackendError: no backend makes such files, or the user names another one.
+            OptionError: it has no such option, or not with this value.
+        """
+        backend = file_backends().get(suffix)
+        if backend is None or backend.file is None:
+            raise BackendError(f"no backend makes .{suffix} files; there are .{', .'.join(file_backends())}")
+        elements = [element for text in chosen for element in _elements(text)]
+        if elements and [element.name for element in elements] != [backend.name]:
+            named = ", ".join(element.name for element in elements)
+            raise BackendError(f"a .{suffix} file is the whole program, made by the backend {backend.name!r}, and not by {named}")
+        given = [option for element in elements for option in element.options]
+        own = {name: text for name, text in backend.file.options.items() if name not in [option.key for option in given]}
+        return _made(backend, _constructed(backend, [*_options(backend, own), *given]))
 
     @staticmethod
     def of(delegate: PartitionOp | PayloadOp) -> Partitioner:

@@ -1,11 +1,11 @@
-"""`flambeau compile`: compiles a model to a .pte, or to IR of a stage."""
+"""`flambeau compile`: compiles a model to a .pte, to a file of a backend, or to IR of a stage."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +22,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
@@ -29,7 +30,15 @@ from flambeau.passes.targets.interface import find_target
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
-from flambeau.tools.commands.output_paths import OutputError, check_output, check_outputs, external_files, external_outputs, form_of
+from flambeau.tools.commands.output_paths import (
+    OWN_FORMS,
+    OutputError,
+    check_output,
+    check_outputs,
+    external_files,
+    external_outputs,
+    form_of,
+)
 from flambeau.tools.commands.shared_options import AsJson, Backends, LoadPlugins, NoDelegate, with_backends
 from flambeau.tools.instruments.ir_printing import CHANGE_MODES, print_changes
 from flambeau.tools.instruments.partition_report import PartitionReport
@@ -47,15 +56,23 @@ class CompileOptions:
 
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="the .pte to write, or the .mlir; by default the model's name in this folder"),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="the .pte to write, the .mlir, or a file of a backend, as model.tflite; by default the model's name",
+        ),
     ] = None
     target: Annotated[
         str,
         typer.Option("--target", metavar="NAME", help="the target: the operators that the program may use (flambeau-opt --list-targets)"),
     ] = PipelineOptions.target
-    emit: Annotated[str | None, typer.Option("--emit", metavar="FORM", help="pte or mlir; by default as the output is named, or pte")] = (
-        None
-    )
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            "--emit", metavar="FORM", help="pte, mlir, or the suffix of a backend's files; by default as the output is named, or pte"
+        ),
+    ] = None
     to: Annotated[
         str | None,
         typer.Option("--to", metavar="STAGE", help="write IR: stop at aten, core, edge, exec or planned, where IR stops by default"),
@@ -140,12 +157,14 @@ def compile_command(
     load_plugin: LoadPlugins = None,
     json: AsJson = False,
 ) -> None:
-    """Compile MODEL to a .pte, or to the IR of a stage."""
+    """Compile MODEL to a .pte, to a file of a backend, or to the IR of a stage."""
     form = form_of(options.output, options.emit, options.to)
     path = options.output or Path(f"{stem_of(model)}.{form}")
-    road = _road(options)
+    whole = None if form in OWN_FORMS else Partitioner.of_file(form, options.backends or ())
+    road = _road(options, whole)
     if options.external_constants and form != "pte":
-        raise OutputError("--external-constants is for a .pte: beside a .mlir, all weights are in one .safetensors")
+        where = "beside a .mlir, all weights are in one .safetensors" if form == "mlir" else f"a .{form} file has its weights in it"
+        raise OutputError(f"--external-constants is for a .pte: {where}")
     check_output(path, form, model, named=options.output is not None)
     external = external_files(options.external_constants or ())
     check_outputs([("-o", path, form), *external_outputs(options.external_constants or (), path.parent)], model)
@@ -165,15 +184,19 @@ def compile_command(
         console.print(f"note: {model} is at stage {stage} already; --target and --preserve have no effect on its earlier stages")
     if options.bounds and stage != "aten":
         raise StageError(f"--bound: {model} is at stage {stage} already, and sizes get their bounds on the way from aten")
-    if options.backends and stage not in ("aten", "core"):
+    if options.backends and whole is None and stage not in ("aten", "core"):
         other = "" if stage != "edge" else f"; --passes 'edge:delegate{{backends={','.join(options.backends)}}}' does it here"
         raise StageError(f"--backend: {model} is at stage {stage} already, and backends take over on the way there{other}")
     with working(console, f"compiling {model}") as status:
         watchers.append(PassProgress(status, f"compiling {model}"))
         compilation = Compilation(module, context, road, options.dump_dir, watchers, extra, source=model, strip_debug=options.strip_debug)
-        compilation.to(options.to or STAGES[-1])
+        compilation.to(options.to or ("edge" if whole is not None else STAGES[-1]))
         status.update(Text(f"writing {path}"))
-        if form == "mlir":
+        if whole is not None:
+            data = compilation.emit_file(whole)
+            with replacing(path) as file:
+                file.write(data)
+        elif form == "mlir":
             if options.strip_debug:
                 Pipeline.parse("strip-debuginfo").run(compilation.module, context)
             write_module(compilation.module, context, path)
@@ -217,8 +240,8 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     return [f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None]
 
 
-def _road(options: CompileOptions) -> PipelineOptions:
-    """Returns the options of pipelines. Raises ValueError for contradictory options, before any slow work."""
+def _road(options: CompileOptions, whole: Partitioner | None) -> PipelineOptions:
+    """Returns the options of pipelines; those of a file name no backend. Raises ValueError for contradictory options, before slow work."""
     if options.to is not None and options.to not in STAGES:
         raise StageError(f"there is no stage {options.to!r}; there are {', '.join(STAGES)}")
     find_target(options.target)
@@ -227,8 +250,11 @@ def _road(options: CompileOptions) -> PipelineOptions:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     bounds = tuple(map(_bound, options.bounds or ()))
     road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner)
-    road = with_backends(road, options.backends, options.no_delegate)
-    if options.explain_partitions and not options.backends:
+    if whole is None:
+        road = with_backends(road, options.backends, options.no_delegate)
+    else:
+        road = replace(road, no_delegate=tuple(options.no_delegate or ()))
+    if options.explain_partitions and not options.backends and whole is None:
         raise StageError("--explain-partitions is for --backend")
     try:
         planner_pass(road)

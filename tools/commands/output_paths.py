@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from flambeau.dialects.ir.weight_files import check_beside
+from flambeau.passes.delegation.interface import file_backends
 from flambeau.runtime.emit import Constant, ExternalConstants
 from flambeau.runtime.emit.external_constants import is_file_name
 from flambeau.runtime.etdump.format import IDENTIFIER as ETDUMP_IDENTIFIER
@@ -17,8 +18,12 @@ from flambeau.support.files import same_file
 _IDENTIFIERS = {"pte": IDENTIFIER, "etdp": ETDUMP_IDENTIFIER, "ptd": PTD_IDENTIFIER}
 """The bytes 4 to 7 of files of a form, whatever their names; 8 to 11 if the file begins with its size."""
 
-FORMS = ("pte", "mlir")
-"""The forms of a program: bytes for a runtime, or IR."""
+OWN_FORMS = ("pte", "mlir")
+
+
+def forms() -> tuple[str, ...]:
+    """Returns the forms of a program: bytes for a runtime, IR, or a file of a backend, by their suffixes."""
+    return (*OWN_FORMS, *file_backends())
 
 
 class OutputError(ValueError):
@@ -26,16 +31,17 @@ class OutputError(ValueError):
 
 
 def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
-    """Returns the form to write, one of FORMS: from `--emit`; IR if `--to` names a stage; else from the suffix of the output.
+    """Returns the form to write, one of `forms`: from `--emit`; IR if `--to` names a stage; else from the suffix of the output.
 
     Raises OutputError when they contradict each other.
     """
-    if emit not in (None, *FORMS):
-        raise OutputError(f"--emit is pte or mlir, not {emit!r}")
-    if emit == "pte" and to is not None:
-        raise OutputError(f"--to {to} is for --emit mlir: a .pte is made at the end of all stages")
+    known = forms()
+    if emit not in (None, *known):
+        raise OutputError(f"--emit is {', '.join(known)}, not {emit!r}")
+    if emit not in (None, "mlir") and to is not None:
+        raise OutputError(f"--to {to} is for --emit mlir: a .{emit} is made at the end of all stages")
     suffix = "" if output is None else output.suffix[1:]
-    named = suffix if suffix in FORMS else None
+    named = suffix if suffix in known else None
     form = emit or ("mlir" if to is not None else named or "pte")
     if named not in (None, form):
         why = f"--emit {emit}" if emit else f"--to {to}"
@@ -48,7 +54,7 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
 
     Args:
         path: the file to write. IR has its weights beside it, as `.safetensors`.
-        form: one of FORMS, or pt2.
+        form: one of `forms`, or pt2.
         source: the input.
         named: whether the user chose the name. If not, existing IR is not overwritten, because the user may have written it.
 

@@ -18,6 +18,7 @@ from flambeau.backends.litert.dialect.operators import (
     check_scales,
     limits_of,
     litert,
+    quantized,
     rescaled,
     single,
 )
@@ -113,9 +114,29 @@ BINARY: dict[str, type[LiteRtOp]] = {
 """The functions of two tensors without a scale of their own, by the names of the operators of the edge level that they compute."""
 
 
-@litert("quantize(Tensor input, *, float[] scales=[], int[] zero_points=[]) -> Tensor")
+@litert("quantize(Tensor input, *, float[] scales, int[] zero_points) -> Tensor")
 class QuantizeOp(LiteRtOp):
-    """The integers of a type as those of another."""
+    """Floats as integers, or the integers of a type as those of another. Only integers have a scale and a zero point."""
+
+    elementwise = True
+    versions: ClassVar = {i8: 2}
+
+    @staticmethod
+    def infer(x: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
+        check_scales(tensor(i8, ()), scales, zero_points, 1 if element_of(x) == f32 else 2)
+        return tensor(i8, shape_of(x))
+
+    @staticmethod
+    def numpy(x: Array, /, scales: Scales, zero_points: Numbers) -> Array:
+        if x.dtype == np.float32:
+            return quantized(x / np.float32(scales[0]), zero_points[0])
+        ratio = single(scales[0]) / single(scales[1])
+        return as_int8(rescaled(x.astype(np.int64) - zero_points[0], ratio), zero_points[1], scales[1])
+
+
+@litert("dequantize(Tensor input, *, float[] scales, int[] zero_points) -> Tensor")
+class DequantizeOp(LiteRtOp):
+    """The floats that integers stand for."""
 
     elementwise = True
     takes = frozenset((i8,))
@@ -123,13 +144,12 @@ class QuantizeOp(LiteRtOp):
 
     @staticmethod
     def infer(x: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
-        check_scales(x, scales, zero_points, 2)
-        return x
+        check_scales(x, scales, zero_points, 1)
+        return tensor(f32, shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, scales: Scales, zero_points: Numbers) -> Array:
-        ratio = single(scales[0]) / single(scales[1])
-        return as_int8(rescaled(x.astype(np.int64) - zero_points[0], ratio), zero_points[1], scales[1])
+        return ((x.astype(np.int32) - zero_points[0]) * float(np.float32(scales[0]))).astype(np.float32)
 
 
 class _ToFixedScaleOp(LiteRtOp):

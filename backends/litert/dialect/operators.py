@@ -101,6 +101,15 @@ def as_int8(x: Array, zero_point: int, scale: float, activation: str = "NONE") -
     return np.clip(x + zero_point, *limits_of(activation, scale, zero_point)).astype(np.int8)
 
 
+def quantized(x: Array, zero_point: int) -> Array:
+    """Returns floats, which are in steps of a scale, as integers around a zero point: halves away from zero, no number as the least.
+
+    Infinities and floats beyond int32 become the nearest int8, as in LiteRT's default kernels; the reference kernels convert them as C does.
+    """
+    whole = np.trunc(x.astype(np.float64) + np.copysign(0.5, x))
+    return np.clip(np.nan_to_num(whole, nan=LOW - zero_point) + zero_point, LOW, HIGH).astype(np.int8)
+
+
 def single(scale: float | np.floating[Any]) -> float:
     """Returns a scale as the float32 that the format holds."""
     return float(np.float32(scale))

@@ -71,7 +71,12 @@ SAMPLES: dict[str, Samples] = {
     **dict.fromkeys(("litert.add", "litert.sub", "litert.mul"), of_two),
     **{row.name: lambda rng: [(f32(rng, 2, 3), f32(rng, 2, 1)), (int8(rng, 2, 3), int8(rng, 3))] for row in BINARY.values()},
     **{row.name: lambda rng: [(f32(rng, 2, 3), *FLOATS), (int8(rng, 40), (0.1,), (-3,))] for row in LIMITED.values()},
-    "litert.quantize": lambda rng: [(int8(rng, 2, 30), (0.05, 0.03), (3, -7)), (int8(rng, 40), (0.02, 0.5), (0, 100))],
+    "litert.quantize": lambda rng: [
+        (int8(rng, 2, 30), (0.05, 0.03), (3, -7)),
+        (int8(rng, 40), (0.02, 0.5), (0, 100)),
+        (f32(rng, 2, 30), (0.03,), (-7,)),
+    ],
+    "litert.dequantize": lambda rng: [(int8(rng, 2, 30), (0.05,), (3,)), (int8(rng, 40), (0.02,), (-128,))],
     "litert.logistic": to_fixed(1 / 256, -128),
     "litert.tanh": to_fixed(1 / 128, 0),
     "litert.softmax": lambda rng: [(f32(rng, 2, 3), 1.0, *FLOATS), (int8(rng, 2, 30), 1.0, (0.04, 1 / 256), (5, -128))],

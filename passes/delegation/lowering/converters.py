@@ -12,7 +12,7 @@ from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.operator_table import operator_name
+from flambeau.passes.analysis.operator_table import OperatorTable, operator_name
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_operator
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -80,18 +80,23 @@ class Converters(Mapping[str, Converter]):
 
         return declare
 
-    def apply(self, partition: PartitionOp, constants: ModuleConstants) -> None:
-        """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there."""
+    def apply(self, partition: PartitionOp, constants: ModuleConstants, table: OperatorTable | None = None) -> None:
+        """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there.
+
+        `table` says which operators between integers are not taken as such, and stay in floats; without one, none.
+        """
         if self._integers:
-            apply_patterns(partition, [self._between_integers(constants)])
+            apply_patterns(partition, [self._between_integers(constants, table)])
         target = ConversionTarget(f"the {self._dialect} dialect").legal(self._dialect, "ml_program", ReturnOp)
         target.illegal("edge", "quantized_decomposed", because="the backend computes operators of its own")
         apply_full_conversion(partition, target, [_pattern(name, converter, constants) for name, converter in self.items()])
 
-    def _between_integers(self, constants: ModuleConstants) -> Pattern:
+    def _between_integers(self, constants: ModuleConstants, table: OperatorTable | None) -> Pattern:
         @rewrites(QuantizePerTensorOp, counter="operators between integers converted")
         def convert(op: QuantizePerTensorOp) -> SSAValue | None:
             found = quantized_operator(op)
+            if found is not None and table is not None and table.why_not_integers(found) is not None:
+                return None
             converter = None if found is None else self._integers.get(operator_name(type(found.operator or op)))
             return None if found is None or converter is None else converter(integer_operator(found, constants), constants)
 

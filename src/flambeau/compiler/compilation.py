@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -18,10 +18,14 @@ from flambeau.compiler.stages import STAGES, StageError, count_operations, stage
 from flambeau.dialects.ir.verify import ModuleVerifier
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import write_module
+from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.passes.delegation.vetoes import Vetoes
+from flambeau.passes.delegation.whole_methods import convert_methods, take_methods
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.pipelines import ROAD, Stage, planner_pass
+from flambeau.passes.pipelines import ROAD, Stage, place, planner_pass
+from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import ExternalConstants, emit_pte
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
@@ -110,6 +114,26 @@ class Compilation:
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return parts
 
+    @collector_paused()
+    def emit_file(self, partitioner: Partitioner) -> bytes:
+        """Returns the whole program as a file of a backend, `Partitioner.of_file`, after the passes up to the edge level.
+
+        Raises ConversionError that lists what the backend does not take, OperationError, BackendError, and PassError if a pass fails.
+        """
+        self.to("edge")
+        start = time.perf_counter()
+        file = partitioner.backend.file
+        assert file is not None
+        self._run(Pipeline.of(place(replace(self.options, backends=(partitioner,)))))
+        constants = ModuleConstants(self.context, self.module)
+        methods = take_methods(self.module, partitioner, Vetoes(self.options.no_delegate))
+        convert_methods(methods, constants, partitioner)
+        self._run(Pipeline.parse("cse"))
+        data = file.encode(methods, constants, partitioner.options)
+        count = sum(len(method.partition.body.block.ops) for method in methods)
+        self.records.append(StageRecord(file.suffix, count, time.perf_counter() - start))
+        return data
+
     def _reach(self, stage: str, passes: Sequence[ModulePass]) -> None:
         start = time.perf_counter()
         others = self.extra[stage].elements if stage in self.extra else ()
@@ -118,13 +142,16 @@ class Compilation:
         others_plan = stage == STAGES[-1] and (not passes or stage in self.extra)
         if elements or others_plan:
             pipeline = Pipeline(MODULE, (*elements, *(Pipeline.parse("verify-plan").elements if others_plan else ())))
-            with redirect_stdout(sys.stderr):  # the output of passes is not part of a command's output
-                # The passes of a stage are tried together; those that a user adds, or that something watches, are verified one by one.
-                each = bool(others or self.instrumentations)
-                pipeline.run(self.module, self.context, self.instrumentations, verify_each=each, verify_last=True, verifier=self.verifier)
+            self._run(pipeline, each=bool(others))
         self.records.append(StageRecord(stage, count_operations(self.module), time.perf_counter() - start))
         if self.dump_dir is not None:
             self._dump(self.dump_dir / f"{stage}.mlir", changed=bool(elements))
+
+    def _run(self, pipeline: Pipeline, *, each: bool = False) -> None:
+        """Runs passes. Those of a stage are tried together; those that a user adds, or that something watches, are verified one by one."""
+        with redirect_stdout(sys.stderr):  # the output of passes is not part of a command's output
+            each = each or bool(self.instrumentations)
+            pipeline.run(self.module, self.context, self.instrumentations, verify_each=each, verify_last=True, verifier=self.verifier)
 
     def _dump(self, path: Path, *, changed: bool) -> None:
         if self.source is not None and same_file(path, self.source):
