@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i8, i32, i64
@@ -66,7 +67,7 @@ _COARSEST = 2
 
 
 def _is_fine_enough(op: SchemaOp) -> str | None:
-    """Between integers, a scale that is more than half of the operand's, or of the fixed one."""
+    """A scale that is more than half of the operand's, or of the fixed one."""
     found = quantized_operator(op)
     if found is None:
         return None
@@ -96,13 +97,18 @@ _BOTH = {
     "convolution": Rule((Limit("input", rank=(4, 4)),), _LAYER, dequantized=("weight",), checks=(_is_dense_or_of_each_channel,)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "max_pool2d_with_indices": Rule((_IMAGE, Limit("dilation", only=(1, 1))), checks=(checks.indices_are_unused, checks.windows_are_whole)),
-    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding, _is_fine_enough)),
-    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels, _is_fine_enough)),
-    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows, _is_fine_enough)),
-    **dict.fromkeys(("sigmoid", "tanh"), Rule(checks=(_is_fine_enough,))),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding)),
+    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels,)),
+    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows,)),
+    **dict.fromkeys(("sigmoid", "tanh"), Rule()),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
-INTEGERS = {**_BOTH, "quantized_decomposed.quantize_per_tensor": Rule()}
+_ROUNDED = frozenset(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"))
+"""The operators between integers whose results are rounded to a scale that may not be that of the program."""
+INTEGERS = {
+    **{name: replace(rule, checks=(*rule.checks, _is_fine_enough)) if name in _ROUNDED else rule for name, rule in _BOTH.items()},
+    "quantized_decomposed.quantize_per_tensor": Rule(),
+}
 """The operators between integers."""
 _FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
 _BORDERS = {

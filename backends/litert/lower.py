@@ -35,6 +35,7 @@ from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
+from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import Array, np
 
 CONVERTERS = Converters("litert")
@@ -51,6 +52,21 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     moving += [moves.past(SliceOp, "begin", "size")]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
+    apply_patterns(partition, [end_with_activation])
+
+
+@rewrites(LiteRtOp, counter="activations joined")
+def end_with_activation(op: LiteRtOp) -> SSAValue | None:
+    """Makes a function of floats that a layer, a sum or a product can end with the activation of the one before it."""
+    activation = op.schema.base.upper()
+    source = op.operands[0].owner if activation in e.LIMITED else None
+    if not isinstance(source, LiteRtOp) or source.keeps_type or op.argument("scales") or not op.operands[0].has_one_use():
+        return None
+    given = {argument.name: source.argument(argument.name) for argument in source.schema.arguments}
+    if given.get("fused_activation_function") != "NONE":
+        return None
+    kind: Any = type(source)
+    return kind(**{**given, "fused_activation_function": activation}).result
 
 
 def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:

@@ -151,13 +151,19 @@ def write(**fields: Any) -> bytes:
     return Encoder(_MODEL, IDENTIFIER, BackendError).encode(_MODEL.record(version=VERSION, **fields))
 
 
-def read(data: memoryview, what: str) -> Any:
-    """Returns a model of one graph. Raises BackendError for damaged models, and for those of another version."""
+def read_model(data: memoryview, what: str) -> Any:
+    """Returns a model. Raises BackendError for damaged models, and for those of another version."""
     if bytes(data[4:8]) != IDENTIFIER:
         raise BackendError(f"{what} is damaged: it does not begin as a TFLite model")
     model: Any = Decoder(data, what, BackendError).root(_MODEL)
     if model.version != VERSION:
         raise BackendError(f"{what} is of version {model.version}, and those of {VERSION} are read")
+    return model
+
+
+def read(data: memoryview, what: str) -> Any:
+    """Returns a model of one graph. Raises as `read_model`, and for more graphs."""
+    model = read_model(data, what)
     if len(model.subgraphs) != 1:
         raise BackendError(f"{what} has {len(model.subgraphs)} graphs, and models of one are read")
     return model

@@ -104,7 +104,7 @@ def as_int8(x: Array, zero_point: int, scale: float, activation: str = "NONE") -
 def quantized(x: Array, zero_point: int) -> Array:
     """Returns floats, which are in steps of a scale, as integers around a zero point: halves away from zero, no number as the least.
 
-    Infinities and floats beyond int32 become the nearest int8, as in LiteRT's default kernels; the reference kernels convert them as C does.
+    Infinities and floats beyond int32 become the nearest int8, as in LiteRT's default kernels; its reference kernels cast as C does.
     """
     whole = np.trunc(x.astype(np.float64) + np.copysign(0.5, x))
     return np.clip(np.nan_to_num(whole, nan=LOW - zero_point) + zero_point, LOW, HIGH).astype(np.int8)

@@ -61,3 +61,19 @@ func.func @words(%x: tensor<1x4x4x3xf32>) {
   %0 = litert.max_pool_2d(%x) {padding = "FULL", stride_w = 1, stride_h = 1, filter_width = 1, filter_height = 1} : (tensor<1x4x4x3xf32>) -> tensor<1x4x4x3xf32>
   func.return
 }
+
+// -----
+
+func.func @two_types_of_floats(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{litert.quantize: 2 scales and 2 zero points, and activations of i8 have 1}}
+  %0 = litert.quantize(%x) {scales = [0.5, 0.25], zero_points = [0, 0]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+func.func @no_integers(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{litert.dequantize is not defined for float32 tensors; it is for int8}}
+  %0 = litert.dequantize(%x) {scales = [0.5], zero_points = [0]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}

@@ -22,7 +22,7 @@ from flambeau.compiler.notebook_view import program_html
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import print_module, write_module
-from flambeau.passes.delegation.interface import backend_names
+from flambeau.passes.delegation.interface import backend_names, file_backends
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.report import DelegationInfo, delegation_info
 from flambeau.passes.delegation.vetoes import Vetoes, method_of
@@ -220,10 +220,31 @@ class EdgeProgramManager(ExplainsMembers):
         tensor_data = {} if compilation.external is None else compilation.external.encoded()
         return ExecutorchProgramManager(content, compilation.module, self.context, tensor_data, self)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes the IR to `path` and the weights beside it. Raises ValueError for a `.pte`, which `to_executorch().save` writes."""
-        if Path(path).suffix == ".pte":
+    @explains_arguments
+    def save(self, path: str | PathLike[str], backend: str | None = None) -> None:
+        """Writes the IR to `path` and the weights beside it; or the whole program as a file of a backend, by the suffix: `model.tflite`.
+
+        Args:
+            path: the file.
+            backend: the backend, perhaps with options, where it makes files of this suffix.
+
+        Raises:
+            ValueError: for a `.pte`, which `to_executorch().save` writes, and for IR of a backend.
+            ConversionError: lists the operators that the backend does not take. Nothing is written.
+            BackendError: the backend makes no such files, or its format cannot hold the program.
+        """
+        suffix = Path(path).suffix[1:]
+        if suffix == "pte":
             raise ValueError(f"{path}: save writes IR (.mlir); to_executorch().save writes a .pte")
+        if suffix in file_backends():
+            partitioner = Partitioner.of_file(suffix, () if backend is None else (backend,))
+            whole = Compilation(self.module.clone(), self.context, replace(self.options, backends=()), otherwise="edge")
+            write_bytes(path, whole.emit_file(partitioner))
+            return
+        if backend is not None:
+            raise ValueError(
+                f"{path} is IR, which is of no backend; there are files of backends by the suffixes .{', .'.join(file_backends())}"
+            )
         write_module(self.module, self.context, Path(path))
 
     def __deepcopy__(self, memo: object) -> EdgeProgramManager:
