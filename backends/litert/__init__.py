@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, ProgramFile, State, one_by_one
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, FoundLibrary, ProgramFile, State, one_by_one
 from flambeau.support.lazy import later
+
+KERNELS = ("xnnpack", "optimized", "reference")
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,8 @@ class LiteRtOptions(BackendOptions):
 
     precision: str = "int8"
     """`int8` takes operators between int8 tensors only; `float32` takes operators of float32; `mixed` takes all of them."""
+    kernels: str = KERNELS[0]
+    """The kernels of LiteRT that run a model: xnnpack, optimized, reference; an option of the runtime goes before it."""
 
     @property
     def only_here(self) -> str | None:
@@ -22,6 +26,8 @@ class LiteRtOptions(BackendOptions):
         super().__post_init__()
         if self.precision not in ("int8", "float32", "mixed"):
             raise ValueError(f"option 'precision' is int8, float32 or mixed, not {self.precision!r}")
+        if self.kernels not in KERNELS:
+            raise ValueError(f"option 'kernels' is one of {', '.join(KERNELS)}, not {self.kernels!r}")
 
 
 BACKEND = Backend(
@@ -34,11 +40,12 @@ BACKEND = Backend(
     options=LiteRtOptions,
     refuses=True,
     file=ProgramFile("tflite", later("flambeau.backends.litert.file:encode_file"), {"precision": "mixed"}),
+    found=FoundLibrary("FLAMBEAU_LITERT_LIBRARY", "ai_edge_litert", "", "libLiteRt."),
     description=Description(
-        hardware="processors and accelerators whose runtimes or compilers read TFLite models",
-        platform="none: LiteRT, TFLM or a vendor's compiler reads a payload",
-        choose="a vendor's tool takes TFLite models, or to see what of a model LiteRT would run",
-        runtimes="none; numpy here, by the rows of its operators",
-        state=State.INTERCHANGE,
+        hardware="CPUs: x86, Arm; TFLM and the compilers of vendors read its models too",
+        platform="Linux, macOS",
+        choose="models that LiteRT runs, or that a vendor's tool for TFLite takes",
+        runtimes="Flambeau's runtime",
+        state=State.RUNS_HERE,
     ),
 )

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp
 from flambeau.backends.litert.encode import FILTER
+from flambeau.backends.litert.label import unlabelled
 from flambeau.backends.litert.payload import CODES, DTYPES, OPERATORS, OPTIONS, read
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
@@ -31,9 +32,9 @@ def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobSt
 
 
 def decoded(data: memoryview, blobs: BlobStore, identifier: str) -> ModuleOp:
-    """Returns a module with the constants and the partition of a model, for the backend that programs call `identifier`."""
+    """Returns a module with the constants and the partition of a labelled model, for the backend that programs call `identifier`."""
     what = f"a payload of {identifier!r}"
-    reader = _Reader(read(data, what), blobs, what)
+    reader = _Reader(read(unlabelled(data, what), what), blobs, what)
     return partition_module(identifier, [reader.kind(number) for number in reader.graph.inputs], reader.results, reader.globals)
 
 

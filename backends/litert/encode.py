@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, single
+from flambeau.backends.litert.label import labelled
 from flambeau.backends.litert.payload import BUFFER, CODES, DTYPES, OPERATOR, OPTIONS, QUANTIZATION, SUBGRAPH, TENSOR, operator_code, write
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.locations import module_paths
@@ -25,9 +26,9 @@ FILTER, BIAS = 1, 2
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError."""
-    writer = ModelWriter(constants)
+    writer, kind = ModelWriter(constants), partition.function_type
     writer.add(partition.body.block, "main")
-    return Encoded(writer.model())
+    return Encoded(labelled(writer.model(), len(kind.inputs), len(kind.outputs)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+/* Reads payloads, and the options of an application. */
+#ifndef FLAMBEAU_LITERT_PAYLOAD_H
+#define FLAMBEAU_LITERT_PAYLOAD_H
+
+#include "library.h"
+
+typedef struct lrt_payload {
+  const void *model;
+  size_t size;
+  uint32_t inputs;
+  uint32_t outputs;
+} lrt_payload;
+
+typedef struct lrt_settings {
+  const char *library;
+  const char *mode; /* the kernels, by LiteRT's name */
+  int threads;
+  int says_all; /* 1: LiteRT writes what it does to standard error */
+} lrt_settings;
+
+/* Checks a payload, and stores its parts in `found`. */
+fl_status fl_lrt_read_payload(const fl_payload *payload, lrt_payload *found);
+/* Stores the settings of a delegate in `found`: the options of the application, or else those with which the payload was compiled. */
+fl_status fl_lrt_read_settings(const fl_backend *self, const fl_payload *payload, lrt_settings *found);
+
+#endif
