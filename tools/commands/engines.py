@@ -109,7 +109,7 @@ def _beyond_torch(module: ModuleOp) -> str | None:
 
 def about_backends(module: ModuleOp, message: str) -> str:
     """Returns advice for an error message of the C runtime about an absent or refusing backend; empty for other messages."""
-    from flambeau.passes.delegation.interface import ABSENT_ADVICE, find_identifier
+    from flambeau.passes.delegation.interface import ABSENT_ADVICE, State, find_identifier
 
     for op in module.body.block.ops:
         if isinstance(op, PayloadOp | PartitionOp) and f"backend {op.backend.data!r}" in message:
@@ -120,6 +120,8 @@ def about_backends(module: ModuleOp, message: str) -> str:
                 return f"; {backend.library} may be older than its sources: build it again; --engine numpy runs it without"
             if "does not have" not in message:
                 return ""
+            if backend.description is not None and backend.description.state is State.INTERCHANGE:
+                return f"; {backend.options().only_here}; --engine numpy runs it"
             where = "" if backend.library is None else f": there is no {backend.library}"
             return f"; the part of {backend.name!r} for the C runtime is not built{where}; --engine numpy runs it without"
     return ""

@@ -89,7 +89,7 @@ static fl_status read_model(delegate *d, const lrt_payload *payload) {
     data = memcpy(aligned(d->moved), payload->model, payload->size);
   }
   const lrt_status status = d->library.create_model(d->environment, data, payload->size, &d->model);
-  return status == 0 ? FL_OK : fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "LiteRT does not read its model: status %d", status);
+  return status == 0 ? FL_OK : fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: LiteRT does not read its model (status %d)", status);
 }
 
 static void keep(void *text) { (void)text; }
@@ -104,7 +104,7 @@ static lrt_status add_text(const lrt_library *library, lrt_options *options, con
 static fl_status compile(delegate *d, const lrt_settings *set) {
   char processor[80], reports[40];
   lrt_options *options = NULL;
-  (void)snprintf(processor, sizeof processor, "kernel_mode = \"%s\"\nnum_threads = %d\n", set->mode, set->threads);
+  (void)snprintf(processor, sizeof processor, "kernel_mode = %d\nnum_threads = %d\n", set->mode, set->threads);
   /* 1: to standard error; 2: kept, for messages. */
   (void)snprintf(reports, sizeof reports, "error_reporter_mode = %d\n", set->says_all ? 1 : 2);
   lrt_status status = d->library.create_options(&options);

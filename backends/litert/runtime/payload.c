@@ -38,10 +38,10 @@ fl_status fl_lrt_read_payload(const fl_payload *payload, lrt_payload *found) {
 
 typedef struct kernels {
   const char *name;
-  const char *mode;
+  int mode;
 } kernels;
 
-static const kernels sets[] = {{"xnnpack", "delegate"}, {"optimized", "builtin"}, {"reference", "reference"}};
+static const kernels sets[] = {{"xnnpack", 0}, {"optimized", 2}, {"reference", 1}};
 
 static fl_status take_kernels(const char *name, size_t length, lrt_settings *found) {
   while (length > 0 && name[length - 1] == 0) {

@@ -13,7 +13,7 @@ typedef struct lrt_payload {
 
 typedef struct lrt_settings {
   const char *library;
-  const char *mode; /* the kernels, by LiteRT's name */
+  int mode; /* the kernels, by LiteRT's number */
   int threads;
   int says_all; /* 1: LiteRT writes what it does to standard error */
 } lrt_settings;

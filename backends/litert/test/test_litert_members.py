@@ -10,7 +10,9 @@ from flambeau import get_delegation_info
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.passes.delegation.interface import BackendError, backend_names, find_backend
 from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import interpret
+from flambeau.tools.commands.engines import about_backends
 
 MEMBERS = [name for name in backend_names() if find_backend(name).family == "litert"]
 
@@ -39,3 +41,12 @@ def test_a_frame_that_is_cut_off_is_refused(backend: str) -> None:
     for size in (0, 1, 5, 12, 16, 40, len(data) - 1):
         with pytest.raises(BackendError, match="damaged"):
             decode(memoryview(data[:size]), {}, BlobStore())
+
+
+@pytest.mark.parametrize("backend", MEMBERS)
+def test_the_c_runtime_refuses_a_model_that_no_converter_has_compiled(backend: str) -> None:
+    edge, _ = lowered(backend)
+    with pytest.raises(FlambeauError) as caught:
+        Runtime.get().load_program(bytes(edge.to_executorch().buffer)).load_method("forward")
+    why, advice = find_backend(backend).options().only_here, about_backends(edge.module, str(caught.value))
+    assert why and why in advice and advice.endswith("--engine numpy runs it")

@@ -9,7 +9,6 @@ import pytest
 import torch
 from litert_judge import litert
 from payload_judges import Comparison
-from quantized_kinds import KINDS
 from quantized_programs import quantized_by_pt2e
 from torch import Tensor, nn
 from torch_programs import seed
@@ -99,26 +98,7 @@ def test_bytes_that_are_no_model_are_refused() -> None:
 
 
 @pytest.mark.parametrize("python", installed("litert-test"))
-def test_litert_computes_the_same(python: str) -> None:
+def test_litert_computes_the_same_of_drawn_graphs(python: str) -> None:
     comparison = Comparison(litert(python))
-    for number, kind in enumerate(KINDS):
-        comparison.layer(kind, number, "litert")
     comparison.graphs(Partitioner("litert{precision=float32}"), range(8))
-    assert comparison.compared["graph"] and comparison.compared["QuantizedLayer"] and not comparison.different
-
-
-@pytest.mark.parametrize("python", installed("litert-test"))
-@pytest.mark.parametrize("kernels", ["reference", "optimized", "default"])
-def test_kernels_of_litert_run_a_whole_network(python: str, kernels: str) -> None:
-    seed()
-    x = torch.randn(1, 3, 16, 16)
-    edge = to_edge_transform_and_lower(quantized_by_pt2e(Network().eval(), x, per_channel=True), partitioner=["litert"])
-    judge = litert(python, kernels)
-
-    def both(identifier: str, data: memoryview, named: Any, arrays: Any, outputs: bool) -> Any:
-        expected = run_payload(identifier, data, named, arrays, outputs)
-        for a, b in zip(expected, judge.run(bytes(data), arrays), strict=True):
-            np.testing.assert_allclose(a.astype(int), b.astype(int), rtol=0, atol=0 if kernels == "reference" else 1)
-        return expected
-
-    interpret(edge.module, edge.context, both).run("forward", [x.numpy()])
+    assert comparison.compared["graph"] and not comparison.different
