@@ -28,13 +28,14 @@ _NAMES = {number: name for name, number in OPERATORS.items()}
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
     """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
-    return decoded(data, blobs, "LiteRtBackend")
+    identifier = "LiteRtBackend"
+    return decoded(unlabelled(data, f"a payload of {identifier!r}"), blobs, identifier)
 
 
 def decoded(data: memoryview, blobs: BlobStore, identifier: str) -> ModuleOp:
-    """Returns a module with the constants and the partition of a labelled model, for the backend that programs call `identifier`."""
+    """Returns a module with the constants and the partition of a model, for the backend that programs call `identifier`."""
     what = f"a payload of {identifier!r}"
-    reader = _Reader(read(unlabelled(data, what), what), blobs, what)
+    reader = _Reader(read(data, what), blobs, what)
     return partition_module(identifier, [reader.kind(number) for number in reader.graph.inputs], reader.results, reader.globals)
 
 

@@ -26,9 +26,15 @@ FILTER, BIAS = 1, 2
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError."""
-    writer, kind = ModelWriter(constants), partition.function_type
+    kind = partition.function_type
+    return Encoded(labelled(encode_model(partition, constants), len(kind.inputs), len(kind.outputs)))
+
+
+def encode_model(partition: PartitionOp, constants: ModuleConstants) -> bytes:
+    """Returns the TFLite model of a partition. Raises BackendError."""
+    writer = ModelWriter(constants)
     writer.add(partition.body.block, "main")
-    return Encoded(labelled(writer.model(), len(kind.inputs), len(kind.outputs)))
+    return writer.model()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.backends.litert import LiteRtOptions
 from flambeau.backends.litert.decode import decoded
-from flambeau.backends.litert.encode import encode
+from flambeau.backends.litert.encode import encode_model
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.blobs import BlobStore
@@ -88,7 +88,7 @@ def framed(frame: Frame, converter: Converter | None = None) -> Encode:
 
     def encode_framed(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
         counts = len(partition.function_type.inputs), len(partition.function_type.outputs)
-        model = encode(partition, constants, options).data
+        model = encode_model(partition, constants)
         if converter is None or not converter.is_used(options):
             return Encoded(frame(model, *counts))
         try:

@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 import numpy as np
-from digits import digits, trained_cnn
 from device_models import WHOLE
+from digits import digits, trained_cnn
 from litert_files import PLAN, decoded_results, file_of
 from payload_judges import Judge
 from rich.console import Console

@@ -8,6 +8,7 @@ import pytest
 from vendor_converter import VendorConverter, check_only_devices_run, lowered, payload_of
 
 from flambeau import get_delegation_info
+from flambeau.backends.litert.label import LABEL_BYTES
 from flambeau.backends.neuropilot import NeuropilotOptions
 
 
@@ -24,7 +25,7 @@ def test_the_compiler_is_used_where_the_architecture_is_said(monkeypatch: pytest
     assert compiler.words == "--arch=mdla5.1 model.tflite -d compiled.bin"
     compiler.writes(b"a network of bytes")
     edge, x = lowered(backend)
-    assert compiler.given == payload_of(model)
+    assert compiler.given == payload_of(model)[:-LABEL_BYTES]
     assert payload_of(edge) == b"\1\1\0\0\0\1\0\0\0\x12\0\0\0a network of bytes"
     check_only_devices_run(edge, x)
-    assert payload_of(lowered("neuropilot")[0]).endswith(payload_of(model))
+    assert payload_of(lowered("neuropilot")[0]).endswith(payload_of(model)[:-LABEL_BYTES])
