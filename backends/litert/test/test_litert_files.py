@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
     for step, operator in enumerate(graph.operators):
         live |= set(operator.outputs)
         spans = sorted((offsets[number], offsets[number] + sizes[number]) for number in live)
-        assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start for (_, end), (start, _) in pairwise(spans))
         live = {number for number in live if last.get(number, -1) > step}
 
 
