@@ -208,9 +208,8 @@ def _layer(
 @CONVERTERS("convolution", "linear")
 def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, value, bias = op.arguments()[:3]
-    weight, numbers = _floats(value, constants), None if bias is None else constants.array(bias)
-    if numbers is None and op.schema.base == "convolution":
-        numbers = np.zeros(len(weight), weight.dtype)  # LiteRT's convolutions ask for a bias
+    weight = _floats(value, constants)
+    numbers = np.zeros(len(weight), weight.dtype) if bias is None else constants.array(bias)  # a convolution always has a bias
     return _layer(op, x, weight, numbers, 0, constants)
 
 

@@ -88,7 +88,7 @@ class Comparison:
         expected = run_payload(identifier, data, named, arrays, outputs)
         try:
             found = self.judge.run(bytes(data), arrays)
-            self._note(all(map(_agree, expected, found)), f"{expected} is not {found}")
+            self._note(all(map(agree, expected, found)), f"{expected} is not {found}")
         except RuntimeError as error:
             self._note(False, str(error))
         return expected
@@ -125,7 +125,8 @@ class Comparison:
                 interpret(forms.module, graph.context, self).run("forward", inputs)
 
 
-def _agree(expected: Array, found: Array) -> bool:
+def agree(expected: Array, found: Array) -> bool:
+    """Whether two results agree: integers bit for bit, floats within 1e-5 of the largest, float16 within 1e-2."""
     if expected.dtype != found.dtype or expected.shape != found.shape:
         return False
     if expected.dtype.kind != "f":

@@ -28,7 +28,7 @@ def all_samples() -> dict[str, Samples]:
     return {f"aten.{schema.partition('(')[0]}": found[f"aten.{name}"] for schema, name in ALIASES} | found
 
 
-def bound_samples(samples: Samples, kind: type[SchemaOp]) -> list[tuple[Any, ...]]:
-    """Returns the samples of an operator, with defaults for the arguments that they leave out."""
+def bound_samples(samples: Samples, kind: type[SchemaOp], seed: int = 0) -> list[tuple[Any, ...]]:
+    """Returns the samples of an operator that a seed gives, with defaults for the arguments that they leave out."""
     defaults = [argument.default for argument in kind.schema.arguments]
-    return [(*sample, *defaults[len(sample) :]) for sample in samples(np.random.default_rng(0))]
+    return [(*sample, *defaults[len(sample) :]) for sample in samples(np.random.default_rng(seed))]

@@ -198,7 +198,6 @@ class TanhRow(_ToFixedScaleOp):
 class _LimitedOp(LiteRtOp):
     elementwise = True
     keeps_type = True
-    versions: ClassVar = {i8: 2}
     activation: ClassVar[str]
 
     @classmethod
@@ -215,12 +214,16 @@ class _LimitedOp(LiteRtOp):
 
 LIMITED: dict[str, type[LiteRtOp]] = {
     name: litert(f"{name.lower()}(Tensor x, *, {_TYPES}) -> Tensor")(
-        type(f"{name.title().replace('_', '')}Op", (_LimitedOp,), {"__doc__": doc, "activation": name, "__module__": __name__})
+        type(
+            f"{name.title().replace('_', '')}Op",
+            (_LimitedOp,),
+            {"__doc__": doc, "activation": name, "versions": versions, "__module__": __name__},
+        )
     )
-    for name, doc in {
-        "RELU": "The elements, not below 0.",
-        "RELU_N1_TO_1": "The elements in [-1, 1].",
-        "RELU6": "The elements in [0, 6].",
+    for name, (doc, versions) in {
+        "RELU": ("The elements, not below 0.", {i8: 2}),
+        "RELU_N1_TO_1": ("The elements in [-1, 1].", {}),
+        "RELU6": ("The elements in [0, 6].", {i8: 2}),
     }.items()
 }
 """The functions that layers and sums can end with, as operators of their own; operand and result have one quantized type."""

@@ -17,9 +17,9 @@ from flambeau.backends.litert.dialect.operators import (
     activated,
     as_int8,
     check_scales,
+    half_away,
     limits_of,
     litert,
-    rescaled,
     rescaled_by_channel,
     single,
 )
@@ -156,7 +156,7 @@ class _ConvolutionOp(LiteRtOp):
         return _finished(sums, bias, fused_activation_function, scales, zero_points, filter_scales, len(kernel))
 
 
-@litert(f"conv_2d(Tensor input, Tensor filter, Tensor? bias=None, *, {_STEPS}, {_GAPS}, {_LAYER_TYPES}) -> Tensor")
+@litert(f"conv_2d(Tensor input, Tensor filter, Tensor bias, *, {_STEPS}, {_GAPS}, {_LAYER_TYPES}) -> Tensor")
 class Conv2dOp(_ConvolutionOp):
     """A convolution by a filter [outputs, height, width, inputs]."""
 
@@ -212,11 +212,12 @@ class FullyConnectedOp(LiteRtOp):
     ) -> Array:
         exact = np.float64 if scales else np.float32
         sums = (x.astype(exact) - exact(zero_points[0] if scales else 0)) @ weight.astype(exact).T
-        if len(filter_scales) != 1:
-            return _finished(sums, bias, fused_activation_function, scales, zero_points, filter_scales, len(weight))
-        whole = sums.astype(np.int64) if bias is None else sums.astype(np.int64) + bias
-        step = single(np.float32(scales[0]) * np.float32(filter_scales[0]))  # the kernel multiplies both in float32
-        return as_int8(rescaled(whole, step / single(scales[1])), zero_points[1], scales[1], fused_activation_function)
+        sums = sums if bias is None else sums + bias.astype(sums.dtype)
+        if not scales:
+            return activated(sums, fused_activation_function)
+        x_scale, to = map(single, scales)  # unlike the kernels of images, this one multiplies in float64, and rounds once
+        ratios = np.array([x_scale * single(scale) / to for scale in filter_scales])
+        return as_int8(half_away(sums * ratios), zero_points[1], to, fused_activation_function)
 
 
 class _PoolOp(LiteRtOp):

@@ -73,6 +73,12 @@ def rescaled(x: Array, ratio: float) -> Array:
     return scaled(x, *multiplier_of(ratio))
 
 
+def half_away(x: Array) -> Array:
+    """Returns floats rounded to whole numbers, halves away from zero: `round` of C."""
+    whole = np.trunc(x)
+    return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
+
+
 def rescaled_by_channel(x: Array, ratios: Sequence[float]) -> Array:
     """Returns integers times a ratio of scales for each entry of the last dimension, rounded."""
     multipliers, exponents = zip(*map(multiplier_of, ratios), strict=True)

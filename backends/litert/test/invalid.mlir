@@ -48,9 +48,9 @@ func.func @padding(%x: tensor<2x3xf32>, %n: tensor<2xf32>) {
 
 // -----
 
-func.func @channels(%x: tensor<1x4x4x3xf32>, %w: tensor<2x1x1x4xf32>) {
+func.func @channels(%x: tensor<1x4x4x3xf32>, %w: tensor<2x1x1x4xf32>, %b: tensor<2xf32>) {
   // expected-error @+1 {{litert.conv_2d: the filter [2, 1, 1, 4] does not fit the image [1, 4, 4, 3]}}
-  %0 = litert.conv_2d(%x, %w, none) {padding = "VALID", stride_w = 1, stride_h = 1} : (tensor<1x4x4x3xf32>, tensor<2x1x1x4xf32>) -> tensor<1x4x4x2xf32>
+  %0 = litert.conv_2d(%x, %w, %b) {padding = "VALID", stride_w = 1, stride_h = 1} : (tensor<1x4x4x3xf32>, tensor<2x1x1x4xf32>, tensor<2xf32>) -> tensor<1x4x4x2xf32>
   func.return
 }
 

@@ -25,13 +25,14 @@ LAYER = (0.05, 0.3), (-3, 7)
 
 def convolution(*shape: int) -> Samples:
     outputs = shape[0] if shape[0] > 1 else shape[3]
+    scales = tuple(np.linspace(0.001, 0.002, outputs))
 
     def samples(rng: np.random.Generator) -> list[Sample]:
         return [
             (f32(rng, 1, 6, 7, 4), f32(rng, *shape), f32(rng, outputs), "SAME", 2, 1, "RELU6", 1, 2, *FLOATS, ()),
-            (f32(rng, 1, 6, 7, 4), f32(rng, *shape), None, "VALID", 1, 2, "NONE", 2, 1, *FLOATS, ()),
-            (int8(rng, 2, 6, 7, 4), int8(rng, *shape), int32(rng, outputs), "SAME", 1, 2, "NONE", 2, 1, *LAYER, (0.02,)),
-            (int8(rng, 1, 6, 7, 4), int8(rng, *shape), None, "VALID", 2, 2, "RELU", 1, 1, *LAYER, tuple(np.linspace(0.01, 0.02, outputs))),
+            (f32(rng, 1, 6, 7, 4), f32(rng, *shape), f32(rng, outputs), "VALID", 1, 2, "NONE", 2, 1, *FLOATS, ()),
+            (int8(rng, 2, 6, 7, 4), int8(rng, *shape), int32(rng, outputs), "SAME", 1, 2, "NONE", 2, 1, *LAYER, (0.002,)),
+            (int8(rng, 1, 6, 7, 4), int8(rng, *shape), int32(rng, outputs), "VALID", 2, 2, "RELU", 1, 1, *LAYER, scales),
         ]
 
     return samples
@@ -64,7 +65,9 @@ SAMPLES: dict[str, Samples] = {
     "litert.fully_connected": lambda rng: [
         (f32(rng, 2, 3, 4), f32(rng, 5, 4), f32(rng, 5), "RELU", True, *FLOATS, ()),
         (int8(rng, 2, 4), int8(rng, 5, 4), int32(rng, 5), "NONE", True, *LAYER, (0.02,)),
+        (int8(rng, 9, 4), int8(rng, 60, 4), int32(rng, 60), "NONE", True, *LAYER, (0.0071,)),
         (int8(rng, 4), int8(rng, 5, 4), None, "NONE", True, *LAYER, tuple(np.linspace(0.01, 0.02, 5))),
+        (int8(rng, 9, 4), int8(rng, 60, 4), int32(rng, 60), "NONE", True, *LAYER, tuple(np.linspace(0.001, 0.008, 60))),
     ],
     "litert.max_pool_2d": pool,
     "litert.average_pool_2d": pool,

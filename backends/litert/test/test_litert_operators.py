@@ -1,0 +1,15 @@
+"""Each operator of TFLite, on its samples: LiteRT's reference kernels compute what numpy does, integers bit for bit."""
+
+from __future__ import annotations
+
+import pytest
+from litert_judge import litert
+from operator_models import SAMPLES, differences
+from vendor_tools import installed
+
+
+@pytest.mark.parametrize("python", installed("litert-test"))
+def test_litert_computes_each_sample(python: str) -> None:
+    compared, different = differences(litert(python), range(4))
+    assert not different
+    assert set(compared) == set(SAMPLES)
