@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp
-from flambeau.backends.litert.encode import FILTER
+from flambeau.backends.litert.encode import PARAMETERS
 from flambeau.backends.litert.label import unlabelled
 from flambeau.backends.litert.payload import CODES, DTYPES, OPERATORS, OPTIONS, read
 from flambeau.dialects.ir.blobs import BlobStore
@@ -106,7 +106,7 @@ class _Reader:
                 found[argument.name] = tuple(int(item) for item in self._constant(inputs.pop(0)).reshape(-1))
             elif name in OPTIONS and argument.name in OPTIONS[name].fields:
                 value = getattr(options, argument.name)
-                found[argument.name] = CODES[argument.name][value] if argument.name in CODES else value
+                found[argument.name] = _word(argument.name, value) if argument.name in CODES else value
         if inputs:
             raise ValueError(f"it has {len(inputs)} operands too many")
         return found | self._types(row, step)
@@ -116,16 +116,18 @@ class _Reader:
         names = {argument.name for argument in row.schema.arguments}
         if "scales" not in names:
             return {}
-        is_layer = "filter_scales" in names
-        activations: list[int] = [*(step.inputs[:FILTER] if is_layer else step.inputs), *([] if row.keeps_type else step.outputs)]
-        numbers = [self._type(number) for number in activations if not is_float(element_of(self.kind(number)))]
+        operands = [argument for argument in row.schema.arguments if not argument.keyword_only]
+        given: dict[str, int] = dict(zip((argument.name for argument in operands), step.inputs, strict=False))
+        activations = [given[item.name] for item in operands if item.name in given and item.type.is_tensor and item.name not in PARAMETERS]
+        outputs: list[int] = [] if row.keeps_type else list(step.outputs)
+        numbers = [self._type(number) for number in [*activations, *outputs] if not is_float(element_of(self.kind(number)))]
         if not numbers:
             return {}
         if any(item is None or len(item[0]) != 1 for item in numbers):
             raise ValueError("its integers have no scale, or several")
         found = {"scales": [item[0][0] for item in numbers if item], "zero_points": [item[1][0] for item in numbers if item]}
-        if is_layer:
-            kind = self._type(step.inputs[FILTER])
+        if "filter_scales" in names:
+            kind = self._type(given["filter"])
             found["filter_scales"] = [] if kind is None else list(kind[0])
         return found
 
@@ -148,3 +150,10 @@ class _Reader:
         if data is None or len(data) != prod(shape_of(kind)) * dtype.itemsize:
             raise self._refused(f"tensor {number} is no constant of {kind}, and nothing before it computes it")
         return np.frombuffer(data, dtype).reshape(shape_of(kind))
+
+
+def _word(name: str, number: int) -> str:
+    """Returns the word of an option. Raises ValueError."""
+    if not 0 <= number < len(CODES[name]):
+        raise ValueError(f"its {name} is {number}, which means nothing")
+    return CODES[name][number]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Block, SSAValue
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, single
@@ -20,8 +20,8 @@ from flambeau.passes.delegation.interface import BackendError, BackendOptions, E
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
-FILTER, BIAS = 1, 2
-"""The operands of layers that are no activations."""
+PARAMETERS = ("filter", "bias")
+"""The arguments of layers that are no activations."""
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
@@ -53,18 +53,18 @@ def _typed(op: LiteRtOp) -> Iterator[tuple[SSAValue, _Type]]:
     if not scales:
         return
     zero_points: Sequence[int] = op.argument("zero_points")
-    is_layer = "filter_scales" in names
-    activations = [value for value in (*(op.operands[:1] if is_layer else op.operands), op.result) if not is_float(element_of(value))]
+    arguments = [op.argument(item.name) for item in op.schema.arguments if item.type.is_tensor and item.name not in PARAMETERS]
+    activations = [value for value in (*arguments, op.result) if not is_float(element_of(value))]
     numbers = list(zip(scales, zero_points, strict=True))
     for value, (scale, zero_point) in zip(activations, numbers * len(activations) if len(numbers) == 1 else numbers, strict=True):
         yield value, _Type((scale,), (zero_point,))
-    if is_layer:
+    if "filter_scales" in names:
         of_filter = tuple(single(scale) for scale in op.argument("filter_scales"))
         axis = 3 if op.schema.base == "depthwise_conv_2d" else 0
-        yield op.operands[FILTER], _Type(of_filter, (0,) * len(of_filter), axis)
-        if len(op.operands) > BIAS:
+        yield op.argument("filter"), _Type(of_filter, (0,) * len(of_filter), axis)
+        if op.argument("bias") is not None:
             of_bias = tuple(single(np.float32(scales[0]) * np.float32(scale)) for scale in of_filter)
-            yield op.operands[BIAS], _Type(of_bias, (0,) * len(of_bias))
+            yield op.argument("bias"), _Type(of_bias, (0,) * len(of_bias))
 
 
 def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
@@ -80,7 +80,7 @@ def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
     for op in ops:
         for value, kind in _typed(op):
             learn(value, kind)
-    moves = [[*op.operands, op.result] for op in ops if op.keeps_type]
+    moves = [[value for value in (*op.operands, op.result) if element_of(value) == i8] for op in ops if op.keeps_type]
     grows = True
     while grows:
         grows = False
@@ -221,8 +221,7 @@ class _GraphWriter:
                 options[argument.name] = CODES[argument.name].index(value) if argument.name in CODES else value
         if name == "depthwise_conv_2d":
             options["depth_multiplier"] = shape_of(op.result)[3] // shape_of(op.operands[0])[3]
-        result = self._declare(op.result, self._unused(path) if end is None else end)
-        self._add(name, op.versions.get(element_of(op.operands[0]), 1), options, inputs, result)
+        self._add(name, op.version, options, inputs, self._declare(op.result, self._unused(path) if end is None else end))
 
 
 def _pairs(name: str, numbers: Sequence[int]) -> Array:

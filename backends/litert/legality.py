@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i8, i32, i64
+from xdsl.dialects.builtin import i1, i8, i32, i64
 
+from flambeau.backends.litert.dialect.choices import COMPARISONS
+from flambeau.backends.litert.dialect.functions import UNARY
 from flambeau.backends.litert.dialect.images import padding_word
 from flambeau.backends.litert.dialect.operators import HIGH, LOW
-from flambeau.dialects.ir.tensor_types import f32, shape_of
+from flambeau.backends.litert.dialect.resizing import FINE
+from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
-from flambeau.passes.delegation.normalized import dim_of, reduced_dims, windows_of
+from flambeau.passes.delegation.lowering.splits import as_slices, splits_integers
+from flambeau.passes.delegation.normalized import reduced_dims, windows_of
+from flambeau.support.lazy import np
 
 if TYPE_CHECKING:
     from flambeau.backends.litert import LiteRtOptions
@@ -25,12 +30,9 @@ MOST_DIMENSIONS = 6
 """The most dimensions of tensors."""
 
 
-def _is_dense_or_of_each_channel(op: SchemaOp) -> str | None:
-    """Without groups, or with one for each channel."""
-    groups, channels = op.argument("groups"), shape_of(op.operands[0])[1]
-    if op.argument("transposed"):
-        return "it is transposed"
-    return None if groups in (1, channels) else f"it has {groups} groups of {channels} channels"
+def is_of_pixels(op: SchemaOp) -> bool:
+    """Returns whether a reduction is one of images over height and width."""
+    return len(shape_of(op.operands[0])) == 4 and reduced_dims(op) == [2, 3]
 
 
 def _counts_no_padding(op: SchemaOp) -> str | None:
@@ -44,20 +46,65 @@ def _counts_no_padding(op: SchemaOp) -> str | None:
     return f"its padding {list(windows.padding)} is not SAME" if word is None else None
 
 
-def _is_of_pixels(op: SchemaOp) -> str | None:
-    """Over height and width of images."""
-    is_image = len(shape_of(op.operands[0])) == 4 and reduced_dims(op) == [2, 3]
-    return None if is_image else "it is not over height and width of images"
+def _is_plain(op: SchemaOp) -> str | None:
+    """Without factors."""
+    factors = {name: op.argument(name) for name in ("alpha", "scale", "input_scale")}
+    return None if all(factor == 1 for factor in factors.values()) else f"it has the factors {factors}"
 
 
-def _is_of_rows(op: SchemaOp) -> str | None:
-    """Along the last dimension."""
-    return None if dim_of(op) == len(shape_of(op.operands[0])) - 1 else "it is not along the last dimension"
+def _is_finite(op: SchemaOp) -> str | None:
+    """Of a finite number, whose reciprocal is finite if it divides."""
+    number = np.float32(op.argument("other"))
+    with np.errstate(divide="ignore"):
+        is_finite = np.isfinite(1 / number if op.schema.base == "div" else number)
+    return None if is_finite else f"its number is {op.argument('other')}"
 
 
-def _is_of_each(op: SchemaOp) -> str | None:
-    """In steps of one."""
-    return None if op.argument("step") == 1 else f"it takes every {op.argument('step')}th entry"
+def _fits_hard_swish(op: SchemaOp) -> str | None:
+    """A scale that is more than 1/128 of the operand's."""
+    found = quantized_operator(op)
+    source = None if found is None else found.floats[0].owner
+    if found is None or not isinstance(source, DequantizePerTensorOp):
+        return None
+    given, to = source.argument("scale"), found.quantize.argument("scale")
+    return None if given < 127 * to else f"its result is in steps of {to:.4g}, and LiteRT's kernel has no finer ones than {given / 127:.4g}"
+
+
+def _has_slopes(op: SchemaOp) -> str | None:
+    """Slopes of channels, or one."""
+    x, slopes = (shape_of(value) for value in op.operands)
+    return (
+        None
+        if slopes == (1,) or (len(slopes) == 1 and slopes[0] == x[1 if len(x) > 1 else 0])
+        else f"its slopes have the shape {list(slopes)}"
+    )
+
+
+def _is_interpolated_exactly(op: SchemaOp) -> str | None:
+    """Sizes whose quotients are whole numbers of 1024ths."""
+    if quantized_operator(op) is None:
+        return None
+    for old, new in zip(shape_of(op.operands[0])[2:], shape_of(op.result)[2:], strict=True):
+        if op.argument("align_corners") and new > 1:
+            old, new = old - 1, new - 1
+        if FINE * old % new:
+            return f"the quotient of its sizes, {old} and {new}, is no whole number of 1024ths, as LiteRT has them between integers"
+    return None
+
+
+def _cuts_off_reflections(op: SchemaOp) -> str | None:
+    """No negative padding."""
+    return None if min(op.argument("padding")) >= 0 else f"its padding {list(op.argument('padding'))} is negative"
+
+
+def _sees_all_keys(op: SchemaOp) -> str | None:
+    """Without a mask."""
+    return "it has a mask" if op.argument("attn_mask") is not None or op.argument("is_causal") else None
+
+
+def _converts(op: SchemaOp) -> str | None:
+    """To or from floats."""
+    return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
 
 
 FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
@@ -69,7 +116,7 @@ _COARSEST = 2
 def _is_fine_enough(op: SchemaOp) -> str | None:
     """A scale that is more than half of the operand's, or of the fixed one."""
     found = quantized_operator(op)
-    if found is None:
+    if found is None or (op.schema.base == "mean" and not is_of_pixels(op)):
         return None
     to, source = found.quantize.argument("scale"), found.floats[0].owner
     if op.schema.base in FIXED:
@@ -86,31 +133,83 @@ def _has_small_zero_point(op: SchemaOp) -> str | None:
 
 
 _IMAGE = Limit("self", rank=(4, 4))
+_INPUT = Limit("input", rank=(4, 4))
 _SAME_TYPE = Limit("dtype", only=None)
 _LAYER = ("weight", "bias")
+_PLACES = (i32, i64)
+_UNREAD = Rule(checks=(checks.indices_are_unused,))
+_REFLECTED = Rule(checks=(_cuts_off_reflections,))
 _BOTH = {
-    **dict.fromkeys(("relu", "mul.Tensor", "view_copy", "permute_copy", "cat"), Rule()),
+    **dict.fromkeys(("relu", "mul.Tensor", "view_copy", "permute_copy", "cat", "abs", "exp", "gelu", "leaky_relu", "neg", "silu"), Rule()),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule((Limit("alpha", only=1),))),
-    "slice_copy.Tensor": Rule(checks=(_is_of_each,)),
-    "constant_pad_nd": Rule(checks=(checks.pads_with_number, checks.keeps_elements)),
-    "convolution": Rule((Limit("input", rank=(4, 4)),), _LAYER, dequantized=("weight",), checks=(_is_dense_or_of_each_channel,)),
+    **dict.fromkeys(("add.Scalar", "sub.Scalar", "rsub.Scalar"), Rule((Limit("alpha", only=1),), checks=(_is_finite,))),
+    **dict.fromkeys(("mul.Scalar", "div.Scalar"), Rule(checks=(_is_finite,))),
+    "elu": Rule(checks=(_is_plain,)),
+    "hardswish": Rule(),
+    "prelu": Rule(checks=(_has_slopes,)),
+    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "clone"), Rule()),
+    **dict.fromkeys(("expand_copy", "repeat", "stack"), Rule()),
+    "flip": Rule((Limit("self", rank=(1, MOST_DIMENSIONS)),)),
+    "constant_pad_nd": Rule((Limit("self", rank=(1, 5)),), checks=(checks.pads_with_number, checks.keeps_elements)),
+    "reflection_pad1d": _REFLECTED,
+    "reflection_pad2d": _REFLECTED,
+    "pixel_shuffle": Rule((_IMAGE,)),
+    "pixel_unshuffle": Rule((_IMAGE,)),
+    "index_select": Rule((Limit("index", dtypes=_PLACES),)),
+    "embedding": Rule((Limit("indices", dtypes=_PLACES),)),
+    "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
+    "upsample_nearest2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes,)),
+    "upsample_bilinear2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes,)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), _LAYER, dequantized=("weight",), checks=(checks.output_padding_is_small,)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
+    "mm": Rule(),
+    "bmm": Rule(),
     "max_pool2d_with_indices": Rule((_IMAGE, Limit("dilation", only=(1, 1))), checks=(checks.indices_are_unused, checks.windows_are_whole)),
     "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window, _counts_no_padding)),
-    "mean.dim": Rule((_SAME_TYPE,), checks=(_is_of_pixels,)),
-    "_softmax": Rule((Limit("half_to_float", only=False),), checks=(_is_of_rows,)),
+    "mean.dim": Rule((_SAME_TYPE,)),
+    "amax": Rule(),
+    "amin": Rule(),
+    "max.dim": _UNREAD,
+    "min.dim": _UNREAD,
+    "_softmax": Rule((Limit("half_to_float", only=False),)),
     **dict.fromkeys(("sigmoid", "tanh"), Rule()),
 }
 _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
-_ROUNDED = frozenset(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"))
-"""The operators between integers whose results are rounded to a scale that may not be that of the program."""
+_OF_INTEGERS = {
+    **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"), _is_fine_enough),
+    "hardswish": _fits_hard_swish,
+    "upsample_bilinear2d.vec": _is_interpolated_exactly,
+}
+"""Checks of operators between integers: what fails them may be computed in floats."""
 INTEGERS = {
-    **{name: replace(rule, checks=(*rule.checks, _is_fine_enough)) if name in _ROUNDED else rule for name, rule in _BOTH.items()},
+    **{name: replace(rule, checks=(*rule.checks, _OF_INTEGERS[name])) if name in _OF_INTEGERS else rule for name, rule in _BOTH.items()},
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
 """The operators between integers."""
-_FLOATS = {**_BOTH, **dict.fromkeys(("maximum", "minimum"), Rule())}
+_COMPARISON = Rule((Limit("result", dtypes=(i1,)),))
+_LOGIC = Rule(tuple(Limit(name, dtypes=(i1,)) for name in ("self", "other", "result")))
+_CONVERTED = (f32, i1, i32, i64)
+_NORM = Rule(checks=(checks.result_only,))
+_FLOATS = {
+    **_BOTH,
+    **dict.fromkeys(
+        (*UNARY, "maximum", "minimum", "div.Tensor", "pow.Tensor_Tensor", "pow.Tensor_Scalar", "hardsigmoid", "cumsum"), Rule()
+    ),
+    "addmm": Rule((Limit("beta", only=1), Limit("alpha", only=1))),
+    **dict.fromkeys(("layer_norm", "rms_norm"), Rule()),
+    **dict.fromkeys(("native_layer_norm", "native_group_norm"), _NORM),
+    "_native_batch_norm_legit_no_training": Rule(constants=("weight", "bias", "running_mean", "running_var"), checks=(checks.result_only,)),
+    "_log_softmax": Rule((Limit("half_to_float", only=False),)),
+    "sum.dim_IntList": Rule((_SAME_TYPE,)),
+    "prod.dim_int": Rule((_SAME_TYPE,)),
+    **dict.fromkeys(("argmax", "argmin"), Rule((Limit("result", dtypes=(i64,)),))),
+    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    **dict.fromkeys([f"{name}.{kind}" for name in COMPARISONS for kind in ("Tensor", "Scalar")], _COMPARISON),
+    **dict.fromkeys([f"logical_{name}" for name in ("and", "or", "xor", "not")], _LOGIC),
+    **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not"), _LOGIC),
+    "_to_copy": Rule((Limit("self", dtypes=_CONVERTED), Limit("result", dtypes=_CONVERTED)), checks=(_converts,)),
+}
 _BORDERS = {
     "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8,)),)),
     "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8,)),), checks=(_has_small_zero_point,)),
@@ -119,14 +218,27 @@ _BORDERS = {
     ),
 }
 """What stands between integers and floats."""
-_MOVED = frozenset(("avg_pool2d", "max_pool2d_with_indices", "mean", "view_copy", "permute_copy", "slice_copy", "constant_pad_nd"))
-_NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=lambda op: op.schema.base in _MOVED)
+_KEEPING = (
+    "avg_pool2d max_pool2d_with_indices upsample_nearest2d upsample_bilinear2d pixel_shuffle pixel_unshuffle amax amin "
+    "index_select embedding view_copy permute_copy slice_copy select_copy unsqueeze_copy squeeze_copy expand_copy clone "
+    "repeat flip constant_pad_nd reflection_pad1d reflection_pad2d"
+).split()
+
+
+def _keeps_scale(op: SchemaOp) -> bool:
+    """Returns whether integers keep their type in an operator, or are rounded to it before they get another."""
+    return op.schema.base in _KEEPING or op.schema.name in ("max.dim", "min.dim") or (op.schema.base == "mean" and is_of_pixels(op))
+
+
+_BETWEEN = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
+_ATTENTION = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
+_NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=_keeps_scale)
 
 
 def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
     if options.precision == "int8":
-        return OperatorTable({}, _TENSORS, integers=INTEGERS, numbers=_NUMBERS)
+        return OperatorTable({}, _TENSORS, in_parts=_BETWEEN, integers=INTEGERS, numbers=_NUMBERS)
     if options.precision == "float32":
-        return OperatorTable(_FLOATS, _TENSORS)
-    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, integers=INTEGERS, numbers=_NUMBERS)
+        return OperatorTable(_FLOATS, _TENSORS, in_parts=_ATTENTION)
+    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, in_parts=_ATTENTION, integers=INTEGERS, numbers=_NUMBERS)

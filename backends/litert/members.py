@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import ModuleOp
 from flambeau.backends.litert import LiteRtOptions
 from flambeau.backends.litert.decode import decoded
 from flambeau.backends.litert.encode import encode_model
-from flambeau.backends.litert.legality import table
+from flambeau.backends.litert.legality import is_of_pixels, table
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Check, OperatorTable, Rule
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded, RefusedError
+from flambeau.passes.delegation.normalized import dim_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.vendor_tools.tool import Tool
 
@@ -36,6 +37,38 @@ def of_one_image(op: SchemaOp) -> str | None:
     return None if batch == 1 else f"it is of {batch} images, and the compiler takes one"
 
 
+def _is_of_plain_images(op: SchemaOp) -> str | None:
+    """Of images, not transposed, without groups or with one for each channel."""
+    groups, shape = op.argument("groups"), shape_of(op.operands[0])
+    if op.argument("transposed") or len(shape) != 4:
+        return "it is transposed, or not of images"
+    return None if groups in (1, shape[1]) else f"it has {groups} groups of {shape[1]} channels"
+
+
+def _is_of_pixels(op: SchemaOp) -> str | None:
+    """Over height and width of images."""
+    return None if is_of_pixels(op) else "it is not over height and width of images"
+
+
+def _is_of_rows(op: SchemaOp) -> str | None:
+    """Along the last dimension."""
+    return None if dim_of(op) == len(shape_of(op.operands[0])) - 1 else "it is not along the last dimension"
+
+
+def _is_of_each(op: SchemaOp) -> str | None:
+    """In steps of one."""
+    return None if op.argument("step") == 1 else f"it takes every {op.argument('step')}th entry"
+
+
+_CHECKS: dict[str, Check] = {
+    "convolution": _is_of_plain_images,
+    "mean.dim": _is_of_pixels,
+    "_softmax": _is_of_rows,
+    "slice_copy.Tensor": _is_of_each,
+}
+"""What no vendor's table says more about."""
+
+
 def narrowed(names: Collection[str], checks: Mapping[str, Sequence[Check]], most_dimensions: int) -> OperatorTable:
     """Returns what TFLite has between integers of some operators, of one image, with more checks of each.
 
@@ -47,11 +80,12 @@ def narrowed(names: Collection[str], checks: Mapping[str, Sequence[Check]], most
     whole = table(LiteRtOptions(precision="int8"))
 
     def rule(name: str, own: Rule) -> Rule:
-        return replace(own, checks=(*own.checks, *checks.get(name, ())))
+        common = (_CHECKS[name],) if name in _CHECKS else ()
+        return replace(own, checks=(*own.checks, *common, *checks.get(name, ())))
 
     kept = {name: rule(name, own) for name, own in whole.integers.items() if name in names or name.startswith("quantized_decomposed.")}
     tensors = replace(whole.tensors, rank=(1, most_dimensions))
-    return replace(whole, integers=kept, tensors=tensors, checks=(*whole.checks, of_one_image))
+    return replace(whole, integers=kept, in_parts={}, tensors=tensors, checks=(*whole.checks, of_one_image))
 
 
 Frame = Callable[[bytes, int, int], bytes]

@@ -8,18 +8,17 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import i1, i32, i64
-from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
 from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
-from flambeau.dialects.schema.namespace import aten
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
+from flambeau.passes.delegation.lowering.splits import as_slices, splits_integers
 from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims, windows_of
 
 if TYPE_CHECKING:
@@ -144,17 +143,6 @@ def _indices_are_short(op: SchemaOp) -> str | None:
     return None if element_of(indices) == i32 or is_constant(indices) else "its indices are of int64, and no constants"
 
 
-def _splits_integers(op: SchemaOp) -> str | None:
-    """Between integers."""
-    readers = [use.operation for result in op.results for use in result.uses]
-    is_between = isinstance(op.operands[0].owner, DequantizePerTensorOp) and all(isinstance(item, QuantizePerTensorOp) for item in readers)
-    return None if is_between else "its operand is not dequantized, or its results are not just quantized"
-
-
-def _as_slices(x: SSAValue, sizes: Sequence[int], dim: int) -> list[SSAValue]:
-    return [aten.slice.Tensor(x, dim, sum(sizes[:index]), sum(sizes[: index + 1])) for index in range(len(sizes))]
-
-
 def _has_a_float(op: SchemaOp) -> str | None:
     """To or from floats."""
     return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
@@ -264,7 +252,7 @@ _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     if options.profile == "int":
-        between = {"split_with_sizes_copy": Rule(checks=(_splits_integers,), instead=_as_slices)}
+        between = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
         return OperatorTable({}, _TENSORS, in_parts=between, integers=_INTEGERS, numbers=_NUMBERS)
     in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
     if options.profile == "fp":

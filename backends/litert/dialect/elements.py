@@ -18,6 +18,7 @@ from flambeau.backends.litert.dialect.operators import (
     check_scales,
     limits_of,
     litert,
+    looked_up,
     quantized,
     rescaled,
     single,
@@ -91,6 +92,44 @@ class MulOp(_OfTwoOp):
         product = (a.astype(np.int64) - zero_points[0]) * (b.astype(np.int64) - zero_points[1])
         ratio = float(first * second / to)  # the kernel computes it in float32
         return as_int8(rescaled(product, ratio), zero_points[2], float(to), fused_activation_function)
+
+
+class _OfTwoFloatsOp(LiteRtOp):
+    """A function of two tensors of floats."""
+
+    elementwise = True
+    takes = frozenset((f32,))
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, /) -> Tensor:
+        return tensor(f32, broadcast(shape_of(a), shape_of(b)))
+
+
+@litert("div(Tensor lhs, Tensor rhs) -> Tensor")
+class DivOp(_OfTwoFloatsOp):
+    """The quotient."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return a / b
+
+
+@litert("pow(Tensor lhs, Tensor rhs) -> Tensor")
+class PowOp(_OfTwoFloatsOp):
+    """The elements of one tensor to the powers of another's."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return a**b
+
+
+@litert("squared_difference(Tensor lhs, Tensor rhs) -> Tensor")
+class SquaredDifferenceOp(_OfTwoFloatsOp):
+    """The difference times itself."""
+
+    @staticmethod
+    def numpy(a: Array, b: Array, /) -> Array:
+        return (a - b) ** 2
 
 
 class _OfTwoAlikeOp(LiteRtOp):
@@ -172,11 +211,7 @@ class _ToFixedScaleOp(LiteRtOp):
     def numpy(cls, x: Array, /, scales: Scales, zero_points: Numbers) -> Array:
         if not scales:
             return cls.function(x)
-        step, to = np.float32(scales[0]), np.float32(scales[1])
-        every = np.arange(LOW, HIGH + 1)
-        values = cls.function(step * (every - zero_points[0]).astype(np.float32)) * (np.float32(1) / to)
-        table = np.clip(np.trunc(values + np.copysign(np.float32(0.5), values)) + zero_points[1], LOW, HIGH).astype(np.int8)
-        return table[x.astype(np.int64) - LOW]
+        return looked_up(cls.function, x, scales, zero_points)
 
 
 @litert(f"logistic(Tensor x, *, {_TYPES}) -> Tensor")

@@ -85,7 +85,8 @@ def _finished(
     return as_int8(rescaled_by_channel(sums.astype(np.int64), ratios), zero_points[1], to, activation)
 
 
-_STEPS = 'str padding, int stride_w, int stride_h, str fused_activation_function="NONE"'
+_UNENDED = "str padding, int stride_w, int stride_h"
+_STEPS = f'{_UNENDED}, str fused_activation_function="NONE"'
 _GAPS = "int dilation_w_factor=1, int dilation_h_factor=1"
 _TYPES = "float[] scales=[], int[] zero_points=[]"
 _LAYER_TYPES = f"{_TYPES}, float[] filter_scales=[]"
@@ -94,8 +95,7 @@ _LAYER_TYPES = f"{_TYPES}, float[] filter_scales=[]"
 class _ConvolutionOp(LiteRtOp):
     versions: ClassVar = {i8: 3}
     order: ClassVar[tuple[int, ...]]
-    """The dimensions of the filter in this order: results of a group, inputs of a group, height, width."""
-    of_each_channel: ClassVar[bool] = False
+    """The dimensions of the filter in this order: results, inputs of a group, height, width."""
 
     @classmethod
     def infer(
@@ -118,7 +118,7 @@ class _ConvolutionOp(LiteRtOp):
         if len(shape) != 4 or len(kernel) != 4:
             raise ValueError(f"an image and a filter have 4 dimensions, got {list(shape)} and {list(kernel)}")
         outputs, inputs, *sides = (kernel[dim] for dim in cls.order)
-        if shape[3] % inputs or (outputs % shape[3] if cls.of_each_channel else inputs != shape[3]):
+        if shape[3] % inputs or outputs % (shape[3] // inputs):
             raise ValueError(f"the filter {list(kernel)} does not fit the image {list(shape)}")
         _check_names(padding, fused_activation_function)
         check_scales(x, scales, zero_points, 2)
@@ -162,13 +162,76 @@ class Conv2dOp(_ConvolutionOp):
 
     order = (0, 3, 1, 2)
 
+    @property
+    def version(self) -> int:
+        """The version with groups of channels, if there are some."""
+        return 6 if shape_of(self.operands[0])[3] != shape_of(self.operands[1])[3] else super().version
+
 
 @litert(f"depthwise_conv_2d(Tensor input, Tensor filter, Tensor? bias=None, *, {_STEPS}, {_GAPS}, {_LAYER_TYPES}) -> Tensor")
 class DepthwiseConv2dOp(_ConvolutionOp):
     """A convolution of each channel by a filter [1, height, width, outputs]."""
 
     order = (3, 0, 1, 2)
-    of_each_channel = True
+
+
+@litert(f"transpose_conv(int[] output_shape, Tensor filter, Tensor input, Tensor bias, *, {_UNENDED}, {_LAYER_TYPES}) -> Tensor")
+class TransposeConvOp(LiteRtOp):
+    """The images whose convolution by a filter [outputs, height, width, inputs] has the size of the operand, with its products summed."""
+
+    versions: ClassVar = {f32: 3, i8: 3}
+
+    @staticmethod
+    def infer(
+        output_shape: Numbers,
+        weight: Tensor,
+        x: Tensor,
+        bias: Tensor,
+        /,
+        padding: str,
+        stride_w: int,
+        stride_h: int,
+        scales: Scales,
+        zero_points: Numbers,
+        filter_scales: Scales,
+    ) -> Tensor:
+        shape, kernel, result = shape_of(x), shape_of(weight), tuple(output_shape)
+        if len(shape) != 4 or len(kernel) != 4 or len(result) != 4 or (shape[0], kernel[0], shape[3]) != (result[0], result[3], kernel[3]):
+            raise ValueError(f"the filter {list(kernel)} does not fit images {list(shape)} and {list(result)}")
+        _check_names(padding, "NONE")
+        check_scales(x, scales, zero_points, 2)
+        _check_layer(x, weight, bias, kernel[0], filter_scales)
+        sides = zip(result[1:3], kernel[1:3], (stride_h, stride_w), strict=True)
+        if (counts := tuple(_count(size, window, step, 1, padding) for size, window, step in sides)) != shape[1:3]:
+            raise ValueError(f"images {list(result)} have {list(counts)} windows, and the operand {list(shape)}")
+        return tensor(element_of(x), result)
+
+    @staticmethod
+    def numpy(
+        output_shape: Numbers,
+        weight: Array,
+        x: Array,
+        bias: Array,
+        /,
+        padding: str,
+        stride_w: int,
+        stride_h: int,
+        scales: Scales,
+        zero_points: Numbers,
+        filter_scales: Scales,
+    ) -> Array:
+        exact, strides = np.float64 if scales else np.float32, (stride_h, stride_w)
+        image = (x.astype(exact) - exact(zero_points[0] if scales else 0)).transpose(0, 3, 1, 2)
+        kernel = weight.astype(exact).transpose(3, 0, 1, 2)
+        whole = ConvolutionOp.numpy(image, kernel, None, strides, (0, 0), (1, 1), True, (0, 0), 1).transpose(0, 2, 3, 1)
+        sums = np.zeros(tuple(output_shape), exact)
+        before = [
+            around(size, window, step, 1, padding)[0]
+            for size, window, step in zip(output_shape[1:3], kernel.shape[2:], strides, strict=True)
+        ]
+        part = whole[:, before[0] :, before[1] :][:, : sums.shape[1], : sums.shape[2]]
+        sums[:, : part.shape[1], : part.shape[2]] = part
+        return _finished(sums, bias, "NONE", scales, zero_points, filter_scales, len(weight))
 
 
 @litert(

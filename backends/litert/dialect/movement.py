@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import f32, i1, i8, i32, i64
+from xdsl.ir import Attribute
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, litert
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.move_types import joined_type, padded_type, part_type, permuted_type, reshaped_type
 from flambeau.support.lazy import Array, np
+
+_ANY: frozenset[Attribute] = frozenset((f32, i1, i8, i32, i64))
 
 
 class _MoveOp(LiteRtOp):
@@ -20,6 +23,8 @@ class _MoveOp(LiteRtOp):
 @litert("reshape(Tensor input, int[] shape) -> Tensor")
 class ReshapeOp(_MoveOp):
     """The same elements in another shape."""
+
+    takes = _ANY
 
     @staticmethod
     def infer(x: Tensor, /, shape: Numbers) -> Tensor:
@@ -34,7 +39,9 @@ class ReshapeOp(_MoveOp):
 class TransposeOp(_MoveOp):
     """The dimensions in another order."""
 
+    takes = _ANY
     versions: ClassVar = {i8: 2}
+    versions_of_ranks: ClassVar = {5: 4, 6: 6}
 
     @staticmethod
     def infer(x: Tensor, /, perm: Numbers) -> Tensor:
@@ -65,6 +72,7 @@ class SliceOp(_MoveOp):
     """A part of a tensor: in each dimension `size` entries, the first of them at `begin`."""
 
     versions: ClassVar = {i8: 2}
+    versions_of_ranks: ClassVar = {5: 5}
 
     @staticmethod
     def infer(x: Tensor, /, begin: Numbers, size: Numbers) -> Tensor:
@@ -80,6 +88,7 @@ class PadV2Op(_MoveOp):
     """A tensor with a number of its own type around it; the padding has a pair for each dimension, before and behind it."""
 
     versions: ClassVar = {i8: 2}
+    versions_of_ranks: ClassVar = {5: 4}
 
     @staticmethod
     def infer(x: Tensor, padding: Numbers, number: Tensor, /) -> Tensor:
@@ -90,3 +99,92 @@ class PadV2Op(_MoveOp):
     @staticmethod
     def numpy(x: Array, padding: Numbers, number: Array, /) -> Array:
         return np.pad(x, list(zip(padding[::2], padding[1::2], strict=True)), constant_values=number.reshape(-1)[0])
+
+
+@litert("strided_slice(Tensor input, int[] begin, int[] end, int[] strides) -> Tensor")
+class StridedSliceOp(_MoveOp):
+    """Every so many entries of each dimension, from `begin` on and before `end`."""
+
+    versions: ClassVar = {i8: 2}
+    versions_of_ranks: ClassVar = {5: 4}
+
+    @staticmethod
+    def infer(x: Tensor, /, begin: Numbers, end: Numbers, strides: Numbers) -> Tensor:
+        shape = shape_of(x)
+        if not len(begin) == len(end) == len(strides) == len(shape) or min(strides, default=1) < 1:
+            raise ValueError(f"{list(begin)}, {list(end)} and {list(strides)} are no steps along each of the {len(shape)} dimensions")
+        if any(not 0 <= first < last <= size for first, last, size in zip(begin, end, shape, strict=True)):
+            raise ValueError(f"there is nothing from {list(begin)} to {list(end)} of {list(shape)}")
+        return tensor(element_of(x), [len(range(*item)) for item in zip(begin, end, strides, strict=True)])
+
+    @staticmethod
+    def numpy(x: Array, /, begin: Numbers, end: Numbers, strides: Numbers) -> Array:
+        return x[tuple(slice(*item) for item in zip(begin, end, strides, strict=True))]
+
+
+@litert("tile(Tensor input, int[] multiples) -> Tensor")
+class TileOp(_MoveOp):
+    """A tensor repeated along its dimensions."""
+
+    @staticmethod
+    def infer(x: Tensor, /, multiples: Numbers) -> Tensor:
+        if len(multiples) != len(shape_of(x)) or min(multiples, default=1) < 1:
+            raise ValueError(f"{list(multiples)} is not how often to repeat {list(shape_of(x))}")
+        return tensor(element_of(x), [size * count for size, count in zip(shape_of(x), multiples, strict=True)])
+
+    @staticmethod
+    def numpy(x: Array, /, multiples: Numbers) -> Array:
+        return np.tile(x, tuple(multiples))
+
+
+@litert("mirror_pad(Tensor input, int[] padding, *, str mode) -> Tensor")
+class MirrorPadOp(_MoveOp):
+    """A tensor reflected at its borders; the padding has a pair for each dimension, before and behind it."""
+
+    versions: ClassVar = {i8: 2}
+
+    @staticmethod
+    def infer(x: Tensor, padding: Numbers, /, mode: str) -> Tensor:
+        sides = zip(shape_of(x), padding[::2], padding[1::2], strict=False)
+        if mode != "REFLECT" or any(max(before, behind) >= size for size, before, behind in sides):
+            raise ValueError(f"{list(shape_of(x))} cannot be reflected by {list(padding)}, {mode}")
+        return padded_type(x, padding)
+
+    @staticmethod
+    def numpy(x: Array, padding: Numbers, /) -> Array:
+        return np.pad(x, list(zip(padding[::2], padding[1::2], strict=True)), "reflect")
+
+
+@litert("reverse_v2(Tensor tensor, int[] axis) -> Tensor")
+class ReverseV2Op(_MoveOp):
+    """The entries of a dimension in the opposite order."""
+
+    versions: ClassVar = {i8: 3}
+
+    @staticmethod
+    def infer(x: Tensor, axis: Numbers, /) -> Tensor:
+        if len(axis) != 1 or not 0 <= axis[0] < len(shape_of(x)):
+            raise ValueError(f"{list(axis)} is not one of the {len(shape_of(x))} dimensions")
+        return x
+
+    @staticmethod
+    def numpy(x: Array, axis: Numbers, /) -> Array:
+        return np.flip(x, axis[0])
+
+
+@litert("gather(Tensor params, Tensor indices, *, int axis, int batch_dims=0) -> Tensor")
+class GatherOp(_MoveOp):
+    """The entries of a dimension at some places."""
+
+    takes = frozenset((f32, i8, i32, i64))
+    versions: ClassVar = {i8: 2}
+
+    @staticmethod
+    def infer(x: Tensor, indices: Tensor, /, axis: int, batch_dims: int) -> Tensor:
+        if element_of(indices) not in (i32, i64) or batch_dims or not 0 <= axis < len(shape_of(x)):
+            raise ValueError(f"{indices} are no places along dimension {axis} of {x}, or {batch_dims} dimensions are of a batch")
+        return tensor(element_of(x), (*shape_of(x)[:axis], *shape_of(indices), *shape_of(x)[axis + 1 :]))
+
+    @staticmethod
+    def numpy(x: Array, indices: Array, /, axis: int) -> Array:
+        return x.take(indices, axis)

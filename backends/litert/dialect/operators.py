@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import frexp
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import Tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of
 from flambeau.dialects.schema.namespace import Namespace
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -35,8 +35,17 @@ class LiteRtOp(SchemaOp):
     takes = ELEMENTS
     versions: ClassVar[Mapping[Attribute, int]] = {}
     """The version of the operator in which it takes elements of a type; of others, 1."""
+    versions_of_ranks: ClassVar[Mapping[int, int]] = {}
+    """The versions that take tensors of at least so many dimensions."""
     keeps_type: ClassVar[bool] = False
     """Whether the integers of its result stand for what those of its operands stand for."""
+
+    @property
+    def version(self) -> int:
+        """The version of the operator that takes its operands."""
+        x = self.operands[0]
+        found = [version for least, version in self.versions_of_ranks.items() if len(shape_of(x)) >= least]
+        return max(self.versions.get(element_of(x), 1), *found, 1)
 
 
 def check_scales(x: Tensor, scales: Scales, zero_points: Numbers, count: int) -> None:
@@ -60,12 +69,21 @@ def multiplier_of(ratio: float) -> tuple[int, int]:
 def scaled(x: Array, multiplier: Array | int, exponent: Array | int) -> Array:
     """Returns x * multiplier / 2 ** 31 * 2 ** exponent, rounded twice: `MultiplyByQuantizedMultiplier`, of int32 in int64."""
     exponent = np.asarray(exponent, np.int64)
-    product = (x.astype(np.int64) << np.maximum(exponent, 0)) * np.asarray(multiplier, np.int64)
-    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    high = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))
-    shift = np.maximum(-exponent, 0)
-    mask = (np.int64(1) << shift) - 1
-    return (high >> shift) + ((high & mask) > (mask >> 1) + (high < 0))
+    high = high_product(x.astype(np.int64) << np.maximum(exponent, 0), np.asarray(multiplier, np.int64), 31)
+    return divided_by_power(high, np.maximum(-exponent, 0))
+
+
+def high_product(x: Array, multiplier: Array | int, bits: int) -> Array:
+    """Returns x * multiplier / 2 ** bits, rounded, halves away from zero: `SaturatingRoundingDoublingHighMul`."""
+    product = x * multiplier
+    nudged = product + np.where(product >= 0, 1 << (bits - 1), 1 - (1 << (bits - 1)))
+    return np.where(nudged >= 0, nudged >> bits, -(-nudged >> bits))
+
+
+def divided_by_power(x: Array, exponent: Array | int) -> Array:
+    """Returns x / 2 ** exponent, rounded, halves away from zero: `RoundingDivideByPOT`."""
+    mask = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    return (x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0))
 
 
 def rescaled(x: Array, ratio: float) -> Array:
@@ -114,6 +132,15 @@ def quantized(x: Array, zero_point: int) -> Array:
     """
     whole = np.trunc(x.astype(np.float64) + np.copysign(0.5, x))
     return np.clip(np.nan_to_num(whole, nan=LOW - zero_point) + zero_point, LOW, HIGH).astype(np.int8)
+
+
+def looked_up(function: Callable[[Array], Array], x: Array, scales: Scales, zero_points: Numbers) -> Array:
+    """Returns what a function of float32 makes of integers, each of which has an entry in a table: `LUTPopulate`."""
+    step, to = np.float32(scales[0]), np.float32(scales[1])
+    every = np.arange(LOW, HIGH + 1)
+    values = half_away(function(step * (every - zero_points[0]).astype(np.float32)) * (np.float32(1) / to))
+    table = np.clip(values + zero_points[1], LOW, HIGH).astype(np.int8)
+    return table[x.astype(np.int64) - LOW]
 
 
 def single(scale: float | np.floating[Any]) -> float:

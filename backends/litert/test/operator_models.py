@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from litert_judge import litert
-from payload_judges import Judge, agree
+from payload_judges import agree
 from vendor_tools import installed
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Region
@@ -33,10 +33,11 @@ from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array
+from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
 from flambeau.tools.samples.sample_table import bound_samples
 
-SAMPLES = runpy.run_path(str(Path(__file__).with_name("op_samples_litert.py")))["SAMPLES"]
+SAMPLES: dict[str, Samples] = runpy.run_path(str(Path(__file__).with_name("op_samples_litert.py")))["SAMPLES"]
 
 
 def model_of(row: type[SchemaOp], sample: tuple[Any, ...]) -> tuple[bytes, list[Array], list[Array]]:
@@ -50,9 +51,10 @@ def model_of(row: type[SchemaOp], sample: tuple[Any, ...]) -> tuple[bytes, list[
     return bytes(encode(partition, constants, LiteRtOptions()).data), arrays, expected
 
 
-def differences(judge: Judge, seeds: Iterable[int], names: Iterable[str] = SAMPLES) -> tuple[Counter[str], list[str]]:
+def differences(python: str, seeds: Iterable[int], names: Iterable[str] = SAMPLES) -> tuple[Counter[str], list[str]]:
     """Compares samples of operators, of several seeds each. Returns how many of each were compared, and what differs."""
     compared, different = Counter[str](), list[str]()
+    judge = litert(python)
     for name, seed in product(names, seeds):
         row = find_op(name)
         assert row is not None
@@ -84,7 +86,8 @@ def main() -> int:
     parser.add_argument("operators", nargs="*", default=list(SAMPLES))
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    compared, different = differences(litert(*installed("litert-test")), range(options.seeds), options.operators)
+    (python,) = installed("litert-test")
+    compared, different = differences(python, range(options.seeds), options.operators)
     print(*different, sep="\n")
     print(f"{sum(compared.values())} models of {len(compared)} operators compared, {len(different)} different")
     return int(bool(different))

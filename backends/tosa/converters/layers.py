@@ -19,6 +19,7 @@ from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
 from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.lowering.weights import weight_by_outputs, with_gaps
 from flambeau.passes.delegation.normalized import Windows, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -87,7 +88,7 @@ class _Layer:
         if is_transposed:
             pairs = zip(windows.padding, windows.output_padding, strict=True)
             out_pad = tuple(item for pad, more in pairs for item in (-pad, more - pad))
-            kernel = _with_gaps(self.weight, windows.dilation).transpose(0, 2, 3, 1)
+            kernel = with_gaps(self.weight, windows.dilation).transpose(0, 2, 3, 1)
             return self.call(TransposeConv2dOp, image, kernel, out_pad=out_pad, stride=windows.stride)
         shape = shape_of(image)
         pad, cut = windows_inside((shape[0], shape[3], *shape[1:3]), windows)
@@ -99,22 +100,6 @@ class _Layer:
         return self.call(Conv2dOp, image, self.weight.transpose(0, 2, 3, 1), **numbers)
 
 
-def _with_gaps(weight: Array, dilation: tuple[int, ...]) -> Array:
-    """Returns a weight with zeros between its elements, instead of gaps between those of the windows."""
-    sizes = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], dilation, strict=True)]
-    found = np.zeros((*weight.shape[:2], *sizes), weight.dtype)
-    found[:, :, :: dilation[0], :: dilation[1]] = weight
-    return found
-
-
-def _by_outputs(op: SchemaOp, weight: Array) -> Array:
-    """Returns a weight as [outputs, inputs of a group, *kernel]; a transposed convolution has [inputs, outputs of a group, *kernel]."""
-    if op.schema.base == "linear" or not op.argument("transposed"):
-        return weight
-    grouped = weight.reshape(op.argument("groups"), -1, *weight.shape[1:])
-    return np.swapaxes(grouped, 1, 2).reshape(-1, grouped.shape[1], *weight.shape[2:])
-
-
 def _results(op: SchemaOp, x: SSAValue, layer: _Layer) -> SSAValue:
     return layer.linear(op, x) if op.schema.base == "linear" else layer.convolution(op, x)
 
@@ -124,7 +109,7 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, value, bias = op.arguments()[:3]
     array = constants.array(value)
     assert array is not None
-    weight, numbers = _by_outputs(op, array), None if bias is None else constants.array(bias)
+    weight, numbers = weight_by_outputs(op, array), None if bias is None else constants.array(bias)
     numbers = np.zeros(len(weight), weight.dtype) if numbers is None else numbers
     return _results(op, x, _Layer(weight, numbers, constants.name(value), constants))
 
@@ -135,7 +120,7 @@ def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAVal
     assert op is not None and kernel is not None
     array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
     assert array is not None
-    weight = _by_outputs(op, array)
+    weight = weight_by_outputs(op, array)
     if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
         kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
     whole, scales = integer_bias(x.type, kind, None if bias is None else constants.array(bias), len(weight))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, log2, prod, sqrt
+from math import ceil, log2, sqrt
 
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
@@ -14,15 +13,14 @@ from flambeau.backends.tosa.converters.fixed_point import FULL, added, looked_up
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.bits import ArithmeticRightShiftOp, ClzOp, LogicalLeftShiftOp
 from flambeau.backends.tosa.dialect.reductions import ReduceSumOp
-from flambeau.dialects.aten.layers.norm import rms_eps
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.lowering.norms import NORMS, Norm, norm_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
-_NORMS = ("layer_norm", "native_layer_norm", "native_group_norm", "rms_norm")
 _BITS = 7
 """The bits behind the point of the distances of int8 from their mean."""
 _ROOM = 30
@@ -32,45 +30,13 @@ _MOST_IN_ROW = 2**15
 _FEWEST_IN_PART, _MOST_IN_PART = 2**8, 2**12
 
 
-@dataclass(frozen=True)
-class _Norm:
-    """A normalisation.
-
-    Attributes:
-        rows: the shape in which each row is normalised.
-        scaled: the shape in which the result is multiplied by the weight, and the bias added.
-        factors: the shape of weight and bias there.
-        centred: whether the mean is subtracted.
-    """
-
-    rows: tuple[int, int]
-    scaled: tuple[int, ...]
-    factors: tuple[int, ...]
-    centred: bool
-    weight: SSAValue | None
-    bias: SSAValue | None
-    eps: float
-
-
-def _norm_of(op: SchemaOp) -> _Norm:
-    shape, weight, centred = shape_of(op.operands[0]), op.argument("weight"), op.schema.base != "rms_norm"
-    bias, eps = op.argument("bias") if centred else None, op.argument("eps")
-    if op.schema.base == "native_group_norm":
-        batch, channels, places, groups = (op.argument(name) for name in ("N", "C", "HxW", "group"))
-        rows = batch * groups, channels // groups * places
-        return _Norm(rows, (batch, channels, places), (1, channels, 1), True, weight, bias, eps)
-    count = prod(op.argument("normalized_shape"))
-    rows = prod(shape) // count, count
-    return _Norm(rows, rows, (1, count), centred, weight, bias, eps if centred else rms_eps(f32, eps))
-
-
 def _of_each(constants: ModuleConstants, name: str, number: float) -> SSAValue:
     return constant(constants, name, np.full((1, 1), number, np.float32), f32)
 
 
-@CONVERTERS(*_NORMS)
+@CONVERTERS(*NORMS)
 def _float_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    norm = _norm_of(op)
+    norm = norm_of(op)
     x, share = reshaped(op.operands[0], norm.rows), _of_each(constants, "share", 1 / norm.rows[1])
     if norm.centred:
         x = e.BINARY["sub"](x, e.MulOp(ReduceSumOp(x, axis=1).result, share).result).result
@@ -101,7 +67,7 @@ def _sum_of_squares(distances: SSAValue, bits: int, less: int) -> SSAValue:
     return reshaped(ReduceSumOp(sums, axis=1).result if part < count else sums, (rows, 1))
 
 
-def _normalized(x: Quantized, norm: _Norm, constants: ModuleConstants) -> tuple[SSAValue, float]:
+def _normalized(x: Quantized, norm: Norm, constants: ModuleConstants) -> tuple[SSAValue, float]:
     """Returns the rows of integers over their deviations, or roots of mean squares, and what one of these integers stands for."""
     count, squares_bits = norm.rows[1], 2 * (_BITS + 8) - 2 * norm.centred
     distances = rescale(reshaped(x.value, norm.rows), 2**_BITS, x.type.zero_point, 0, i32)
@@ -127,10 +93,10 @@ def _array(constants: ModuleConstants, value: SSAValue | None, shape: Sequence[i
     return None if array is None else array.astype(np.float64).reshape(tuple(shape))
 
 
-@CONVERTERS.integers(*_NORMS)
+@CONVERTERS.integers(*NORMS)
 def _integer_norm(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, (x,) = operands_of(found, 1)
-    norm = _norm_of(op)
+    norm = norm_of(op)
     count = norm.rows[1]
     if count > _MOST_IN_ROW or (count > _MOST_IN_PART and _part(count) < _FEWEST_IN_PART):
         raise RefusedError({op: f"the sums of its rows of {count} elements may not fit int32, or are not exact enough"})

@@ -1,0 +1,141 @@
+"""What the converters share: shapes, constants, and integers of another quantized type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i8
+from xdsl.ir import SSAValue
+
+from flambeau.backends.litert.dialect import elements as e
+from flambeau.backends.litert.dialect.movement import PadV2Op, ReshapeOp, SliceOp, TransposeOp
+from flambeau.backends.litert.dialect.operators import ACTIVATIONS, HIGH, LOW, limits_of
+from flambeau.dialects.edge.layout import CHANNELS_LAST
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
+from flambeau.passes.delegation.lowering.converters import Converters
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+CONVERTERS = Converters("litert")
+_CHANNELS_FIRST = (0, 3, 1, 2)
+_SWAPPED = (0, 2, 1)
+
+
+def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """Returns the same elements in another shape."""
+    return value if shape_of(value) == tuple(shape) else ReshapeOp(value, tuple(shape)).result
+
+
+def constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
+    """Returns an array as a constant of the element type of another value."""
+    element = element_of(like)
+    return constants.add(name, np.asarray(array, numpy_dtype(element), order="C"), tensor(element, array.shape)).result
+
+
+def of_numbers(constants: ModuleConstants, name: str, numbers: Sequence[float] | float, like: SSAValue) -> SSAValue:
+    """Returns numbers as a constant with one dimension, of the element type of another value."""
+    return constant(constants, name, np.atleast_1d(np.asarray(numbers)), like)
+
+
+def transposed(x: SSAValue, order: Sequence[int]) -> SSAValue:
+    """Returns a value with its dimensions in another order."""
+    return TransposeOp(x, tuple(order)).result
+
+
+def on_images(x: SSAValue, function: Callable[[SSAValue], SSAValue]) -> SSAValue:
+    """Returns what a function makes of images [batch, height, width, channels], of images or lines with the channels first."""
+    if len(shape_of(x)) == 4:
+        return transposed(function(transposed(x, CHANNELS_LAST)), _CHANNELS_FIRST)
+    batch, channels, length = shape_of(x)
+    found = function(reshaped(transposed(x, _SWAPPED), (batch, 1, length, channels)))
+    return transposed(reshaped(found, (batch, *shape_of(found)[2:])), _SWAPPED)
+
+
+def part(x: SSAValue, dim: int, start: int, size: int) -> SSAValue:
+    """Returns consecutive entries of one dimension."""
+    begin, sizes = [0] * len(shape_of(x)), list(shape_of(x))
+    if sizes[dim] == size:
+        return x
+    begin[dim], sizes[dim] = start, size
+    return SliceOp(x, tuple(begin), tuple(sizes)).result
+
+
+def with_margin(x: SSAValue, before: Sequence[int], behind: Sequence[int], number: float, constants: ModuleConstants) -> SSAValue:
+    """Returns a tensor with a number around it, and without what negative padding takes away."""
+    begin = tuple(max(-low, 0) for low in before)
+    size = tuple(extent + min(low, 0) + min(high, 0) for extent, low, high in zip(shape_of(x), before, behind, strict=True))
+    x = x if size == shape_of(x) else SliceOp(x, begin, size).result
+    pads = tuple(max(item, 0) for pair in zip(before, behind, strict=True) for item in pair)
+    return PadV2Op(x, pads, of_numbers(constants, "padding", number, x)).result if any(pads) else x
+
+
+# Quantized types
+
+
+def operator_of(found: IntegerOperator) -> SchemaOp:
+    """Returns what an operator between integers computes in floats."""
+    assert found.operator is not None
+    return found.operator
+
+
+def inputs_of(found: IntegerOperator) -> list[Quantized]:
+    """Returns the operands that are dequantized."""
+    return [item for item in found.inputs if item is not None]
+
+
+def types(*kinds: QuantizedType) -> dict[str, Any]:
+    """Returns the scales and the zero points of quantized types, as arguments."""
+    return {"scales": tuple(kind.scale for kind in kinds), "zero_points": tuple(kind.zero_point for kind in kinds)}
+
+
+def fixed_type(node: Any) -> QuantizedType:
+    """Returns the type of the integers that an operator with a scale of its own gives."""
+    scale, zero_point = node.fixed
+    return QuantizedType(i8, LOW, HIGH, (scale,), (zero_point,))
+
+
+def same(x: Quantized, to: QuantizedType) -> SSAValue:
+    """Returns integers as integers of another type."""
+    if (x.type.scale, x.type.zero_point) == (to.scale, to.zero_point):
+        return x.value
+    return e.QuantizeOp(x.value, **types(x.type, to)).result
+
+
+def ended(found: IntegerOperator, build: Callable[[str], SSAValue], constants: ModuleConstants) -> SSAValue:
+    """Returns an operator between integers within the limits of its clamps: those of an activation, or of more operators."""
+    activation = _activation(found)
+    return build(activation) if activation else limited(build("NONE"), found, constants)
+
+
+def limited(value: SSAValue, found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    """Returns integers within the limits of the clamps behind an operator."""
+    activation = _activation(found)
+    if activation:
+        return value if activation == "NONE" else e.LIMITED[activation](value, **types(found.to)).result
+    return clamped(value, found.low, found.high, constants)
+
+
+def clamped(value: SSAValue, low: int, high: int, constants: ModuleConstants) -> SSAValue:
+    """Returns integers within limits, by no operator where these are those of int8."""
+    for name, limit, default in (("maximum", low, LOW), ("minimum", high, HIGH)):
+        if limit != default:
+            value = e.BINARY[name](value, of_numbers(constants, name, limit, value)).result
+    return value
+
+
+def floats_of(value: SSAValue, constants: ModuleConstants) -> Array:
+    """Returns a constant of floats, perhaps a dequantized one."""
+    found, op = constants.array(value), value.owner
+    if found is None:
+        assert isinstance(op, SchemaOp)
+        found = op.call("numpy", op.bind([constants.elements(operand) for operand in op.operands], op.properties))
+    return found
+
+
+def _activation(found: IntegerOperator) -> str | None:
+    """Returns the activation with the limits of the clamps behind an operator; None if there is none."""
+    limits = (found.low, found.high)
+    return next((name for name in ACTIVATIONS if limits_of(name, found.to.scale, found.to.zero_point) == limits), None)

@@ -1,0 +1,159 @@
+"""Convolutions and linear layers. In floats and between integers they differ in the bias, and what becomes of the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.litert.converters.building import (
+    CONVERTERS,
+    constant,
+    ended,
+    floats_of,
+    limited,
+    on_images,
+    operator_of,
+    part,
+    types,
+    with_margin,
+)
+from flambeau.backends.litert.dialect.images import Conv2dOp, DepthwiseConv2dOp, FullyConnectedOp, TransposeConvOp, around, padding_word
+from flambeau.backends.litert.dialect.movement import ConcatenationOp, SliceOp
+from flambeau.backends.litert.dialect.operators import WIDE
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
+from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_bias
+from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.lowering.weights import weight_by_outputs, with_gaps
+from flambeau.passes.delegation.normalized import Windows, windows_of
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+
+def padded(x: SSAValue, windows: Windows, number: float, constants: ModuleConstants) -> tuple[SSAValue, str]:
+    """Returns images with so much padding that the returned word says the rest."""
+    word = padding_word(shape_of(x)[1:3], windows.kernel, windows.stride, windows.dilation, windows.padding)
+    if word is not None:
+        return x, word
+    tall, wide = windows.padding
+    return with_margin(x, (0, tall, wide, 0), (0, tall, wide, 0), number, constants), "VALID"
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer, or some of its outputs.
+
+    Attributes:
+        weight: [outputs, inputs of a group, *kernel].
+        bias: a number for each output, in the element type of sums.
+        name: that of the weight.
+        zero_point: that of the image.
+        filter_scales: between integers, those of the weight.
+        numbers: other arguments of the operator: an activation, the types of integers.
+    """
+
+    weight: Array
+    bias: Array | None
+    name: str
+    constants: ModuleConstants
+    zero_point: int = 0
+    filter_scales: tuple[float, ...] = ()
+    numbers: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def some(self, first: int, count: int) -> _Layer:
+        """Returns the layer of consecutive outputs."""
+        own = slice(first, first + count)
+        scales = self.filter_scales[own] if len(self.filter_scales) > 1 else self.filter_scales
+        return replace(self, weight=self.weight[own], bias=None if self.bias is None else self.bias[own], filter_scales=scales)
+
+    def _parameters(self, image: SSAValue, kernel: Array) -> tuple[SSAValue, SSAValue | None]:
+        """Returns a filter and the bias as constants."""
+        element = WIDE[element_of(image)]
+        sums = None if self.bias is None else self.constants.add(f"{self.name}.bias", self.bias, tensor(element, self.bias.shape)).result
+        return constant(self.constants, self.name, kernel, image), sums
+
+    def _call(self, kind: Any, image: SSAValue, kernel: Array, **numbers: Any) -> SSAValue:
+        return kind(image, *self._parameters(image, kernel), filter_scales=self.filter_scales, **numbers, **self.numbers).result
+
+    def linear(self, x: SSAValue) -> SSAValue:
+        """Returns the products of rows with the weight."""
+        return self._call(FullyConnectedOp, x, self.weight)
+
+    def convolution(self, op: SchemaOp, x: SSAValue) -> SSAValue:
+        """Returns the convolution of images, or of lines, which are images of height 1."""
+        windows, groups, is_transposed = windows_of(op), op.argument("groups"), op.argument("transposed")
+        layer, windows = (self, windows) if self.weight.ndim == 4 else (replace(self, weight=self.weight[:, :, None]), windows.of_images())
+        size, inputs = len(self.weight) // groups, self.weight.shape[1]
+
+        def convolved(image: SSAValue) -> SSAValue:
+            if not is_transposed:
+                return layer._of_images(image, windows, groups)
+            parts = [layer.some(group * size, size)._undone(part(image, 3, group * inputs, inputs), windows) for group in range(groups)]
+            return parts[0] if groups == 1 else ConcatenationOp(parts, axis=3).result
+
+        return on_images(x, convolved)
+
+    def _of_images(self, image: SSAValue, windows: Windows, groups: int) -> SSAValue:
+        image, padding = padded(image, windows, self.zero_point, self.constants)
+        steps = {"stride_h": windows.stride[0], "stride_w": windows.stride[1]}
+        gaps = {"dilation_h_factor": windows.dilation[0], "dilation_w_factor": windows.dilation[1]}
+        if groups > 1 and self.weight.shape[1] == 1:
+            return self._call(DepthwiseConv2dOp, image, self.weight.transpose(1, 2, 3, 0), padding=padding, **steps, **gaps)
+        return self._call(Conv2dOp, image, self.weight.transpose(0, 2, 3, 1), padding=padding, **steps, **gaps)
+
+    def _undone(self, image: SSAValue, windows: Windows) -> SSAValue:
+        """Returns a transposed convolution without groups: with the word `SAME`, or whole, and its margin is cut off."""
+        kernel = with_gaps(self.weight, windows.dilation).transpose(0, 2, 3, 1)
+        batch, *sides, _ = shape_of(image)
+        whole = [(size - 1) * step + window for size, step, window in zip(sides, windows.stride, kernel.shape[1:3], strict=True)]
+        final = [size + more - 2 * pad for size, more, pad in zip(whole, windows.output_padding, windows.padding, strict=True)]
+        word = "SAME"
+        for size, to, step, window, pad in zip(sides, final, windows.stride, kernel.shape[1:3], windows.padding, strict=True):
+            if -(-to // step) != size or around(to, window, step, 1, word)[0] != pad:
+                word = "VALID"
+        made = final if word == "SAME" else [size + more for size, more in zip(whole, windows.output_padding, strict=True)]
+        weight, sums = self._parameters(image, kernel)
+        numbers: dict[str, Any] = {"stride_h": windows.stride[0], "stride_w": windows.stride[1], **self.numbers}
+        shape = (batch, *made, len(kernel))
+        found = TransposeConvOp(shape, weight, image, sums, padding=word, filter_scales=self.filter_scales, **numbers).result
+        return found if made == final else SliceOp(found, (0, *windows.padding, 0), (batch, *final, len(kernel))).result
+
+
+def _results(op: SchemaOp, x: SSAValue, layer: _Layer) -> SSAValue:
+    return layer.linear(x) if op.schema.base == "linear" else layer.convolution(op, x)
+
+
+@CONVERTERS("convolution", "linear")
+def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, value, bias = op.arguments()[:3]
+    weight = weight_by_outputs(op, floats_of(value, constants))
+    numbers = np.zeros(len(weight), weight.dtype) if bias is None else constants.array(bias)  # a convolution always has a bias
+    source = value.owner
+    name = constants.name(source.operands[0] if isinstance(source, DEQUANTIZATIONS) else value)
+    return _results(op, x, _Layer(weight, numbers, name, constants))
+
+
+@CONVERTERS.integers("convolution", "linear")
+def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    op, x, kernel = operator_of(found), found.x, found.inputs[1]
+    assert kernel is not None
+    array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
+    assert array is not None
+    weight = weight_by_outputs(op, array)
+    if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
+        kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
+    whole, _ = integer_bias(x.type, kind, None if bias is None else constants.array(bias), len(weight))
+    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
+        raise RefusedError({op: "its sums of products and bias may not fit int32"})
+    sums, name = whole.astype(np.int32), constants.name(op.operands[1])
+    layer = _Layer(weight, sums, name, constants, x.type.zero_point, kind.scales, types(x.type, found.to))
+    if op.schema.base == "convolution" and op.argument("transposed"):
+        return limited(_results(op, x.value, layer), found, constants)
+
+    def build(activation: str) -> SSAValue:
+        return _results(op, x.value, replace(layer, numbers={**layer.numbers, "fused_activation_function": activation}))
+
+    return ended(found, build, constants)

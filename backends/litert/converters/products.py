@@ -1,0 +1,33 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.litert.converters.building import CONVERTERS, inputs_of, limited, operator_of, types
+from flambeau.backends.litert.dialect import elements as e
+from flambeau.backends.litert.dialect.products import BatchMatmulOp
+from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import IntegerOperator
+from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.rewriting.constants import ModuleConstants
+
+_LARGEST_FACTOR = 255
+"""The greatest distance of an int8 from its zero point."""
+
+CONVERTERS.of_operands({"mm": BatchMatmulOp, "bmm": BatchMatmulOp})
+
+
+@CONVERTERS("addmm")
+def _sum_of_product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    bias, a, b = op.operands
+    return e.AddOp(BatchMatmulOp(a, b).result, bias).result
+
+
+@CONVERTERS.integers("mm", "bmm")
+def _integer_product(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    a, b = inputs_of(found)
+    if _LARGEST_FACTOR**2 * shape_of(a.value)[-1] > 2**31 - 1:
+        raise RefusedError({operator_of(found): "its sums of products may not fit int32"})
+    return limited(BatchMatmulOp(a.value, b.value, **types(a.type, b.type, found.to)).result, found, constants)
