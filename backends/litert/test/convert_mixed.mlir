@@ -3,11 +3,10 @@
 // Operators are integers where the program is quantized; floats become integers at the border, and integers floats.
 // CHECK-LABEL: delegate.partition @border_litert_0 backend "LiteRtBackend" {precision = "mixed"} (%x: tensor<2x3xf32>) -> (tensor<2x3xf32>)
 // CHECK-NEXT:    %0 = litert.quantize(%x) {scales = [0.5], zero_points = [3]}
-// CHECK-NEXT:    %1 = ml_program.global_load_const @maximum
-// CHECK-NEXT:    %2 = litert.maximum(%0, %1)
-// CHECK-NEXT:    %3 = litert.dequantize(%2) {scales = [0.5], zero_points = [3]}
-// CHECK-NEXT:    %4 = litert.tanh(%3)
-// CHECK-NEXT:    delegate.return %4
+// CHECK-NEXT:    %1 = litert.relu(%0) {scales = [0.5], zero_points = [3]}
+// CHECK-NEXT:    %2 = litert.dequantize(%1) {scales = [0.5], zero_points = [3]}
+// CHECK-NEXT:    %3 = litert.tanh(%2)
+// CHECK-NEXT:    delegate.return %3
 func.func @border(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = quantized_decomposed.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
   %1 = quantized_decomposed.dequantize_per_tensor(%0) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>

@@ -7,6 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from flambeau import EdgeProgramManager
+from flambeau.backends.litert.label import labelled
+from flambeau.backends.litert.payload import read
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.support.lazy import Array
 
@@ -24,4 +26,5 @@ def file_of(edge: EdgeProgramManager, options: str = "") -> bytes:
 
 def decoded_results(data: bytes, arrays: Sequence[Array]) -> Sequence[Array]:
     """Returns what numpy computes of a file, by the rows of its operators."""
-    return run_payload("LiteRtBackend", memoryview(data), {}, arrays, False)
+    (graph,) = read(memoryview(data), "the file").subgraphs
+    return run_payload("LiteRtBackend", memoryview(labelled(data, len(graph.inputs), len(graph.outputs))), {}, arrays, False)
