@@ -10,7 +10,7 @@ from flambeau.backends.litert import LiteRtOptions
 from flambeau.backends.litert.converters import borders, functions, images, layers, movement, norms, products, reductions
 from flambeau.backends.litert.converters.building import CONVERTERS, reshaped
 from flambeau.backends.litert.dialect.elements import LIMITED
-from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
+from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
 from flambeau.backends.litert.dialect.operators import LiteRtOp
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -32,7 +32,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     CONVERTERS.apply(partition, constants, chosen)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
-    moving += [moves.past(SliceOp, "begin", "size"), _pads_past(moves)]
+    moving += [moves.past(SliceOp, "begin", "size"), _pads_past(moves, PadOp), _pads_past(moves, PadV2Op)]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
     apply_patterns(partition, [end_with_activation])
@@ -52,16 +52,16 @@ def end_with_activation(op: LiteRtOp) -> SSAValue | None:
     return kind(**{**given, "fused_activation_function": activation}).result
 
 
-def _pads_past(moves: Transposes) -> Pattern:
+def _pads_past(moves: Transposes, kind: type[LiteRtOp]) -> Pattern:
     """Returns a pattern that replaces pad(transpose(x)) by transpose(pad(x))."""
 
-    @rewrites(PadV2Op, counter="transposes moved")
-    def pads_past(op: PadV2Op) -> SSAValue | None:
+    @rewrites(kind, counter="transposes moved")
+    def pads_past(op: LiteRtOp) -> SSAValue | None:
         order = moves.order(op.operands[0])
         if order is None:
             return None
         padding = op.argument("padding")
         pairs = tuple(item for dim in inverse(order) for item in padding[2 * dim : 2 * dim + 2])
-        return moves.transposed(op.rebuilt([moves.before(op.operands[0]), op.operands[1]], padding=pairs).result, order)
+        return moves.transposed(op.rebuilt([moves.before(op.operands[0]), *op.operands[1:]], padding=pairs).result, order)
 
     return pads_past

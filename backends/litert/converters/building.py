@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from flambeau.backends.litert.dialect import elements as e
-from flambeau.backends.litert.dialect.movement import PadV2Op, ReshapeOp, SliceOp, TransposeOp
+from flambeau.backends.litert.dialect.movement import PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
 from flambeau.backends.litert.dialect.operators import ACTIVATIONS, HIGH, LOW, limits_of
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
@@ -63,13 +63,19 @@ def part(x: SSAValue, dim: int, start: int, size: int) -> SSAValue:
     return SliceOp(x, tuple(begin), tuple(sizes)).result
 
 
-def with_margin(x: SSAValue, before: Sequence[int], behind: Sequence[int], number: float, constants: ModuleConstants) -> SSAValue:
-    """Returns a tensor with a number around it, and without what negative padding takes away."""
+def with_margin(
+    x: SSAValue, before: Sequence[int], behind: Sequence[int], number: float, kind: QuantizedType | None, constants: ModuleConstants
+) -> SSAValue:
+    """Returns a tensor with a number around it, and without what negative padding takes away. Integers are of type `kind`."""
     begin = tuple(max(-low, 0) for low in before)
     size = tuple(extent + min(low, 0) + min(high, 0) for extent, low, high in zip(shape_of(x), before, behind, strict=True))
     x = x if size == shape_of(x) else SliceOp(x, begin, size).result
     pads = tuple(max(item, 0) for pair in zip(before, behind, strict=True) for item in pair)
-    return PadV2Op(x, pads, of_numbers(constants, "padding", number, x)).result if any(pads) else x
+    if not any(pads):
+        return x
+    if number == (0 if kind is None else kind.zero_point):  # more runtimes and accelerators have this operator
+        return PadOp(x, pads, **({} if kind is None else types(kind))).result
+    return PadV2Op(x, pads, of_numbers(constants, "padding", number, x)).result
 
 
 # Quantized types

@@ -29,7 +29,7 @@ def pooled(op: SchemaOp, x: SSAValue, windows: Windows, kind: QuantizedType | No
 
     def of_windows(image: SSAValue) -> SSAValue:
         lowest = float(LOW) if kind is not None else float(-np.inf)
-        image, padding = padded(image, windows, lowest, constants)
+        image, padding = padded(image, windows, lowest, kind, constants)
         node: Any = MaxPool2dOp if is_max else AveragePool2dOp
         return node(image, padding=padding, **steps, **sides, **own).result
 

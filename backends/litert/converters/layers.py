@@ -25,7 +25,7 @@ from flambeau.backends.litert.dialect.operators import WIDE
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
-from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_bias
+from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
 from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.lowering.weights import weight_by_outputs, with_gaps
 from flambeau.passes.delegation.normalized import Windows, windows_of
@@ -33,13 +33,13 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
 
-def padded(x: SSAValue, windows: Windows, number: float, constants: ModuleConstants) -> tuple[SSAValue, str]:
-    """Returns images with so much padding that the returned word says the rest."""
+def padded(x: SSAValue, windows: Windows, number: float, kind: QuantizedType | None, constants: ModuleConstants) -> tuple[SSAValue, str]:
+    """Returns images, integers of type `kind`, with so much padding that the returned word says the rest."""
     word = padding_word(shape_of(x)[1:3], windows.kernel, windows.stride, windows.dilation, windows.padding)
     if word is not None:
         return x, word
     tall, wide = windows.padding
-    return with_margin(x, (0, tall, wide, 0), (0, tall, wide, 0), number, constants), "VALID"
+    return with_margin(x, (0, tall, wide, 0), (0, tall, wide, 0), number, kind, constants), "VALID"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Layer:
         weight: [outputs, inputs of a group, *kernel].
         bias: a number for each output, in the element type of sums.
         name: that of the weight.
-        zero_point: that of the image.
+        kind: the type of the image between integers.
         filter_scales: between integers, those of the weight.
         numbers: other arguments of the operator: an activation, the types of integers.
     """
@@ -59,7 +59,7 @@ class _Layer:
     bias: Array | None
     name: str
     constants: ModuleConstants
-    zero_point: int = 0
+    kind: QuantizedType | None = None
     filter_scales: tuple[float, ...] = ()
     numbers: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -97,7 +97,7 @@ class _Layer:
         return on_images(x, convolved)
 
     def _of_images(self, image: SSAValue, windows: Windows, groups: int) -> SSAValue:
-        image, padding = padded(image, windows, self.zero_point, self.constants)
+        image, padding = padded(image, windows, 0 if self.kind is None else self.kind.zero_point, self.kind, self.constants)
         steps = {"stride_h": windows.stride[0], "stride_w": windows.stride[1]}
         gaps = {"dilation_h_factor": windows.dilation[0], "dilation_w_factor": windows.dilation[1]}
         if groups > 1 and self.weight.shape[1] == 1:
@@ -149,7 +149,7 @@ def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAVal
     if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
         raise RefusedError({op: "its sums of products and bias may not fit int32"})
     sums, name = whole.astype(np.int32), constants.name(op.operands[1])
-    layer = _Layer(weight, sums, name, constants, x.type.zero_point, kind.scales, types(x.type, found.to))
+    layer = _Layer(weight, sums, name, constants, x.type, kind.scales, types(x.type, found.to))
     if op.schema.base == "convolution" and op.argument("transposed"):
         return limited(_results(op, x.value, layer), found, constants)
 

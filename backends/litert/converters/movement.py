@@ -95,14 +95,14 @@ def _integer_repetition(found: IntegerOperator, constants: ModuleConstants) -> S
 
 @CONVERTERS("constant_pad_nd")
 def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return with_margin(op.operands[0], *pads_of(op), op.argument("value"), constants)
+    return with_margin(op.operands[0], *pads_of(op), op.argument("value"), None, constants)
 
 
 @CONVERTERS.integers("constant_pad_nd")
 def _integer_pad(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op = operator_of(found)  # the number around it may be beyond those of the operand's type
     number = found.to.quantize(op.argument("value"))
-    return limited(with_margin(same(found.x, found.to), *pads_of(op), number, constants), found, constants)
+    return limited(with_margin(same(found.x, found.to), *pads_of(op), number, found.to, constants), found, constants)
 
 
 # Several tensors

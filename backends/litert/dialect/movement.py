@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
-from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, litert
+from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, Scales, check_scales, litert
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.dialects.schema.move_types import joined_type, padded_type, part_type, permuted_type, reshaped_type
 from flambeau.support.lazy import Array, np
@@ -81,6 +81,24 @@ class SliceOp(_MoveOp):
     @staticmethod
     def numpy(x: Array, /, begin: Numbers, size: Numbers) -> Array:
         return x[tuple(slice(first, first + count) for first, count in zip(begin, size, strict=True))]
+
+
+@litert("pad(Tensor input, int[] padding, *, float[] scales=[], int[] zero_points=[]) -> Tensor")
+class PadOp(_MoveOp):
+    """A tensor with zeros around it: of integers, with their zero point. The padding has a pair for each dimension, as that of `padv2`."""
+
+    versions: ClassVar = {i8: 2}
+    versions_of_ranks: ClassVar = {5: 4}
+
+    @staticmethod
+    def infer(x: Tensor, padding: Numbers, /, scales: Scales, zero_points: Numbers) -> Tensor:
+        check_scales(x, scales, zero_points, 1)
+        return padded_type(x, padding)
+
+    @staticmethod
+    def numpy(x: Array, padding: Numbers, /, scales: Scales, zero_points: Numbers) -> Array:
+        number = zero_points[0] if scales else 0
+        return np.pad(x, list(zip(padding[::2], padding[1::2], strict=True)), constant_values=number)
 
 
 @litert("padv2(Tensor input, int[] padding, Tensor constant_values) -> Tensor")

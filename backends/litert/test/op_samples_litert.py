@@ -133,6 +133,7 @@ SAMPLES: dict[str, Samples] = {
     "litert.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
     "litert.concatenation": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1, "NONE"), ([int8(rng, 4)], 0, "NONE")],
     "litert.slice": lambda rng: [(f32(rng, 3, 4), (1, 0), (2, 3)), (int8(rng, 5), (4,), (1,))],
+    "litert.pad": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), *FLOATS), (int8(rng, 4), (2, 1), (0.1,), (-3,))],
     "litert.padv2": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), f32(rng, 1)), (int8(rng, 4), (2, 1), int8(rng, 1))],
     **{row.name: lambda rng: [(np.abs(f32(rng, 2, 30)) + np.float32(0.01),)] for row in UNARY.values()},
     "litert.square": lambda rng: [(f32(rng, 2, 3),)],

@@ -15,7 +15,7 @@ from litert_files import PLAN, decoded_results, file_of
 from litert_judge import litert
 from quantized_programs import quantized_by_pt2e
 from test_litert_models import Network
-from tflm_judge import tflm
+from tflm_judge import head_bytes, tflm
 from torch import Tensor, nn
 from torch_programs import seed
 from vendor_tools import installed
@@ -130,14 +130,15 @@ def test_equal_constants_are_stored_once() -> None:
 def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
     model = read_model(memoryview(quantized()[0]), "the file")
     (graph,) = model.subgraphs
-    _, graphs, count, *offsets = np.frombuffer(buffer_of(model, PLAN), np.int32).tolist()
-    assert (graphs, count) == (1, len(graph.tensors)) and len(offsets) == count
-    last = {number: len(graph.operators) for number in graph.outputs}
+    numbers: list[int] = np.frombuffer(buffer_of(model, PLAN), np.int32).tolist()
+    offsets = numbers[3:]
+    assert numbers[1:3] == [1, len(graph.tensors)] and len(offsets) == len(graph.tensors)
+    last: dict[int, int] = {number: len(graph.operators) for number in graph.outputs}
     for step, operator in reversed(list(enumerate(graph.operators))):
         for number in operator.inputs:
             last.setdefault(number, step)
-    live = set(graph.inputs)
-    sizes = [int(np.prod(item.shape)) * {0: 4, 2: 4, 9: 1}[item.type] for item in graph.tensors]
+    live: set[int] = set(graph.inputs)
+    sizes: list[int] = [int(np.prod(item.shape)) * {0: 4, 2: 4, 9: 1}[item.type] for item in graph.tensors]
     assert all((offset < 0) == bool(item.buffer) for offset, item in zip(offsets, graph.tensors, strict=True))
     assert not any(offset % ALIGNMENT for offset in offsets if offset >= 0)
     for step, operator in enumerate(graph.operators):
@@ -163,7 +164,7 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     class Counted(nn.Module):
         def __init__(self):
             super().__init__()
-            self.register_buffer("count", torch.zeros(3))
+            self.count = nn.Buffer(torch.zeros(3))
 
         def forward(self, x: Tensor) -> Tensor:
             self.count.add_(x)
@@ -190,6 +191,15 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is IR, which is of no backend; there are files of backends by the suffixes .*tflite"):
         named().save(tmp_path / "model.mlir", "litert")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("python", installed("litert-test"))
+def test_tflm_takes_the_plan_of_the_file(python: str) -> None:
+    data = quantized()[0]
+    plan = buffer_of(read_model(memoryview(data), "the file"), PLAN)
+    numbers = np.frombuffer(plan, np.int32).copy()
+    numbers[3:] += np.where(numbers[3:] >= 0, 4096, 0)
+    assert head_bytes(python, data.replace(plan, numbers.tobytes())) == head_bytes(python, data) + 4096
 
 
 @pytest.mark.parametrize("python", installed("litert-test"))

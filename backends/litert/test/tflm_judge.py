@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import numpy as np
-from device_models import WHOLE
+from device_models import WHOLE, Floats
 from digits import digits, trained_cnn
 from litert_files import PLAN, decoded_results, file_of
 from payload_judges import Judge
@@ -35,7 +35,7 @@ def run(data, arrays):
     return [model.get_output(number) for number in range({outputs})]
 """
 _PRINT = "import sys; from tflite_micro import runtime; runtime.Interpreter.from_bytes(sys.stdin.buffer.read()).print_allocations()"
-NETWORKS = ("ds_cnn", "u_net")
+NETWORKS = ("ds_cnn", "mobilenet_v2")
 
 
 def tflm(python: str, outputs: int = 1) -> Judge:
@@ -59,13 +59,12 @@ def main() -> int:
     judge, wrong = tflm(python), 0
     table = Table("network", "bytes", "arena, our plan", "arena, TFLM's plan", "elements that differ")
     images, _ = digits()
-    networks = {"digits": (trained_cnn(), (images[:1],))}
+    networks: dict[str, Floats] = {"digits": (trained_cnn(), (images[:1],))}
     for name in NETWORKS:
         seed()
         networks[name] = WHOLE[name]()
     for name, (module, inputs) in networks.items():
-        edge = to_edge(quantize((module.eval(), inputs), [inputs] * 2, "int8", "litert").program)
-        data = file_of(edge)
+        data = file_of(to_edge(quantize((module.eval(), inputs), [inputs] * 2, "int8", "litert").program))
         arrays = [item.numpy() for item in inputs]
         expected = decoded_results(data, arrays)
         differs = sum(int(np.sum(a != b)) for a, b in zip(expected, judge.run(data, arrays), strict=True))
