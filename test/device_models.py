@@ -129,6 +129,18 @@ def ds_cnn() -> Case:
     return Case(nn.Sequential(*layers).eval(), [(torch.rand(1, 1, 49, 10),)])
 
 
+def person_detection(size: int) -> Floats:
+    """MobileNetV1 of a quarter of the channels, on one grey image: whether there is a person."""
+    layers: list[nn.Module] = [*_norm(nn.Conv2d(1, 8, 3, 2, 1, bias=False), 8), nn.ReLU6()]
+    inputs = 8
+    for outputs, stride in ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *((128, 1),) * 5, (256, 2), (256, 1)):
+        layers += [*_norm(nn.Conv2d(inputs, inputs, 3, stride, 1, groups=inputs, bias=False), inputs), nn.ReLU6()]
+        layers += [*_norm(nn.Conv2d(inputs, outputs, 1, bias=False), outputs), nn.ReLU6()]
+        inputs = outputs
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 2), nn.Softmax(-1)]
+    return nn.Sequential(*layers).eval(), (torch.randn(1, 1, size, size),)
+
+
 def _case(model: tuple[nn.Module, Tensors]) -> Case:
     return Case(model[0], [model[1]])
 

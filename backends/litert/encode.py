@@ -16,6 +16,7 @@ from flambeau.backends.litert.payload import BUFFER, CODES, DTYPES, OPERATOR, OP
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -67,8 +68,15 @@ def _typed(op: LiteRtOp) -> Iterator[tuple[SSAValue, _Type]]:
             yield op.argument("bias"), _Type(of_bias, (0,) * len(of_bias))
 
 
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, GlobalLoadConstantOp)
+
+
 def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
-    """Returns the types that operators say of tensors, also of those that are only moved to or from them. Raises BackendError."""
+    """Returns the types that operators say of tensors, also of those that are only moved to or from them. Raises BackendError.
+
+    A constant has none here: several operators may read it, as integers of different types.
+    """
     found: dict[SSAValue, _Type] = {}
 
     def learn(value: SSAValue, kind: _Type) -> bool:
@@ -79,8 +87,11 @@ def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
 
     for op in ops:
         for value, kind in _typed(op):
-            learn(value, kind)
-    moves = [[value for value in (*op.operands, op.result) if element_of(value) == i8] for op in ops if op.keeps_type]
+            if not _is_constant(value):
+                learn(value, kind)
+    moves = [
+        [value for value in (*op.operands, op.result) if element_of(value) == i8 and not _is_constant(value)] for op in ops if op.keeps_type
+    ]
     grows = True
     while grows:
         grows = False
@@ -135,6 +146,7 @@ class _GraphWriter:
         self.block = block
         self.types = _types([op for op in block.ops if isinstance(op, LiteRtOp)])
         self.numbers: dict[SSAValue, int] = {}
+        self.constant_numbers: dict[tuple[SSAValue, _Type | None], int] = {}
         self.tensors: list[Any] = []
         self.operators: list[Any] = []
         self.is_named = borders is not None
@@ -153,9 +165,6 @@ class _GraphWriter:
         for op in self.block.ops:
             if isinstance(op, LiteRtOp):
                 self._operator(op, ends.get(op.result))
-            elif op is not self.block.last_op:
-                value = op.results[0]
-                self._declare(value, self._unused(self.model.constants.name(value)), self.model.constants.elements(value))
         outputs: list[int] = []
         for value, output in zip(self.results, self.outputs, strict=True):
             outputs.append(self._output(value, outputs, output))
@@ -172,10 +181,20 @@ class _GraphWriter:
         self.names.add(found)
         return found
 
-    def _declare(self, value: SSAValue, name: str, array: Array | None = None) -> int:
-        """Returns the number of a new tensor; of a constant, with its elements."""
-        self.numbers[value] = self._tensor(name, element_of(value), shape_of(value), array, self.types.get(value))
+    def _declare(self, value: SSAValue, name: str) -> int:
+        """Returns the number of a new tensor."""
+        self.numbers[value] = self._tensor(name, element_of(value), shape_of(value), None, self.types.get(value))
         return self.numbers[value]
+
+    def _number(self, value: SSAValue, kind: _Type | None = None) -> int:
+        """Returns the number of a tensor; of a constant, which has one for each type as which it is read."""
+        if not _is_constant(value):
+            return self.numbers[value]
+        if (value, kind) not in self.constant_numbers:
+            constants = self.model.constants
+            name, array = self._unused(constants.name(value)), constants.elements(value)
+            self.constant_numbers[value, kind] = self._tensor(name, element_of(value), shape_of(value), array, kind)
+        return self.constant_numbers[value, kind]
 
     def _tensor(self, name: str, element: ElementType, shape: Sequence[int], array: Array | None = None, kind: _Type | None = None) -> int:
         buffer = 0 if array is None else self.model.buffer(np.ascontiguousarray(array, numpy_dtype(element)).tobytes())
@@ -192,7 +211,7 @@ class _GraphWriter:
 
     def _output(self, value: SSAValue, others: Sequence[int], name: str) -> int:
         """Returns the number of an output: runtimes want each to be the result of an operator, and no other output."""
-        source = self.numbers[value]
+        source = self._number(value)
         if isinstance(value.owner, LiteRtOp) and source not in others:
             return source
         shape = self._tensor(self._unused(f"{name}/shape"), i32, (len(shape_of(value)),), np.array(shape_of(value), np.int32))
@@ -209,11 +228,15 @@ class _GraphWriter:
         """Adds an operator, whose result has the name of an output, or one with the path of its module."""
         name, inputs, options = op.schema.base, list[int](), dict[str, Any]()
         path = "/".join((*islice(module_paths(op.location), 1), name))
+        kept = self.types.get(op.result) if op.keeps_type else None
+        kinds = {value: kept for value in op.operands if element_of(value) == i8} | dict(_typed(op))
         for argument in op.schema.arguments:
             value = op.argument(argument.name)
             if argument.type.is_tensor:
                 values = cast("list[SSAValue | None]", value if isinstance(value, list) else [value])
-                inputs += [self.numbers[item] for item in values if item is not None]  # only a last operand is ever left out
+                inputs += [
+                    self._number(item, kinds.get(item)) for item in values if item is not None
+                ]  # only a last operand is ever left out
             elif not argument.keyword_only:
                 numbers = _pairs(argument.name, value)
                 inputs.append(self._tensor(self._unused(f"{path}/{argument.name}"), i32, numbers.shape, numbers))

@@ -140,7 +140,8 @@ _PLACES = (i32, i64)
 _UNREAD = Rule(checks=(checks.indices_are_unused,))
 _REFLECTED = Rule(checks=(_cuts_off_reflections,))
 _BOTH = {
-    **dict.fromkeys(("relu", "mul.Tensor", "view_copy", "permute_copy", "cat", "abs", "exp", "gelu", "leaky_relu", "neg", "silu"), Rule()),
+    **dict.fromkeys(("relu", "mul.Tensor", "view_copy", "permute_copy", "cat", "abs", "exp", "gelu", "leaky_relu"), Rule()),
+    **dict.fromkeys(("hardsigmoid", "neg", "silu"), Rule()),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     **dict.fromkeys(("add.Tensor", "sub.Tensor"), Rule((Limit("alpha", only=1),))),
     **dict.fromkeys(("add.Scalar", "sub.Scalar", "rsub.Scalar"), Rule((Limit("alpha", only=1),), checks=(_is_finite,))),

@@ -177,6 +177,13 @@ def _hard_sigmoid(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return e.MulOp(gate, of_numbers(constants, "number", 1 / 6, x)).result
 
 
+@CONVERTERS.integers("hardsigmoid")
+def _integer_hard_sigmoid(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    x, gate, three = found.x, QuantizedType(i8, LOW, HIGH, (6 / 255,), (LOW,)), integer_of(3, constants, found.x.value)
+    sums = e.AddOp(x.value, three.value, fused_activation_function="RELU6", **types(x.type, three.type, gate)).result
+    return of_two(found, e.MulOp, Quantized(sums, gate), integer_of(1 / 6, constants, x.value), constants)
+
+
 @CONVERTERS.integers("neg")
 def _integer_neg(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     return of_two(found, e.MulOp, found.x, integer_of(-1, constants, found.x.value), constants)

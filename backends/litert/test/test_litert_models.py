@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from litert_judge import litert
+from model_comparison import compared_model
+from models_in_litert import SMALL_MODELS
 from payload_judges import Comparison
 from quantized_programs import quantized_by_pt2e
+from shares import drawn
 from torch import Tensor, nn
 from torch_programs import seed
 from vendor_tools import installed
@@ -68,6 +72,25 @@ def test_a_quantized_network_is_one_model_with_types_at_its_tensors() -> None:
     (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [x.numpy()])
     module: Any = program.module()
     np.testing.assert_allclose(np.asarray(found), module(x).detach(), rtol=0, atol=3 / 256)
+
+
+def test_a_constant_is_a_tensor_for_each_type_as_which_it_is_read() -> None:
+    seed()
+    x = torch.randn(1, 4, 4, 4)
+    network = nn.Sequential(*(nn.Conv2d(4, 4, 1, bias=False) for _ in range(2))).eval()
+    edge = to_edge_transform_and_lower(quantized_by_pt2e(network, x), partitioner=["litert"])
+    (data,) = models_of(edge)
+    biases = [item.quantization for item in read(data, "the model").subgraphs[0].tensors if item.type == 2 and item.quantization]
+    assert len(biases) == 2 and biases[0] != biases[1]
+
+
+@pytest.mark.parametrize("python", installed("litert-test"))
+@pytest.mark.parametrize(("name", "precision"), drawn([*product(SMALL_MODELS, ("int8", "float32"))]))
+def test_litert_computes_whole_models(name: str, precision: str, python: str) -> None:
+    seed()
+    found = compared_model(SMALL_MODELS[name](), f"litert{{precision={precision}}}", litert(python), in_floats=precision == "float32")
+    assert found.elements and not found.different and found.share > 0.95
+    assert found.distance < (1e-4 if precision == "float32" else 0.1)
 
 
 def test_floats_in_the_other_precision() -> None:
