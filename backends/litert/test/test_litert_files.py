@@ -129,12 +129,13 @@ def test_equal_constants_are_stored_once() -> None:
 
 def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
     model = read_model(memoryview(quantized()[0]), "the file")
-    (graph,) = model.subgraphs
+    graph: Any = model.subgraphs[0]
     numbers: list[int] = np.frombuffer(buffer_of(model, PLAN), np.int32).tolist()
     offsets = numbers[3:]
     assert numbers[1:3] == [1, len(graph.tensors)] and len(offsets) == len(graph.tensors)
     last: dict[int, int] = {number: len(graph.operators) for number in graph.outputs}
-    for step, operator in reversed(list(enumerate(graph.operators))):
+    operators: list[Any] = list(graph.operators)
+    for step, operator in reversed(list(enumerate(operators))):
         for number in operator.inputs:
             last.setdefault(number, step)
     live: set[int] = set(graph.inputs)
