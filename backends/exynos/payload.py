@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flambeau.backends.litert.members import framed, narrowed, unframed
+from flambeau.backends.litert.members import OPERATORS, framed, narrowed, unframed
 from flambeau.passes.analysis.operator_table import OperatorTable
 
 if TYPE_CHECKING:
     from flambeau.backends.exynos import ExynosOptions
 
 MOST_DIMENSIONS = 4
-OPERATORS = (
-    "add.Tensor avg_pool2d cat clamp constant_pad_nd convolution hardtanh linear max_pool2d_with_indices mean.dim mul.Tensor permute_copy "
-    "relu sigmoid slice_copy.Tensor _softmax sub.Tensor tanh view_copy"
+MORE = (
+    "amax bmm embedding exp expand_copy flip gelu hardsigmoid hardswish leaky_relu max.dim neg pixel_shuffle pixel_unshuffle prelu "
+    "select_copy.int silu squeeze_copy.dim squeeze_copy.dims unsqueeze_copy upsample_bilinear2d.vec upsample_nearest2d.vec"
 ).split()
-"""Those of the builders that TFLite has between integers here."""
+"""The other operators with a builder in `backends/samsung/builders` of ExecuTorch that TFLite has between integers here."""
 
 
 def table(options: ExynosOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return narrowed(OPERATORS, {}, MOST_DIMENSIONS)
+    return narrowed((*OPERATORS, *MORE), {}, MOST_DIMENSIONS)
 
 
 encode = framed(lambda model, inputs, outputs: model)

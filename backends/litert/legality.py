@@ -183,7 +183,7 @@ _OF_INTEGERS = {
     "upsample_bilinear2d.vec": _is_interpolated_exactly,
 }
 """Checks of operators between integers: what fails them may be computed in floats."""
-INTEGERS = {
+_INTEGERS = {
     **{name: replace(rule, checks=(*rule.checks, _OF_INTEGERS[name])) if name in _OF_INTEGERS else rule for name, rule in _BOTH.items()},
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
@@ -239,7 +239,7 @@ _NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=_keeps_scale)
 def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
     if options.precision == "int8":
-        return OperatorTable({}, _TENSORS, in_parts=_BETWEEN, integers=INTEGERS, numbers=_NUMBERS)
+        return OperatorTable({}, _TENSORS, in_parts=_BETWEEN, integers=_INTEGERS, numbers=_NUMBERS)
     if options.precision == "float32":
         return OperatorTable(_FLOATS, _TENSORS, in_parts=_ATTENTION)
-    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, in_parts=_ATTENTION, integers=INTEGERS, numbers=_NUMBERS)
+    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, in_parts=_ATTENTION, integers=_INTEGERS, numbers=_NUMBERS)

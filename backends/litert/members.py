@@ -28,7 +28,13 @@ from flambeau.passes.vendor_tools.tool import Tool
 
 Encode = Callable[[PartitionOp, ModuleConstants, BackendOptions], Encoded]
 Decode = Callable[[memoryview, Mapping[str, memoryview], BlobStore], ModuleOp]
-_IMAGES = frozenset(("convolution", "avg_pool2d", "max_pool2d_with_indices", "mean"))
+OPERATORS = (
+    "add.Tensor avg_pool2d cat clamp constant_pad_nd convolution hardtanh linear max_pool2d_with_indices mean.dim mul.Tensor permute_copy "
+    "relu sigmoid slice_copy.Tensor _softmax sub.Tensor tanh view_copy"
+).split()
+"""The operators that the compilers of all vendors have."""
+_SIZED = ("upsample_bilinear2d", "upsample_nearest2d", "pixel_shuffle", "pixel_unshuffle")
+_IMAGES = frozenset(("convolution", "avg_pool2d", "max_pool2d_with_indices", "mean", *_SIZED))
 
 
 def of_one_image(op: SchemaOp) -> str | None:

@@ -11,8 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flambeau.backends.litert.legality import INTEGERS
-from flambeau.backends.litert.members import COMPILED, MODEL, Converter, framed, narrowed, unframed
+from flambeau.backends.litert.members import COMPILED, MODEL, OPERATORS, Converter, framed, narrowed, unframed
 from flambeau.backends.litert.payload import IDENTIFIER
 from flambeau.backends.neuropilot import COMPILER
 from flambeau.passes.analysis.operator_table import OperatorTable
@@ -28,7 +27,7 @@ _HEADER = struct.Struct("<BIII")
 
 def table(options: NeuropilotOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return narrowed(INTEGERS, {}, MOST_DIMENSIONS)
+    return narrowed(OPERATORS, {}, MOST_DIMENSIONS)
 
 
 def _frame(model: bytes, inputs: int, outputs: int) -> bytes:

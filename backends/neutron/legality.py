@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from flambeau.backends.litert.members import narrowed
+from flambeau.backends.litert.members import OPERATORS, narrowed
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable
@@ -21,10 +21,6 @@ MOST_IN_WINDOW = 4096
 MOST_PRODUCTS = 65535
 MOST_DIMENSIONS = 5
 MOST_CLASSES, MOST_ROWS, MOST_IN_SOFTMAX = 2040, 4096, 524288
-OPERATORS = (
-    "add.Tensor avg_pool2d cat clamp constant_pad_nd convolution hardtanh linear max_pool2d_with_indices mean.dim mul.Tensor permute_copy "
-    "relu sigmoid slice_copy.Tensor _softmax sub.Tensor tanh view_copy"
-).split()
 
 
 def _small_windows(op: SchemaOp) -> str | None:

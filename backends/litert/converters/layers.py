@@ -25,9 +25,8 @@ from flambeau.backends.litert.dialect.operators import WIDE
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
-from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
-from flambeau.passes.delegation.interface import RefusedError
-from flambeau.passes.delegation.lowering.weights import weight_by_outputs, with_gaps
+from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType
+from flambeau.passes.delegation.lowering.layer_weights import integer_layer, weight_by_outputs, with_gaps
 from flambeau.passes.delegation.normalized import Windows, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -44,22 +43,22 @@ def padded(x: SSAValue, windows: Windows, number: float, kind: QuantizedType | N
 
 @dataclass(frozen=True)
 class _Layer:
-    """A layer, or some of its outputs.
+    """What is called with the images of a layer, or of some of its outputs.
 
     Attributes:
         weight: [outputs, inputs of a group, *kernel].
-        bias: a number for each output, in the element type of sums.
-        name: that of the weight.
+        bias: of the sums of each output.
         kind: the type of the image between integers.
+        name: that of the weight.
         filter_scales: between integers, those of the weight.
         numbers: other arguments of the operator: an activation, the types of integers.
     """
 
     weight: Array
     bias: Array | None
+    kind: QuantizedType | None
     name: str
     constants: ModuleConstants
-    kind: QuantizedType | None = None
     filter_scales: tuple[float, ...] = ()
     numbers: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -133,23 +132,14 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     numbers = np.zeros(len(weight), weight.dtype) if bias is None else constants.array(bias)  # a convolution always has a bias
     source = value.owner
     name = constants.name(source.operands[0] if isinstance(source, DEQUANTIZATIONS) else value)
-    return _results(op, x, _Layer(weight, numbers, name, constants))
+    return _results(op, x, _Layer(weight, numbers, None, name, constants))
 
 
 @CONVERTERS.integers("convolution", "linear")
 def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, x, kernel = operator_of(found), found.x, found.inputs[1]
-    assert kernel is not None
-    array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
-    assert array is not None
-    weight = weight_by_outputs(op, array)
-    if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
-        kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
-    whole, _ = integer_bias(x.type, kind, None if bias is None else constants.array(bias), len(weight))
-    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    sums, name = whole.astype(np.int32), constants.name(op.operands[1])
-    layer = _Layer(weight, sums, name, constants, x.type, kind.scales, types(x.type, found.to))
+    op, x, given = operator_of(found), found.x, integer_layer(found, constants)
+    own = types(x.type, found.to)
+    layer = _Layer(given.weight, given.bias, x.type, given.name, constants, given.weight_scales, own)
     if op.schema.base == "convolution" and op.argument("transposed"):
         return limited(_results(op, x.value, layer), found, constants)
 

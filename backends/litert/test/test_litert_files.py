@@ -139,7 +139,8 @@ def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
         for number in operator.inputs:
             last.setdefault(number, step)
     live: set[int] = set(graph.inputs)
-    sizes: list[int] = [int(np.prod(item.shape)) * {0: 4, 2: 4, 9: 1}[item.type] for item in graph.tensors]
+    tensors: list[Any] = list(graph.tensors)
+    sizes: list[int] = [int(np.prod(item.shape)) * {0: 4, 2: 4, 9: 1}[item.type] for item in tensors]
     assert all((offset < 0) == bool(item.buffer) for offset, item in zip(offsets, graph.tensors, strict=True))
     assert not any(offset % ALIGNMENT for offset in offsets if offset >= 0)
     for step, operator in enumerate(graph.operators):

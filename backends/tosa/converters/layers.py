@@ -17,9 +17,8 @@ from flambeau.backends.tosa.dialect.operators import wide
 from flambeau.backends.tosa.legality import windows_inside
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType, integer_bias
-from flambeau.passes.delegation.interface import RefusedError
-from flambeau.passes.delegation.lowering.weights import weight_by_outputs, with_gaps
+from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType
+from flambeau.passes.delegation.lowering.layer_weights import integer_layer, weight_by_outputs, with_gaps
 from flambeau.passes.delegation.normalized import Windows, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -116,16 +115,8 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("convolution", "linear")
 def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, x, kernel = found.operator, found.x, found.inputs[1]
-    assert op is not None and kernel is not None
-    array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
-    assert array is not None
-    weight = weight_by_outputs(op, array)
-    if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
-        kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
-    whole, scales = integer_bias(x.type, kind, None if bias is None else constants.array(bias), len(weight))
-    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    ratios = scales / found.to.scale
-    layer = _Layer(weight, whole.astype(np.int32), constants.name(kernel.value), constants, x.type.zero_point, ratios, found.to)
-    return limited(_results(op, x.value, layer), found)
+    x, given = found.x, integer_layer(found, constants)
+    assert found.operator is not None
+    ratios = given.scales / found.to.scale
+    layer = _Layer(given.weight, given.bias, given.name, constants, x.type.zero_point, ratios, found.to)
+    return limited(_results(found.operator, x.value, layer), found)
