@@ -58,7 +58,7 @@ class Judge:
     def run(self, data: bytes, arrays: Sequence[Array]) -> list[Array]:
         """Returns the results of a payload. Raises RuntimeError with what the program says where it refuses it, or ends."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        pickle.dump((data, [np.ascontiguousarray(item) for item in arrays]), self.process.stdin, 4)
+        pickle.dump((data, [np.asarray(item, order="C") for item in arrays]), self.process.stdin, 4)
         self.process.stdin.flush()
         try:
             found, error = pickle.load(self.process.stdout)

@@ -45,6 +45,32 @@ func.func @windows(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x3x3xi8> {
   func.return %3 : tensor<1x2x3x3xi8>
 }
 
+// A transposed convolution is made whole, and its margin is cut off, where its padding has no word.
+// CHECK-LABEL: delegate.partition @undone_litert_0
+// CHECK:         litert.transpose_conv(%{{.*}}, %{{.*}}, %{{.*}}) {output_shape = [1, 4, 4, 2], padding = "VALID", stride_w = 2, stride_h = 2, scales = [0.5, 0.25], zero_points = [3, 0], filter_scales = [0.125]}
+// CHECK-NEXT:    litert.slice(%{{.*}}) {begin = [0, 1, 1, 0], size = [1, 2, 2, 2]}
+ml_program.global private @w(dense<3> : tensor<1x2x2x2xi8>) : tensor<1x2x2x2xi8>
+func.func @undone(%x: tensor<1x1x2x2xi8>) -> tensor<1x2x2x2xi8> {
+  %w = ml_program.global_load_const @w : tensor<1x2x2x2xi8>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x1x2x2xi8>) -> tensor<1x1x2x2xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%w) {scale = 0.125, zero_point = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xf32>
+  %2 = edge.convolution(%0, %1, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], transposed = true, output_padding = [0, 0], groups = 1} : (tensor<1x1x2x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+  %3 = quantized_decomposed.quantize_per_tensor(%2) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  func.return %3 : tensor<1x2x2x2xi8>
+}
+
+// A number is an integer with a scale of its own.
+// CHECK-LABEL: delegate.partition @number_litert_0
+// CHECK-NEXT:    %0 = ml_program.global_load_const @number_1 : tensor<1xi8>
+// CHECK-NEXT:    %1 = litert.mul(%x, %0) {scales = [0.5, {{0.0157.*}}, 0.5], zero_points = [3, 0, 0]}
+// CHECK-NEXT:    delegate.return %1
+func.func @number(%x: tensor<2x3xi8>) -> tensor<2x3xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.mul.Scalar(%0) {other = -2.0} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %2 : tensor<2x3xi8>
+}
+
 // Floats stay, unless the precision is theirs.
 // CHECK-LABEL: func.func @floats
 // CHECK-NEXT:    edge.tanh

@@ -72,8 +72,64 @@ func.func @two_types_of_floats(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @reduced(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{litert.mean: the dimensions [1, 1] are not all of the 2 of the operand, or come twice}}
+  %0 = litert.mean(%x) {axis = [1, 1]} : (tensor<2x3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
 func.func @no_integers(%x: tensor<2x3xf32>) {
   // expected-error @+1 {{litert.dequantize is not defined for float32 tensors; it is for int8}}
   %0 = litert.dequantize(%x) {scales = [0.5], zero_points = [0]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @resized(%x: tensor<1x2x2x3xf32>) {
+  // expected-error @+1 {{litert.resize_bilinear: an image [1, 2, 2, 3] cannot be resized to [4, 4], or corners are aligned and centers at halves}}
+  %0 = litert.resize_bilinear(%x) {size = [4, 4], align_corners = true, half_pixel_centers = true} : (tensor<1x2x2x3xf32>) -> tensor<1x4x4x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @undone(%x: tensor<1x2x2x3xf32>, %w: tensor<4x2x2x3xf32>, %b: tensor<4xf32>) {
+  // expected-error @+1 {{litert.transpose_conv: images [1, 9, 9, 4] have [4, 4] windows, and the operand [1, 2, 2, 3]}}
+  %0 = litert.transpose_conv(%w, %x, %b) {output_shape = [1, 9, 9, 4], padding = "VALID", stride_w = 2, stride_h = 2} : (tensor<4x2x2x3xf32>, tensor<1x2x2x3xf32>, tensor<4xf32>) -> tensor<1x9x9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @product(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
+  // expected-error @+1 {{litert.batch_matmul: matrices of [2, 3] and [2, 4] have no product}}
+  %0 = litert.batch_matmul(%x, %y) : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @gate(%x: tensor<2xi8>) {
+  // expected-error @+1 {{litert.hard_swish: the scale 200.0 of the operand is not less than 128 times that of the result, 1.0}}
+  %0 = litert.hard_swish(%x) {scales = [200.0, 1.0], zero_points = [0, 0]} : (tensor<2xi8>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+func.func @steps(%x: tensor<4xf32>) {
+  // expected-error @+1 {{litert.strided_slice: there is nothing from [2] to [6] of [4]}}
+  %0 = litert.strided_slice(%x) {begin = [2], end = [6], strides = [2]} : (tensor<4xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @conversion(%x: tensor<4xf32>) {
+  // expected-error @+1 {{litert.cast: tensor<4xf32> is not of INT32, or there is no conversion to BOOL}}
+  %0 = litert.cast(%x) {in_data_type = "INT32", out_data_type = "BOOL"} : (tensor<4xf32>) -> tensor<4xi1>
   func.return
 }

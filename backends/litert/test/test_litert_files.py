@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from functools import cache
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
             last.setdefault(number, step)
     live: set[int] = set(graph.inputs)
     tensors: list[Any] = list(graph.tensors)
-    sizes: list[int] = [int(np.prod(item.shape)) * {0: 4, 2: 4, 9: 1}[item.type] for item in tensors]
+    sizes: list[int] = [prod(item.shape) * {0: 4, 2: 4, 9: 1}[item.type] for item in tensors]
     assert all((offset < 0) == bool(item.buffer) for offset, item in zip(offsets, graph.tensors, strict=True))
     assert not any(offset % ALIGNMENT for offset in offsets if offset >= 0)
     for step, operator in enumerate(graph.operators):
