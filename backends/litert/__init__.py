@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, FoundLibrary, ProgramFile, State, one_by_one
 from flambeau.support.lazy import later
 
-KERNELS = ("xnnpack", "optimized", "reference")
+KERNELS = "xnnpack optimized reference".split()
+"""The sets of kernels of LiteRT, those of the delegate XNNPACK first."""
 
 
 @dataclass(frozen=True)

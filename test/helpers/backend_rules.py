@@ -24,16 +24,26 @@ OWN_COMMANDS = ("cmake ", "flambeau ", "make install", "pip ", "python -m pip ")
 
 
 def stays_in_its_folder(folder: Path) -> list[str]:
-    """All of its files are in the folder, and no code outside of it names it, but backends that say it is their family."""
+    """All of its files are in the folder, and no code outside of it names it, but backends that say it is their family.
+
+    Adapters to the libraries of vendors use their words, in which the name of a backend may be a word in quotation marks.
+    """
     name, root = folder.name, _root(folder)
     manifests = [path for path in folder.parent.glob("*/__init__.py") if f'family="{name}"' in path.read_text(encoding="utf-8")]
     own = {folder, *(path.parent for path in manifests)}
-    named = re.compile(rf"backends[./]{name}\b|[\"']{name}[\"']|\bfl_backend_{name}\b|\bFLAMBEAU_BACKEND_{name.upper()}\b")
+    named = re.compile(rf"backends[./]{name}\b|\bfl_backend_{name}\b|\bFLAMBEAU_BACKEND_{name.upper()}\b")
+    quoted = re.compile(rf"[\"']{name}[\"']")
     outside = [path for path in _files(root, *AROUND, "backends") if own.isdisjoint(path.parents)]
     code = [path for path in outside if path.suffix in {".py", *SOURCES, *BUILD}]
+
+    def names(path: Path) -> bool:
+        text = path.read_text(encoding="utf-8")
+        is_adapter = path.parent.name == "runtime" and path.parents[2] == folder.parent
+        return named.search(text) is not None or (not is_adapter and quoted.search(text) is not None)
+
     tests = [*(root / "test").rglob(f"test_{name}*.py"), *(root / "test").rglob(f"op_samples_{name}*.py")]
     return [
-        *(f"{path.relative_to(root)} names it" for path in code if named.search(path.read_text(encoding="utf-8"))),
+        *(f"{path.relative_to(root)} names it" for path in code if names(path)),
         *(f"{path.relative_to(root)} belongs into its folder" for path in tests),
     ]
 

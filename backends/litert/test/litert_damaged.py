@@ -20,6 +20,7 @@ from torch import nn
 from torch_programs import seed
 
 from flambeau import to_edge_transform_and_lower
+from flambeau.backends.litert import KERNELS
 from flambeau.backends.litert.label import LABEL_BYTES, labelled
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.pte import read_program
@@ -84,7 +85,7 @@ def main() -> int:
     options, x = parser.parse_args(), torch.ones(1, 3, 16, 16)
     results = Counter[str]()
     for name, data in programs(x).items():
-        for kernels in ("xnnpack", "reference"):
+        for kernels in KERNELS:
             for number in range(options.models):
                 outcome = run_apart(changed(data, number), x, options.library, kernels)
                 results[outcome] += 1

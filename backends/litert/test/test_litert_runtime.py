@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch_programs import seed
 
 from flambeau import EdgeProgramManager, to_edge_transform_and_lower
+from flambeau.backends.litert import KERNELS
 from flambeau.backends.litert.label import LABEL_BYTES, labelled
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime import FlambeauError, Runtime
@@ -67,7 +68,7 @@ def by_numpy(edge: EdgeProgramManager, inputs: Sequence[Tensor]) -> list[Array]:
     ]
 
 
-@pytest.mark.parametrize("kernels", ["xnnpack", "optimized", "reference"])
+@pytest.mark.parametrize("kernels", KERNELS)
 def test_kernels_compute_in_floats_what_numpy_does(kernels: str, run: Callable[..., list[Array]]) -> None:
     data, expected = program(net(), X), net()(X).detach().numpy()
     for options in ({"kernels": kernels}, {"kernels": kernels, "threads": 2}):
@@ -82,7 +83,7 @@ def test_kernels_compute_in_integers_what_numpy_does(number: int, run: Callable[
     data, expected = bytes(edge.to_executorch().buffer), by_numpy(edge, layer.inputs)
     for found, exact in zip(run(data, *layer.inputs), expected, strict=True):
         np.testing.assert_array_equal(found, exact)
-    for kernels in ("xnnpack", "optimized"):
+    for kernels in KERNELS[:2]:
         for found, exact in zip(run(data, *layer.inputs, kernels=kernels), expected, strict=True):
             steps = np.diff(np.unique(exact))
             np.testing.assert_allclose(found, exact, rtol=0, atol=1.001 * steps.min() if len(steps) else 0)
@@ -97,7 +98,7 @@ class Copies(nn.Module):
         return z, x.reshape(3, 1), y.t(), z, z + 0, y * 2, x + y, torch.cat([y, y]), x.view(1, 1, 3)
 
 
-@pytest.mark.parametrize("kernels", ["xnnpack", "reference"])
+@pytest.mark.parametrize("kernels", KERNELS)
 def test_outputs_that_are_inputs_are_right_and_leave_them_alone(kernels: str, litert_library: Path) -> None:
     x, y = torch.tensor([[1.0, -2.0, 3.0]]), torch.tensor([[4.0], [5.0], [-6.0]])
     options = {"library": str(litert_library), "kernels": kernels}
@@ -251,7 +252,7 @@ def test_a_network_of_integers_is_one_delegate(run: Callable[..., list[Array]]) 
     edge = to_edge_transform_and_lower(quantized, partitioner=["litert"])
     (expected,), data = by_numpy(edge, [X]), bytes(edge.to_executorch().buffer)
     assert data.count(b"LiteRtBackend") == 1
-    for kernels in ("xnnpack", "optimized", "reference"):
+    for kernels in KERNELS:
         (found,) = run(data, X, kernels=kernels)
         step = np.diff(np.unique(expected)).min()
         np.testing.assert_allclose(found, expected, rtol=0, atol=0 if kernels == "reference" else 1.001 * step)
