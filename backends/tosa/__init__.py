@@ -11,7 +11,9 @@ class TosaOptions(BackendOptions):
     """The options of the backend."""
 
     profile: str = "int"
-    """`int` takes operators between int8 tensors only; `fp` takes operators of float32; `both` takes all of them."""
+    """`int` takes operators between integers only; `fp` takes operators of float32; `both` takes all of them."""
+    activations: str = "int8"
+    """The integers that cross borders: `int8`, or `int16` beside weights of int8, which is TOSA's EXT-INT16 and ExecuTorch's a16w8."""
 
     @property
     def only_here(self) -> str | None:
@@ -22,6 +24,10 @@ class TosaOptions(BackendOptions):
         super().__post_init__()
         if self.profile not in ("int", "fp", "both"):
             raise ValueError(f"option 'profile' is int, fp or both, not {self.profile!r}")
+        if self.activations not in ("int8", "int16"):
+            raise ValueError(f"option 'activations' is int8 or int16, not {self.activations!r}")
+        if self.activations == "int16" and self.profile == "fp":
+            raise ValueError("option 'activations' is int16, and profile fp has no integers: use profile int or both")
 
 
 BACKEND = Backend(

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.tosa.payload import DTYPES, MODES, OPERATORS, SHAPES, read
+from flambeau.backends.tosa.payload import DTYPES, MODES, OPERATORS, SHAPES, bytes_of, read, unpacked
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
@@ -112,11 +112,11 @@ class _Reader:
 
     def _array(self, name: str) -> Array:
         kind = self.kind(name)
-        dtype, count = numpy_dtype(element_of(kind)), prod(shape_of(kind))
+        element, count = element_of(kind), prod(shape_of(kind))
         data = self.tensors[name].data
-        if data is None or len(data) < count * dtype.itemsize:
+        if data is None or len(data) < count * bytes_of(element):
             raise _refused(f"{name!r} is not known where it is read, or has {0 if data is None else len(data)} bytes for {kind}")
-        return np.frombuffer(data, dtype, count).reshape(shape_of(kind))
+        return unpacked(data, element, count).reshape(shape_of(kind))
 
     def _sizes(self, name: str) -> tuple[int, ...]:
         item = self.shapes.get(name)

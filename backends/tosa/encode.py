@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.dialect.operators import wide
-from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, MODES, OPERATOR, OPERATORS, SHAPE, SHAPES, TENSOR, write
+from flambeau.backends.tosa.dialect.operators import i48, wide
+from flambeau.backends.tosa.payload import ATTRIBUTES, BLOCK, DTYPES, MODES, OPERATOR, OPERATORS, SHAPE, SHAPES, TENSOR, packed, write
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -30,11 +30,13 @@ def number_type(name: str, op: SchemaOp) -> ElementType:
     """Returns the element type of an operand that is numbers in the row."""
     match name:
         case "multiplier":
-            return i32
+            return i16 if element_of(op.operands[0]) == i48 else i32
         case "shift":
             return i8
         case "output_zp":
             return element_of(op.result)
+        case "weight_zp" | "B_zp":
+            return element_of(op.operands[1])
         case _:
             return element_of(op.operands[0])
 
@@ -84,7 +86,7 @@ class _Writer:
         self.operators.append(OPERATOR.record(op=1 + OPERATORS.index(op), attribute=record, inputs=inputs, outputs=[output]))
 
     def _constant(self, array: Array, element: ElementType) -> str:
-        name, data = f"constant_{len(self.tensors)}", np.ascontiguousarray(array, numpy_dtype(element)).tobytes()
+        name, data = f"constant_{len(self.tensors)}", packed(array, element)
         self.tensors.append(TENSOR.record(name=name, shape=array.shape, type=DTYPES[element], data=_padded(data)))
         self._add("const", {}, (), name)
         return name
@@ -118,17 +120,24 @@ class _Writer:
 
 def _derived(op: SchemaOp) -> dict[str, Any]:
     """Returns the attributes that follow from the types and the other arguments of an operator."""
+    fields = ATTRIBUTES[op.schema.base].fields
     known = {
-        "acc_type": DTYPES[wide(element_of(op.operands[0]))],
         "nan_mode": PROPAGATE,
         "local_bound": False,
-        "scale32": True,
+        "scale32": element_of(op.operands[0]) != i48,
         "rounding_mode": SINGLE_ROUND,
         "per_channel": op.schema.base == "rescale" and len(op.argument("shift")) > 1,
         "input_unsigned": False,
         "output_unsigned": False,
     }
-    return {name: value for name, value in known.items() if name in ATTRIBUTES[op.schema.base].fields}
+    found = {name: value for name, value in known.items() if name in fields}
+    return found | ({"acc_type": DTYPES[_accumulator(op)]} if "acc_type" in fields else {})
+
+
+def _accumulator(op: SchemaOp) -> ElementType:
+    """Returns the type of sums: those of products, or, in a pool, of integers as such."""
+    element = element_of(op.operands[0])
+    return i32 if op.schema.base == "avg_pool2d" and not is_float(element) else wide(element)
 
 
 def _padded(data: bytes) -> bytes:

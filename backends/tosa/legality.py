@@ -7,12 +7,12 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.dialects.builtin import i1, i16, i32, i64
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
 from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
@@ -143,6 +143,15 @@ def _indices_are_short(op: SchemaOp) -> str | None:
     return None if element_of(indices) == i32 or is_constant(indices) else "its indices are of int64, and no constants"
 
 
+def _has_no_zero_points(op: SchemaOp) -> str | None:
+    """Integers of int16 with the zero point 0."""
+    found = quantized_operator(op)
+    for part in () if found is None else found.parts:
+        if isinstance(part, (DequantizePerTensorOp, QuantizePerTensorOp)) and (zero_point := part.argument("zero_point")):
+            return f"integers have the zero point {zero_point}, and that of int16 is 0"
+    return None
+
+
 def _has_a_float(op: SchemaOp) -> str | None:
     """To or from floats."""
     return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
@@ -225,6 +234,8 @@ _INTEGERS = {
     "addmm": replace(_BOTH["addmm"], constants=("self",)),
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
+_OF_BYTES = ("_softmax", "_log_softmax", *_NORMS)
+"""The operators between integers that are made of numbers and tables for int8."""
 _COMPARISON = Rule((Limit("result", dtypes=(i1,)),))
 _LOGIC = Rule(tuple(Limit(name, dtypes=(i1,)) for name in ("self", "other", "result")))
 _FLOATS = {
@@ -251,10 +262,20 @@ _NUMBERS = NumberFormat(keeps_scale=_is_padded_average)
 
 def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
-    if options.profile == "int":
-        between = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
-        return OperatorTable({}, _TENSORS, in_parts=between, integers=_INTEGERS, numbers=_NUMBERS)
     in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
     if options.profile == "fp":
         return OperatorTable(_FLOATS, replace(_TENSORS, rank=(0, 6)), in_parts=in_parts)
-    return OperatorTable(_FLOATS, _TENSORS, in_parts=in_parts, integers=_INTEGERS, numbers=_NUMBERS)
+    between = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
+    rules, parts = ({}, between) if options.profile == "int" else (_FLOATS, in_parts)
+    if options.activations == "int8":
+        return OperatorTable(rules, _TENSORS, in_parts=parts, integers=_INTEGERS, numbers=_NUMBERS)
+    integers = {name: rule for name, rule in _INTEGERS.items() if name not in _OF_BYTES}
+    return OperatorTable(
+        rules,
+        _TENSORS,
+        in_parts=parts,
+        integers=integers,
+        activations=(i16,),
+        numbers=replace(_NUMBERS, symmetric=True),
+        checks=(_has_no_zero_points,),
+    )

@@ -9,17 +9,28 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
-from flambeau.backends.tosa.converters import functions, layers, movement, norms, products, reductions, resizing, softmax
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped, same
+from flambeau.backends.tosa.converters import (
+    arithmetic,
+    functions,
+    layers,
+    movement,
+    norms,
+    products,
+    reductions,
+    resizing,
+    softmax,
+    tables,
+)
+from flambeau.backends.tosa.converters.building import CONVERTERS, check_sums, constant, largest, limited, quantized, ranked, reshaped, same
 from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.choices import SelectOp
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, DepthwiseConv2dOp, MaxPool2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, ReverseOp, SliceOp, TileOp, TransposeOp
-from flambeau.backends.tosa.dialect.operators import OfTwoOp, TosaOp
-from flambeau.backends.tosa.legality import FUNCTIONS, is_of_pixels, windows_inside
+from flambeau.backends.tosa.dialect.operators import OfTwoOp, TosaOp, wide
+from flambeau.backends.tosa.legality import is_of_pixels, windows_inside
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.delegation.lowering.transposes import Transposes
@@ -28,10 +39,8 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.support.lazy import np
 
-FAMILIES = (functions, layers, movement, norms, products, reductions, resizing, softmax)
+FAMILIES = (arithmetic, functions, layers, movement, norms, products, reductions, resizing, softmax, tables)
 """The converters that are not in this file."""
-_SUM_BITS = 20
-"""The bits to which the larger operand of a sum is shifted, as in TOSA's own lowering of quantized additions."""
 
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: TosaOptions) -> None:
@@ -52,28 +61,6 @@ def _is_elementwise(op: SchemaOp) -> bool:
 # Integers
 
 
-@CONVERTERS.integers("add.Tensor", "sub.Tensor")
-def _sum(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, operands = operands_of(found, 2)
-    most = 2 * max(x.type.scale for x in operands)
-    wide = [rescale(x.value, x.type.scale / most * 2**_SUM_BITS, x.type.zero_point, 0, i32) for x in operands]
-    total = e.BINARY[op.schema.base](*(ranked(value, op.result) for value in wide)).result
-    return limited(rescale(total, most / (found.to.scale * 2**_SUM_BITS), 0, found.to.zero_point), found)
-
-
-@CONVERTERS.integers("mul.Tensor")
-def _product(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    op, operands = operands_of(found, 2)
-    wide = [ranked(rescale(x.value, 1.0, x.type.zero_point, 0, i32), op.result) for x in operands]
-    ratio = operands[0].type.scale * operands[1].type.scale / found.to.scale
-    return limited(rescale(e.MulOp(*wide).result, ratio, 0, found.to.zero_point), found)
-
-
-@CONVERTERS.integers(*FUNCTIONS)
-def _function(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    return e.TableOp(found.x.value, found.table()).result
-
-
 @CONVERTERS.integers("avg_pool2d", "mean.dim")
 def _average(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     """Converts means. To another scale they are sums of products with 1, which are rounded once."""
@@ -81,17 +68,18 @@ def _average(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     assert op is not None
     if op.schema.base == "mean" and not is_of_pixels(op):
         return reductions.integer_mean(found)
+    check_sums(op, i32, largest(x.type) * prod(_averaged(op).kernel), x.type.scale / to.scale / prod(_averaged(op).kernel))
     if x.type.stands_for_same(to):
         return limited(_moved(op, x.value, to.zero_point), found)
-    windows, channels = _averaged(op), shape_of(x.value)[1]
+    windows, channels, sums = _averaged(op), shape_of(x.value)[1], wide(element_of(x.value))
     ones = constant(constants, "ones", np.ones((*windows.kernel, channels, 1), np.int8), i8)
-    bias = constant(constants, "no_bias", np.zeros(1, np.int32), i32)
+    bias = constant(constants, "no_bias", np.zeros(1, numpy_dtype(sums)), sums)
     pad, cut = windows_inside(shape_of(x.value), windows)
     numbers: dict[str, Any] = {"pad": pad, "stride": windows.stride, "dilation": (1, 1)}
 
     def means(image: SSAValue) -> SSAValue:
-        sums = DepthwiseConv2dOp(without_rest(image, cut), ones, bias, x.type.zero_point, **numbers).result
-        return rescale(sums, x.type.scale / to.scale / prod(windows.kernel), 0, to.zero_point)
+        found = DepthwiseConv2dOp(without_rest(image, cut), ones, bias, x.type.zero_point, **numbers).result
+        return quantized(found, x.type.scale / to.scale / prod(windows.kernel), to)
 
     return limited(reshaped(on_images(x.value, means), shape_of(op.result)), found)
 

@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from flambeau.backends.tosa.decode import MOST_DIMENSIONS
-from flambeau.backends.tosa.payload import ATTRIBUTES, DTYPES, IDENTIFIER, OPERATORS, read
+from flambeau.backends.tosa.dialect.operators import i48
+from flambeau.backends.tosa.payload import ATTRIBUTES, DTYPES, IDENTIFIER, OPERATORS, packed, read, unpacked
 from flambeau.dialects.ir.tensor_types import ElementType, numpy_dtype
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.pte import PteError, read_program
 from flambeau.support.lazy import Array, np
 
 _ELEMENTS = {number: element for element, number in DTYPES.items()}
+_NAMES = {number: "i48" if element == i48 else str(element) for number, element in _ELEMENTS.items()}
 _MOST_SPELLED = 32
 """The most elements that are written as numbers; more are written as bytes."""
 
@@ -77,20 +79,20 @@ class _Function:
 
     def _dense(self, item: Any) -> str:
         element = _ELEMENTS[item.type]
-        array = np.frombuffer(item.data, numpy_dtype(element), prod(item.shape)).reshape(item.shape)
-        return f"dense<{_elements(array)}> : {_tensor(item)}"
+        array = unpacked(item.data, element, prod(item.shape)).reshape(item.shape)
+        return f"dense<{_elements(array, element)}> : {_tensor(item)}"
 
 
 def _tensor(item: Any) -> str:
     if len(item.shape) > MOST_DIMENSIONS or min(item.shape, default=1) < 1:
         raise ValueError(f"{item.name!r} has the sizes {list(item.shape)}")
-    return f"tensor<{''.join(f'{size}x' for size in item.shape)}{_ELEMENTS[item.type]}>"
+    return f"tensor<{''.join(f'{size}x' for size in item.shape)}{_NAMES[item.type]}>"
 
 
-def _elements(array: Array) -> str:
+def _elements(array: Array, element: ElementType) -> str:
     if array.dtype == np.bool_:  # MLIR has eight of them in a byte
         return str(array.tolist()).lower()
-    return str(array.tolist()) if array.dtype.kind == "i" and array.size <= _MOST_SPELLED else f'"0x{array.tobytes().hex().upper()}"'
+    return str(array.tolist()) if array.dtype.kind == "i" and array.size <= _MOST_SPELLED else f'"0x{packed(array, element).hex().upper()}"'
 
 
 def _number(data: bytes, element: ElementType) -> str:
@@ -117,7 +119,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("pad", "stride", "dilation", "kernel", "out_pad"), _list(64)),
     "perms": _list(32),
     "axis": lambda number: f"{number} : i32",
-    "acc_type": lambda number: str(_ELEMENTS[number]),
+    "acc_type": lambda number: _NAMES[number],
     "nan_mode": _named("nan_mode", ("PROPAGATE", "IGNORE")),
     "rounding_mode": _named("rounding_mode", ("SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND")),
     "mode": _named("resize_mode", ("NEAREST_NEIGHBOR", "BILINEAR")),

@@ -11,12 +11,14 @@ from typing import Any
 
 from xdsl.dialects.builtin import i1, i8, i16, i32
 
-from flambeau.dialects.ir.tensor_types import ElementType, f32
+from flambeau.backends.tosa.dialect.operators import RANGES, i48
+from flambeau.dialects.ir.tensor_types import ElementType, f32, numpy_dtype
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, Kind, OneOf, Ref, Refs, Scalar, Scalars, Table, Text, Texts
+from flambeau.support.lazy import Array, np
 
 IDENTIFIER = b"TOSA"
-DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i16: 4, i32: 5, f32: 7}
+DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i16: 4, i32: 5, i48: 6, f32: 7}
 """The numbers of element types."""
 OPERATORS: Sequence[str] = (
     "argmax avg_pool2d conv2d conv3d depthwise_conv2d fft2d matmul max_pool2d rfft2d transpose_conv2d clamp erf sigmoid tanh add "
@@ -73,6 +75,31 @@ _LISTS: dict[str, Kind] = {"operators": Refs(OPERATOR), "tensors": Refs(TENSOR)}
 BLOCK = _table("block", {"name": Text(), **_LISTS, "inputs": Texts(), "outputs": Texts(), "shapes": Refs(SHAPE)})
 _REGION = _table("region", {"name": Text(), "blocks": Refs(BLOCK)})
 _GRAPH = _table("graph", {"version": Ref(_VERSION), "regions": Refs(_REGION)})
+
+
+def packed(array: Array, element: ElementType) -> bytes:
+    """Returns the bytes of numbers, little end first: 6 of each int48. Raises BackendError for numbers that int48 lacks."""
+    if element != i48:
+        return np.ascontiguousarray(array, numpy_dtype(element)).tobytes()
+    numbers = np.ascontiguousarray(array, np.int64)
+    least, most = RANGES[i48]
+    if numbers.min(initial=0) < least or numbers.max(initial=0) > most:
+        raise BackendError(f"a constant has numbers from {numbers.min()} to {numbers.max()}, beyond those of int48")
+    return numbers.reshape(-1, 1).view(np.uint8)[:, :6].tobytes()
+
+
+def bytes_of(element: ElementType) -> int:
+    """Returns the bytes of a number."""
+    return 6 if element == i48 else numpy_dtype(element).itemsize
+
+
+def unpacked(data: bytes | memoryview, element: ElementType, count: int) -> Array:
+    """Returns the first numbers that bytes hold."""
+    if element != i48:
+        return np.frombuffer(data, numpy_dtype(element), count)
+    octets = np.frombuffer(data, np.uint8, 6 * count).reshape(count, 6)
+    wide = np.pad(octets, ((0, 0), (2, 0))).view(np.int64)[:, 0]
+    return wide >> 16
 
 
 def write(block: Any) -> bytes:

@@ -26,16 +26,16 @@ SHIFTS = (1, 61)
 """The least and the greatest shift."""
 
 
-def fixed_point(ratios: Array) -> tuple[Array, Array]:
-    """Returns positive ratios as multipliers of 31 bits and the shifts to divide by: multiplier / 2 ** shift.
+def fixed_point(ratios: Array, bits: int = 31) -> tuple[Array, Array]:
+    """Returns positive ratios as multipliers of so many bits and the shifts to divide by: multiplier / 2 ** shift.
 
     Raises:
-        ValueError: one is 2 ** 30 or more.
+        ValueError: one is 2 ** (bits - 1) or more.
     """
     mantissas, exponents = np.frexp(ratios)
-    shifts = np.minimum(31 - exponents, SHIFTS[1])
+    shifts = np.minimum(bits - exponents, SHIFTS[1])
     multipliers = np.rint(np.ldexp(ratios, shifts)).astype(np.int64)
-    rounded_up = multipliers > 2**31 - 1
+    rounded_up = multipliers > 2**bits - 1
     multipliers[rounded_up] >>= 1
     shifts[rounded_up] -= 1
     if (shifts < SHIFTS[0]).any() or not np.isfinite(mantissas).all():

@@ -118,14 +118,16 @@ class IntegerOperator:
 
     def table(self) -> tuple[int, ...]:
         """Returns the result for each integer that the storage of the first operand has, the least first, of a function of each element."""
-        kind, to = self.x.type, self.to
-        least, most = RANGES[kind.storage]
-        numbers = kind.floats(np.arange(least, most + 1))
+        least, most = RANGES[self.x.type.storage]
+        return tuple(int(item) for item in self.results(np.arange(least, most + 1)))
+
+    def results(self, integers: Array) -> Array:
+        """Returns the results for integers of the first operand, of a function of each element."""
+        to, numbers = self.to, self.x.type.floats(integers)
         if self.operator is not None:
             with np.errstate(all="ignore"):
                 numbers = self.operator.call("numpy", self.operator.bind([numbers], self.operator.properties))
-        found = quantize(numbers, np.float32(1.0 / to.scale), np.float32(to.zero_point), self.low, self.high, to.storage)
-        return tuple(int(item) for item in found)
+        return quantize(numbers, np.float32(1.0 / to.scale), np.float32(to.zero_point), self.low, self.high, to.storage)
 
 
 def integer_operator(found: QuantizedOperator, constants: ModuleConstants) -> IntegerOperator:

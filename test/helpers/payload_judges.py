@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from quantized_kinds import KINDS
+from xdsl.dialects.builtin import i16
 
 from flambeau import to_edge_transform_and_lower
 from flambeau.passes.delegation.partitioner import Partitioner
@@ -99,9 +100,9 @@ class Comparison:
             self.different.append(f"{self.kind}({self.number}): {what}")
             print(self.different[-1])
 
-    def layer(self, kind: Callable[[int], Any], number: int, partitioner: str) -> None:
-        """Compares the payloads of a layer."""
-        layer = kind(number)
+    def layer(self, kind: Callable[[int, torch.dtype | None], Any], number: int, partitioner: str) -> None:
+        """Compares the payloads of a layer, of int16 for a backend of int16."""
+        layer = kind(number, torch.int16 if i16 in Partitioner(partitioner).table.activations else None)
         self.kind, self.number = type(layer).__name__, number
         edge = to_edge_transform_and_lower(torch.export.export(layer, layer.inputs), partitioner=[partitioner])
         interpret(edge.module, edge.context, self).run("forward", [item.numpy() for item in layer.inputs])

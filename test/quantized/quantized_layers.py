@@ -23,16 +23,34 @@ FUNCTIONS: tuple[Callable[[Tensor], Tensor], ...] = (
     lambda x: (x + 1.5).abs().sqrt() - x / 3,
 )
 """Of each number alone."""
-RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
+RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int16: (-(2**15), 2**15 - 1)}
+
+
+def type_of(rng: np.random.Generator, dtype: torch.dtype | None) -> torch.dtype:
+    """The given type of integers; without one, int8 or uint8."""
+    drawn = torch.int8 if rng.random() < 0.7 else torch.uint8
+    return drawn if dtype is None else dtype
+
+
+def zero_points_of(rng: np.random.Generator, dtype: torch.dtype, count: int) -> list[int]:
+    """Zero points of a type: those of int16 are 0."""
+    low, high = RANGES[dtype]
+    drawn = [int(item) for item in rng.integers(low, high + 1, count)]
+    return [0] * count if dtype == torch.int16 else drawn
+
+
+def steps_in_one(dtype: torch.dtype) -> int:
+    """The steps of a type that have the size of one of 8 bits."""
+    return 2 ** (torch.iinfo(dtype).bits - 8)
 
 
 class QuantizedLayer(nn.Module):
     """A layer drawn at random, between quantized numbers."""
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, dtype: torch.dtype | None = None):
         super().__init__()
         rng = np.random.default_rng(number)
-        self.dtype = torch.int8 if rng.random() < 0.7 else torch.uint8
+        self.dtype = type_of(rng, dtype)
         self.is_linear, depthwise = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
         channels, out_channels = (int(item) for item in rng.integers(1, 40, 2))
         kernel = tuple(int(item) for item in rng.integers(1, 4, 2))
@@ -44,8 +62,7 @@ class QuantizedLayer(nn.Module):
         per_channel = bool(rng.random() < 0.5)
         self.register_buffer("scales", tensor_of(rng.uniform(0.001, 0.02, rows if per_channel else 1).astype(np.float32)))
         self.register_buffer("bias", tensor_of(rng.normal(size=rows).astype(np.float32)) if rng.random() < 0.7 else None)
-        low, high = RANGES[self.dtype]
-        self.per_channel, self.zero_points = per_channel, [int(item) for item in rng.integers(low, high + 1, 2)]
+        self.per_channel, self.zero_points = per_channel, zero_points_of(rng, self.dtype, 2)
         self.input_scale = float(rng.uniform(0.005, 0.05))
         area = int(np.prod(shape[1:]))
         self.output_scale = float(self.input_scale * 0.01 * 74 * np.sqrt(area) / rng.uniform(20, 80))
@@ -55,6 +72,8 @@ class QuantizedLayer(nn.Module):
         self.kind: type[SchemaOp] = QuantizedLinearOp if self.is_linear else QuantizedConv2dOp
         size = (*(int(item) for item in rng.integers(1, 6, 2)), channels) if self.is_linear else (2, channels, 7, 6)
         self.inputs = (tensor_of(rng.normal(size=size).astype(np.float32) * self.input_scale * 100),)
+        self.input_scale /= steps_in_one(self.dtype)
+        self.output_scale /= steps_in_one(self.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """dequantize(quantize(activation(layer(dequantize(quantize(x)), dequantize(weight)))))"""
@@ -83,17 +102,17 @@ def quantized(x: Tensor, scale: float, zero_point: int, dtype: torch.dtype) -> T
 class QuantizedSum(nn.Module):
     """A sum of two quantized tensors with scales drawn at random, and an activation."""
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, dtype: torch.dtype | None = None):
         super().__init__()
         rng = np.random.default_rng(number)
-        self.dtype = torch.int8 if rng.random() < 0.7 else torch.uint8
-        low, high = RANGES[self.dtype]
+        self.dtype = type_of(rng, dtype)
         self.scales = [float(item) for item in np.exp(rng.uniform(-6, 2, 2))]
-        self.output_scale = float(max(self.scales) * rng.uniform(0.5, 4))
-        self.zero_points = [int(item) for item in rng.integers(low, high + 1, 3)]
+        self.output_scale = float(max(self.scales) * rng.uniform(0.5, 4)) / steps_in_one(self.dtype)
+        self.zero_points = zero_points_of(rng, self.dtype, 3)
         self.kind: type[SchemaOp] = QuantizedAddOp
         self.activation = int(rng.integers(0, 3))
         self.inputs = tuple(tensor_of(rng.normal(size=(3, 41)).astype(np.float32) * scale * 80) for scale in self.scales)
+        self.scales = [scale / steps_in_one(self.dtype) for scale in self.scales]
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """dequantize(quantize(activation(dequantize(quantize(x)) + dequantize(quantize(y)))))"""
@@ -107,19 +126,19 @@ class QuantizedProduct(nn.Module):
 
     kind: type[SchemaOp] = QuantizedMulOp
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, dtype: torch.dtype | None = None):
         super().__init__()
         rng = np.random.default_rng(number)
-        self.dtype = torch.int8 if rng.random() < 0.7 else torch.uint8
-        low, high = RANGES[self.dtype]
+        self.dtype = type_of(rng, dtype)
         self.scales = [float(item) for item in np.exp(rng.uniform(-6, 2, 2))]
-        self.output_scale = float(self.scales[0] * self.scales[1] * np.exp(rng.uniform(1, 5)))
-        self.zero_points = [int(item) for item in rng.integers(low, high + 1, 3)]
+        self.output_scale = float(self.scales[0] * self.scales[1] * np.exp(rng.uniform(1, 5))) / steps_in_one(self.dtype)
+        self.zero_points = zero_points_of(rng, self.dtype, 3)
         self.activation, self.swapped = int(rng.integers(0, 3)), bool(rng.random() < 0.3)
         shape = tuple(int(item) for item in rng.integers(1, 20, 4))
         shapes = shape, (*shape[:2], 1, 1) if rng.random() < 0.5 else shape
         given = zip(shapes, self.scales, strict=True)
         self.inputs = tuple(tensor_of(rng.normal(size=size).astype(np.float32) * np.float32(scale * 80)) for size, scale in given)
+        self.scales = [scale / steps_in_one(self.dtype) for scale in self.scales]
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """dequantize(quantize(activation(dequantize(quantize(x)) * dequantize(quantize(y)))))"""
@@ -134,16 +153,17 @@ class QuantizedFunction(nn.Module):
 
     kind: type[SchemaOp] = QuantizedTableOp
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, dtype: torch.dtype | None = None):
         super().__init__()
         rng = np.random.default_rng(number)
-        self.dtypes = [torch.int8 if rng.random() < 0.7 else torch.uint8 for _ in range(2)]
+        self.dtypes = [type_of(rng, dtype) for _ in range(2)]
         self.scales = [float(item) for item in np.exp(rng.uniform(-6, 0, 2))]
-        self.output_scale = self.scales[1]
-        self.zero_points = [int(rng.integers(*RANGES[dtype])) for dtype in self.dtypes]
+        self.zero_points = [int(rng.integers(*RANGES[kind])) * (kind != torch.int16) for kind in self.dtypes]
         self.functions = [FUNCTIONS[int(item)] for item in rng.integers(0, len(FUNCTIONS), int(rng.integers(1, 3)))]
         shape = tuple(int(item) for item in rng.integers(1, 20, int(rng.integers(1, 5))))
         self.inputs = (tensor_of(rng.normal(size=shape).astype(np.float32) * np.float32(self.scales[0] * 80)),)
+        self.scales = [scale / steps_in_one(kind) for scale, kind in zip(self.scales, self.dtypes, strict=True)]
+        self.output_scale = self.scales[1]
 
     def forward(self, x: Tensor) -> Tensor:
         """dequantize(quantize(functions(dequantize(quantize(x)))))"""
@@ -158,14 +178,13 @@ class QuantizedPool(nn.Module):
 
     kind: type[SchemaOp] = QuantizedAvgPool2dOp
 
-    def __init__(self, number: int):
+    def __init__(self, number: int, dtype: torch.dtype | None = None):
         super().__init__()
         rng = np.random.default_rng(number)
-        self.dtype = torch.int8 if rng.random() < 0.7 else torch.uint8
-        low, high = RANGES[self.dtype]
+        self.dtype = type_of(rng, dtype)
         self.input_scale = float(rng.uniform(0.005, 0.05))
-        self.output_scale = float(self.input_scale * rng.uniform(0.3, 2))
-        self.zero_points = [int(item) for item in rng.integers(low, high + 1, 2)]
+        self.output_scale = float(self.input_scale * rng.uniform(0.3, 2)) / steps_in_one(self.dtype)
+        self.zero_points = zero_points_of(rng, self.dtype, 2)
         self.activation, self.is_mean = int(rng.integers(0, 3)), bool(rng.random() < 0.4)
         self.keepdim = bool(rng.random() < 0.5)
         self.kernel = [int(item) for item in rng.integers(2, 5, 2)]
@@ -173,6 +192,7 @@ class QuantizedPool(nn.Module):
         self.padding = [min(pad, size // 2) for pad, size in zip(self.padding, self.kernel, strict=True)]
         shape = (*(int(item) for item in rng.integers(1, 40, 2)), *(int(item) for item in rng.integers(4, 9, 2)))
         self.inputs = (tensor_of(rng.normal(size=shape).astype(np.float32) * np.float32(self.input_scale * 80)),)
+        self.input_scale /= steps_in_one(self.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """dequantize(quantize(activation(average(dequantize(quantize(x))))))"""

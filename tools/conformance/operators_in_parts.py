@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp, f32, i8
+from xdsl.dialects.builtin import FunctionType, ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.rewriter import Rewriter
 
-from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
@@ -51,11 +51,11 @@ def _as(array: Array, element: str) -> Array:
     return converted(array, element) if array.dtype.name in FLOATS else array
 
 
-def _put_between_integers(op: SchemaOp, block: Block) -> None:
-    """Dequantizes the operands of floats, which become int8, and quantizes the results."""
-    numbers = Meaning(i8, 0.5, 0).numbers
+def _put_between_integers(op: SchemaOp, block: Block, element: ElementType) -> None:
+    """Dequantizes the operands of floats, which become integers, and quantizes the results."""
+    numbers = Meaning(element, 0.5, 0).numbers
     for index, argument in enumerate(block.args):
-        integers = Rewriter.replace_value_with_new_type(argument, tensor(i8, shape_of(argument)))
+        integers = Rewriter.replace_value_with_new_type(argument, tensor(element, shape_of(argument)))
         dequantize = DequantizePerTensorOp(integers, *numbers, None)
         op.operands[index] = dequantize.result
         block.insert_op_before(dequantize, op)
@@ -76,7 +76,7 @@ def _why_not(partitioner: Partitioner, kind: type[SchemaOp], sample: tuple[Any, 
     block.add_ops([op, ReturnOp(*op.results)])
     is_of_floats = all(element_of(value) == f32 for value in (*op.operands, *op.results))
     if partitioner.table.parts(op) is None and partitioner.table.integers and is_of_floats:
-        _put_between_integers(op, block)
+        _put_between_integers(op, block, partitioner.table.activations[0])
     if partitioner.table.parts(op) is None:
         return None
     results = cast("ReturnOp", block.last_op).operand_types

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from quantized_calls import CALLS, QuantizedCall
+from quantized_calls import CALLS, QuantizedCall, QuantizedCalls
 from quantized_layers import QuantizedLayer, QuantizedPool, QuantizedSum
-from quantized_programs import ops
 from simulated import Recorder, Simulator, streams
-from torch import Tensor, nn
 from vendor_tools import installed
 
 from flambeau import get_delegation_info, to_edge_transform_and_lower
@@ -19,29 +17,6 @@ LARGER_ONLY = "transposed convolution|nearest pixels|four pixels|reversal|softma
 """What Ethos-U55 and U65 do not take, as it is drawn here."""
 GATHERS = ("places", "rows")
 """What Ethos-U85 alone takes, by transfers that the simulator does not have."""
-AS_THEY_ARE = 1.0, 0, -128, 127, torch.int8
-
-
-class Calls(nn.Module):
-    """Calls and layers, whose integers are put in one row as they are, so that all are one command stream."""
-
-    def __init__(self, parts: list[QuantizedCall | QuantizedLayer | QuantizedSum | QuantizedPool]):
-        super().__init__()
-        self.parts = nn.ModuleList(parts)
-        self.inputs = tuple(item for part in parts for item in part.inputs)
-        self.counts = [len(part.inputs) for part in parts]
-        self.kinds = [
-            (part.output_scale, part.output_zero_point if isinstance(part, QuantizedCall) else part.zero_points[-1], -128, 127, torch.int8)
-            for part in parts
-        ]
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """The integers of all results, as floats."""
-        rest, rows = iter(inputs), list[Tensor]()
-        for part, count, kind in zip(self.parts, self.counts, self.kinds, strict=True):
-            integers = ops.quantize_per_tensor(part(*(next(rest) for _ in range(count))), *kind)
-            rows.append(ops.dequantize_per_tensor(integers, *AS_THEY_ARE).flatten())
-        return ops.dequantize_per_tensor(ops.quantize_per_tensor(torch.cat(rows), *AS_THEY_ARE), *AS_THEY_ARE)
 
 
 @pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
@@ -59,7 +34,9 @@ def test_each_kind_of_operator(vela: str, accelerator: str, monkeypatch: pytest.
     monkeypatch.setenv("FLAMBEAU_VELA", vela)
     recorder = Recorder(monkeypatch)
     kinds = [kind for kind in CALLS if kind not in (GATHERS if "u85" in accelerator else (*GATHERS, *LARGER_ONLY))]
-    calls = Calls([*(QuantizedCall(kind, 0) for kind in kinds), QuantizedLayer(3), QuantizedLayer(29), QuantizedSum(0), QuantizedPool(2)])
+    calls = QuantizedCalls(
+        [*(QuantizedCall(kind, 0) for kind in kinds), QuantizedLayer(3), QuantizedLayer(29), QuantizedSum(0), QuantizedPool(2)]
+    )
     program = torch.export.export(calls, calls.inputs)
     edge = to_edge_transform_and_lower(program, partitioner=[f"ethos_u{{accelerator={accelerator}}}"])
     assert len(streams(edge)) == 1

@@ -26,6 +26,7 @@ from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType
+from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.lowering.layer_weights import integer_layer, weight_by_outputs, with_gaps
 from flambeau.passes.delegation.normalized import Windows, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -138,8 +139,10 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS.integers("convolution", "linear")
 def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, x, given = operator_of(found), found.x, integer_layer(found, constants)
+    if given.most(2**8).max() > 2**31 - 1:
+        raise RefusedError({op: "its sums of products and bias may not fit int32"})
     own = types(x.type, found.to)
-    layer = _Layer(given.weight, given.bias, x.type, given.name, constants, given.weight_scales, own)
+    layer = _Layer(given.weight, given.bias.astype(np.int32), x.type, given.name, constants, given.weight_scales, own)
     if op.schema.base == "convolution" and op.argument("transposed"):
         return limited(_results(op, x.value, layer), found, constants)
 

@@ -187,7 +187,7 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
         with pytest.raises(error) as caught:
             to_edge(torch.export.export(module, (x,))).save(path)
         assert words in str(caught.value) + "".join(map(str, getattr(caught.value, "notes", ())))
-    with pytest.raises(BackendError, match=r"made by the backend 'litert', and not by xnnpack"):
+    with pytest.raises(BackendError, match=r"made by the backend 'litert', and not by elementwise"):
         named().save(path, "elementwise")
     with pytest.raises(BackendError, match="is tensor<3xf64>, and a TFLite model has static ones of f32"):
         to_edge(torch.export.export(nn.Identity(), (x.double(),))).save(path)

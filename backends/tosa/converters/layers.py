@@ -8,14 +8,14 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, rescale, reshaped
+from flambeau.backends.tosa.converters.building import CONVERTERS, check_sums, constant, largest, limited, quantized, reshaped
 from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.converters.movement import part
 from flambeau.backends.tosa.dialect.images import Conv2dOp, DepthwiseConv2dOp, TransposeConv2dOp
 from flambeau.backends.tosa.dialect.movement import ConcatOp
-from flambeau.backends.tosa.dialect.operators import wide
+from flambeau.backends.tosa.dialect.operators import weight_type, wide
 from flambeau.backends.tosa.legality import windows_inside
-from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType
 from flambeau.passes.delegation.lowering.layer_weights import integer_layer, weight_by_outputs, with_gaps
@@ -53,10 +53,10 @@ class _Layer:
     def call(self, kind: Any, image: SSAValue, kernel: Array, **numbers: Any) -> SSAValue:
         """Returns the results of an operator of TOSA on images."""
         element = element_of(image)
-        weight = constant(self.constants, self.name, kernel, element)
+        weight = constant(self.constants, self.name, kernel, weight_type(element))
         bias = constant(self.constants, f"{self.name}.bias", self.bias, wide(element))
         sums = kind(image, weight, bias, self.zero_point, **numbers).result
-        return sums if self.to is None or self.ratios is None else rescale(sums, self.ratios, 0, self.to.zero_point)
+        return sums if self.to is None or self.ratios is None else quantized(sums, self.ratios, self.to)
 
     def linear(self, op: SchemaOp, x: SSAValue) -> SSAValue:
         """Returns the products of rows with the weight."""
@@ -115,8 +115,9 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("convolution", "linear")
 def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    x, given = found.x, integer_layer(found, constants)
-    assert found.operator is not None
-    ratios = given.scales / found.to.scale
-    layer = _Layer(given.weight, given.bias, given.name, constants, x.type.zero_point, ratios, found.to)
-    return limited(_results(found.operator, x.value, layer), found)
+    op, x, given = found.operator, found.x, integer_layer(found, constants)
+    assert op is not None
+    sums, ratios = wide(element_of(x.value)), given.scales / found.to.scale
+    check_sums(op, sums, float(given.most(largest(x.type)).max()), float(ratios.max()))
+    layer = _Layer(given.weight, given.bias.astype(numpy_dtype(sums)), given.name, constants, x.type.zero_point, ratios, found.to)
+    return limited(_results(op, x.value, layer), found)

@@ -8,7 +8,7 @@ from math import ceil, log2, sqrt
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, rescale, reshaped
+from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, quantized, rescale, reshaped
 from flambeau.backends.tosa.converters.fixed_point import FULL, added, looked_up, number, table_between
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.bits import ArithmeticRightShiftOp, ClzOp, LogicalLeftShiftOp
@@ -115,5 +115,5 @@ def _integer_norm(found: IntegerOperator, constants: ModuleConstants) -> SSAValu
         if np.abs(numbers).max() > 2**_ROOM:
             raise RefusedError({op: "its bias is too large beside its rows"})
         result = e.BINARY["add"](result, constant(constants, "offsets", numbers.astype(np.int32), i32)).result
-    result = rescale(result, unit / found.to.scale, 0, found.to.zero_point)
+    result = quantized(result, unit / found.to.scale, found.to)
     return limited(reshaped(result, shape_of(op.operands[0])), found)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, log2, prod
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, operands_of, ranked, rescale, reshaped
+from flambeau.backends.tosa.converters.building import (
+    CONVERTERS,
+    check_sums,
+    constant,
+    largest,
+    limited,
+    operands_of,
+    quantized,
+    ranked,
+    rescale,
+    reshaped,
+)
 from flambeau.backends.tosa.dialect import elements as e
+from flambeau.backends.tosa.dialect.operators import wide
 from flambeau.backends.tosa.dialect.products import MatmulOp
-from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
-from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 
-_LARGEST_FACTOR = 255
-"""The greatest distance of an int8 from its zero point."""
+_SUM_BITS = 28
+"""The bits of a sum to which a bias is added."""
 
 
 def _batched(value: SSAValue) -> SSAValue:
@@ -27,17 +38,22 @@ def _batched(value: SSAValue) -> SSAValue:
     return reshaped(value, (prod(batch), rows, columns))
 
 
-def product(a: SSAValue, b: SSAValue, a_zp: int = 0, b_zp: int = 0) -> SSAValue:
+def product(a: SSAValue, b: SSAValue) -> SSAValue:
     """Returns the product of matrices, whose dimensions before the last two are those of a batch."""
-    found = MatmulOp(_batched(a), _batched(b), a_zp, b_zp).result
-    return reshaped(found, (*shape_of(a)[:-1], shape_of(b)[-1]))
+    return reshaped(MatmulOp(_batched(a), _batched(b), 0, 0).result, _shape_of_product(a, b))
 
 
-def integer_sums(op: SchemaOp, a: Quantized, b: Quantized, most: float = 0.0) -> SSAValue:
-    """Returns the sums of products in int32. Raises RefusedError where they, plus a number of up to `most`, may not fit."""
-    if _LARGEST_FACTOR**2 * shape_of(a.value)[-1] + most > 2**31 - 1:
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    return product(a.value, b.value, a.type.zero_point, b.type.zero_point)
+def _shape_of_product(a: SSAValue, b: SSAValue) -> tuple[int, ...]:
+    return *shape_of(a)[:-1], shape_of(b)[-1]
+
+
+def _largest_sum(a: Quantized, b: Quantized) -> float:
+    return float(largest(a.type)) * largest(b.type) * shape_of(a.value)[-1]
+
+
+def _integer_sums(a: Quantized, b: Quantized) -> SSAValue:
+    """Returns the sums of products of matrices, of one batch: int48 is not reshaped."""
+    return MatmulOp(_batched(a.value), _batched(b.value), a.type.zero_point, b.type.zero_point).result
 
 
 @CONVERTERS("mm", "bmm")
@@ -56,17 +72,25 @@ def _sum_of_product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _integer_product(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, (a, b) = operands_of(found, 2)
     ratio = a.type.scale * b.type.scale / found.to.scale
-    return limited(rescale(integer_sums(op, a, b), ratio, 0, found.to.zero_point), found)
+    check_sums(op, wide(element_of(a.value)), _largest_sum(a, b), ratio)
+    results = quantized(_integer_sums(a, b), ratio, found.to)
+    return limited(reshaped(results, _shape_of_product(a.value, b.value)), found)
 
 
 @CONVERTERS.integers("addmm")
 def _integer_sum_of_product(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    """Converts a product and a bias. No bias is added to int48: these sums lose bits until the bias and they fit int32."""
     op, (a, b) = operands_of(IntegerOperator(found.operator, found.inputs[1:], found.to, found.low, found.high), 2)
     array = constants.array(op.operands[0])
     assert array is not None
-    scale = a.type.scale * b.type.scale
+    sums, scale = _integer_sums(a, b), a.type.scale * b.type.scale
+    most = _largest_sum(a, b) + float(np.abs(array).max(initial=0)) / scale
+    if element_of(sums) != i32:
+        unit = 2.0 ** max(0, ceil(log2(most)) - _SUM_BITS)
+        check_sums(op, element_of(sums), most, 1 / unit)
+        sums, most, scale = rescale(sums, 1 / unit, 0, 0, i32), most / unit, scale * unit
+    check_sums(op, i32, most, scale / found.to.scale)
     whole = np.rint(array.astype(np.float64) / scale)
-    sums = integer_sums(op, a, b, float(np.abs(whole).max(initial=0)))
     bias = constant(constants, f"{constants.name(op.operands[0])}.bias", whole.astype(np.int32), i32)
-    total = e.BINARY["add"](sums, ranked(bias, op.result)).result
-    return limited(rescale(total, scale / found.to.scale, 0, found.to.zero_point), found)
+    total = e.BINARY["add"](reshaped(sums, _shape_of_product(a.value, b.value)), ranked(bias, op.result)).result
+    return limited(quantized(total, scale / found.to.scale, found.to), found)

@@ -8,13 +8,22 @@ from math import prod
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, rescale, reshaped, same
+from flambeau.backends.tosa.converters.building import (
+    CONVERTERS,
+    check_sums,
+    constant,
+    largest,
+    limited,
+    quantized,
+    rescale,
+    reshaped,
+    same,
+)
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.reductions import ReduceMaxOp, ReduceMinOp, ReduceProductOp, ReduceSumOp, ReductionOp
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
-from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.normalized import reduced_dims
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
@@ -53,10 +62,9 @@ def integer_sum(found: IntegerOperator, divisor: int = 1) -> SSAValue:
     op, x, to = found.operator, found.x, found.to
     assert op is not None
     dims, ratio = reduced_dims(op), x.type.scale / to.scale / divisor
-    if 2**8 * count_of(x.value, dims) * max(ratio * 4, 1) > 2**31 - 1:
-        raise RefusedError({op: "its sums may not fit int32"})
+    check_sums(op, i32, largest(x.type) * count_of(x.value, dims), ratio)
     total = reduced(ReduceSumOp, rescale(x.value, 1.0, x.type.zero_point, 0, i32), dims)
-    return limited(reshaped(rescale(total, ratio, 0, to.zero_point), shape_of(op.result)), found)
+    return limited(reshaped(quantized(total, ratio, to), shape_of(op.result)), found)
 
 
 def integer_mean(found: IntegerOperator) -> SSAValue:

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, rescale, same
+from flambeau.backends.tosa.converters.building import CONVERTERS, constant, limited, quantized, rescale, same
 from flambeau.backends.tosa.converters.images import on_images
 from flambeau.backends.tosa.converters.movement import part
 from flambeau.backends.tosa.dialect import elements as e
@@ -43,7 +43,7 @@ def _integer_nearest(found: IntegerOperator, constants: ModuleConstants) -> SSAV
 
 @CONVERTERS.integers("upsample_bilinear2d.vec")
 def _integer_bilinear(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    """Converts to sums in int32, which have the zero point as often as their weights say; it need not go where it comes again."""
+    """Converts to sums, which have the zero point as often as their weights say; it need not go where it comes again."""
     op, x, to = found.operator, found.x, found.to
     assert op is not None
     times = prod(side.times for side in sides_of(op))
@@ -51,10 +51,10 @@ def _integer_bilinear(found: IntegerOperator, constants: ModuleConstants) -> SSA
     def sums(image: SSAValue) -> SSAValue:
         wide = _resized(op, image)
         if x.type.stands_for_same(to):
-            return rescale(wide, 1 / times, 0, 0)
+            return rescale(wide, 1 / times, 0, 0, to.storage)
         if x.type.zero_point:
             zero = constant(constants, "zero_point", np.full((1, 1, 1, 1), x.type.zero_point * times, np.int32), i32)
             wide = e.BINARY["sub"](wide, zero).result
-        return rescale(wide, x.type.scale / to.scale / times, 0, to.zero_point)
+        return quantized(wide, x.type.scale / to.scale / times, to)
 
     return limited(on_images(x.value, sums), found)

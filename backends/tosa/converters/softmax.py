@@ -7,7 +7,7 @@ from math import ceil, log, log2
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, limited, operands_of, rescale
+from flambeau.backends.tosa.converters.building import CONVERTERS, limited, operands_of, quantized, rescale
 from flambeau.backends.tosa.converters.fixed_point import EXACT_FULL, FULL, added, exact_table, looked_up, normalized, number, table_between
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.bits import ArithmeticRightShiftOp
@@ -71,7 +71,7 @@ def _integer_softmax(found: IntegerOperator, constants: ModuleConstants) -> SSAV
     # The sum of EXACT_FULL alone has the exponent 9.
     most = number(constants, 9 + powers.less, powers.exponent)
     result = ArithmeticRightShiftOp(product, e.BINARY["sub"](most, powers.exponent).result, round=True).result
-    return limited(rescale(result, 2.0**-7 / FULL / found.to.scale, 0, found.to.zero_point), found)
+    return limited(quantized(result, 2.0**-7 / FULL / found.to.scale, found.to), found)
 
 
 @CONVERTERS.integers("_log_softmax")
@@ -85,4 +85,4 @@ def _integer_log_softmax(found: IntegerOperator, constants: ModuleConstants) -> 
     unit = (255 * x.type.scale + log(2.0) * 2**4) * 2.0**-28
     distances = rescale(powers.distances, x.type.scale / _UNIT / unit, 0, 0, i32)
     total = rescale(logarithm, log(2.0) / FULL / unit, 0, 0, i32)
-    return limited(rescale(e.BINARY["sub"](distances, total).result, unit / found.to.scale, 0, found.to.zero_point), found)
+    return limited(quantized(e.BINARY["sub"](distances, total).result, unit / found.to.scale, found.to), found)

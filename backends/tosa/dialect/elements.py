@@ -7,7 +7,7 @@ from itertools import pairwise
 from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import Attribute
 
-from flambeau.backends.tosa.dialect.operators import LOW, RANGES, Numbers, OfTwoOp, TosaOp, limited, scaled, tosa
+from flambeau.backends.tosa.dialect.operators import RANGES, Numbers, OfTwoOp, TosaOp, i48, limited, scaled, tosa
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, SubTensorOp
 from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, ReciprocalOp, RsqrtOp, SinOp
@@ -113,19 +113,28 @@ class TableOp(TosaOp):
     def numpy(x: Array, /, table: Numbers) -> Array:
         wide = x.astype(np.int64)
         if x.dtype == np.int8:
-            return np.array(table, np.int8)[wide - LOW]
+            return np.array(table, np.int8)[wide + 2**7]
         numbers, (index, rest) = np.array(table, np.int32), divmod(wide + 2**15, 128)
         return (numbers[index] * 128 + (numbers[index + 1] - numbers[index]) * rest).astype(np.int32)
 
 
 @tosa("rescale(Tensor input, int[] multiplier, int[] shift, int input_zp, int output_zp, *, ScalarType dtype) -> Tensor")
 class RescaleOp(TosaOp):
-    """(input - input_zp) * multiplier / 2 ** shift + output_zp, for all or for each entry of the last dimension, rounded once."""
+    """(input - input_zp) * multiplier / 2 ** shift + output_zp, for all or for each entry of the last dimension, rounded once.
 
-    takes = frozenset((i8, i16, i32))
+    Multipliers have 31 bits, those of int48 15 bits. Only int8 has zero points.
+    """
+
+    takes = frozenset((i8, i16, i32, i48))
 
     @staticmethod
-    def infer(x: Tensor, /, multiplier: Numbers, shift: Numbers, dtype: Attribute) -> Tensor:
+    def infer(x: Tensor, /, multiplier: Numbers, shift: Numbers, input_zp: int, output_zp: int, dtype: Attribute) -> Tensor:
+        element = element_of(x)
+        most = RANGES[i16 if element == i48 else i32][1]
+        if dtype not in (i8, i16, i32) or not all(0 <= item <= most for item in multiplier):
+            raise ValueError(f"{element} does not become {dtype}, or a multiplier of {list(multiplier)} is not from 0 to {most}")
+        if (input_zp and element != i8) or (output_zp and dtype != i8):
+            raise ValueError(f"only int8 has zero points, and {input_zp} is that of {element}, {output_zp} that of {dtype}")
         if len(multiplier) not in (1, *shape_of(x)[-1:]) or len(shift) != len(multiplier) or not all(2 <= item <= 62 for item in shift):
             raise ValueError(f"{len(multiplier)} multipliers and the shifts {list(shift)} do not fit {x}")
         return tensor(dtype, shape_of(x))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import f32, i1, i8, i16, i32
+from xdsl.dialects.builtin import f32, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.namespace import Namespace
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -17,9 +17,18 @@ Numbers = Sequence[int]
 ELEMENTS: frozenset[Attribute] = frozenset((f32, i8, i16, i32))
 MOVED = ELEMENTS | {i1}
 """The element types of what is moved only."""
-LOW, HIGH = -128, 127
-RANGES: Mapping[Attribute, tuple[int, int]] = {i8: (LOW, HIGH), i16: (-(2**15), 2**15 - 1), i32: (-(2**31), 2**31 - 1)}
+i48 = i64
+"""int48, the type of sums of products with int16. Tensors of a program have no 48 bits, so it is int64 here; the graph has 48 bits."""
+RANGES: Mapping[Attribute, tuple[int, int]] = {
+    i8: (-(2**7), 2**7 - 1),
+    i16: (-(2**15), 2**15 - 1),
+    i32: (-(2**31), 2**31 - 1),
+    i48: (-(2**47), 2**47 - 1),
+}
 """The least and the greatest number of types."""
+FACTORS: frozenset[Attribute] = frozenset((f32, i8, i16))
+"""The element types of what is multiplied by weights, or of other tensors."""
+_SUMS: Mapping[Attribute, ElementType] = {f32: f32, i8: i32, i16: i48}
 
 
 class TosaOp(SchemaOp):
@@ -39,8 +48,25 @@ class OfTwoOp(TosaOp):
 
 
 def wide(element: Attribute) -> ElementType:
-    """Returns the type of sums and products: int32 of int8."""
-    return i32 if element == i8 else f32
+    """Returns the type of sums of products: int32 of int8, int48 of int16, of floats their own. Raises KeyError for other types."""
+    return _SUMS[element]
+
+
+def weight_type(element: ElementType) -> ElementType:
+    """Returns the type of the weights that numbers of a type are multiplied by: int8 for all integers."""
+    return i8 if element == i16 else element
+
+
+def factor(x: Array, zero_point: int = 0) -> Array:
+    """Returns numbers less their zero point in a type that holds each sum of their products: float64 holds those of 48 bits."""
+    return x if x.dtype.kind == "f" else x.astype(np.float64) - zero_point
+
+
+def as_sums(found: Array, x: Array) -> Array:
+    """Returns sums of products in the type that those with the numbers `x` have."""
+    row = from_numpy_name(x.dtype.name)
+    assert row is not None
+    return found.astype(numpy_dtype(wide(row.element)))
 
 
 def scaled(x: Array, multiplier: Array, shift: Array | int) -> Array:
@@ -52,8 +78,3 @@ def scaled(x: Array, multiplier: Array, shift: Array | int) -> Array:
 def limited(x: Array, element: Attribute) -> Array:
     """Returns integers limited to those of a type."""
     return np.clip(x, *RANGES[element]).astype(numpy_dtype(element))
-
-
-def to_int8(x: Array) -> Array:
-    """Returns integers limited to those of int8."""
-    return limited(x, i8)

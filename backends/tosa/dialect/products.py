@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from flambeau.backends.tosa.dialect.operators import TosaOp, tosa, wide
+from flambeau.backends.tosa.dialect.operators import FACTORS, TosaOp, as_sums, factor, tosa, wide
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
 
 @tosa("matmul(Tensor A, Tensor B, int A_zp=0, int B_zp=0) -> Tensor")
 class MatmulOp(TosaOp):
-    """The product of the matrices of each batch entry, [batch, rows, inner] and [batch, inner, columns]; of int8, in int32."""
+    """The product of the matrices of each batch entry, [batch, rows, inner] and [batch, inner, columns].
+
+    The products of int8 are in int32, those of int16 in int48.
+    """
+
+    takes = FACTORS
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -20,7 +25,4 @@ class MatmulOp(TosaOp):
 
     @staticmethod
     def numpy(a: Array, b: Array, /, A_zp: int, B_zp: int) -> Array:
-        if a.dtype == np.float32:
-            return np.matmul(a, b)
-        # float64 holds each sum of products of bytes
-        return np.matmul(a.astype(np.float64) - A_zp, b.astype(np.float64) - B_zp).astype(np.int32)
+        return as_sums(np.matmul(factor(a, A_zp), factor(b, B_zp)), a)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i8, i32
-
-from flambeau.backends.tosa.dialect.operators import Numbers, TosaOp, tosa
+from flambeau.backends.tosa.dialect.operators import FACTORS, Numbers, TosaOp, as_sums, tosa, wide
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
@@ -35,9 +33,9 @@ def why_no_scale(extent: int, size: int, scale: Numbers, offset: int, border: in
 
 @tosa("resize(Tensor input, int[] scale, int[] offset, int[] border, *, str mode) -> Tensor")
 class ResizeOp(TosaOp):
-    """Images of another size, by the nearest pixel or by four; numbers of int8 by four are in int32, and multiplied by both numerators."""
+    """Images of another size, by the nearest pixel or by four; integers by four are sums, multiplied by both numerators."""
 
-    takes = frozenset((f32, i8))
+    takes = FACTORS
 
     @staticmethod
     def infer(x: Tensor, /, scale: Numbers, offset: Numbers, border: Numbers, mode: str) -> Tensor:
@@ -49,11 +47,11 @@ class ResizeOp(TosaOp):
             sizes.append(((extent - 1) * pair[0] - first + more) // (pair[1] or 1) + 1)
             if (reason := why_no_scale(extent, sizes[-1], pair, first, more)) is not None:
                 raise ValueError(reason)
-        return tensor(i32 if element_of(x) == i8 and mode == "bilinear" else element_of(x), (shape[0], *sizes, shape[3]))
+        return tensor(wide(element_of(x)) if mode == "bilinear" else element_of(x), (shape[0], *sizes, shape[3]))
 
     @staticmethod
     def numpy(x: Array, /, scale: Numbers, offset: Numbers, border: Numbers, mode: str) -> Array:
-        found = x.astype(np.int64) if mode == "bilinear" and x.dtype == np.int8 else x
+        found = x.astype(np.int64) if mode == "bilinear" and x.dtype.kind == "i" else x
         for dim, pair, start, more in zip((1, 2), (scale[:2], scale[2:]), offset, border, strict=True):
             before, behind, rest = _places(x.shape[dim], pair, start, more)
             if mode == "nearest":
@@ -61,7 +59,7 @@ class ResizeOp(TosaOp):
             else:
                 shares = rest.reshape((-1,) + (1,) * (3 - dim))
                 found = _between(found.take(before, dim), found.take(behind, dim), shares, pair[0])
-        return found.astype(np.int32) if found.dtype == np.int64 else found
+        return as_sums(found, x) if mode == "bilinear" else found
 
 
 def _places(extent: int, scale: Numbers, start: int, more: int) -> tuple[Array, Array, Array]:

@@ -34,7 +34,7 @@ def through(tool: str, profile: str, graph: memoryview) -> memoryview:
 
 
 def _run(tool: str, profile: str, graphs: Mapping[str, memoryview], *passes: str) -> None:
-    extensions = " extensions=int16" if profile == "int" else ""  # tables of int16
+    extensions = " extensions=int16" if profile == "int" else ""  # layers and tables of int16
     target = f"--tosa-attach-target=specification_version=1.0 profiles=pro_{profile}{extensions} level=8k"
     command = [tool, target, *passes, "-", "-o", "/dev/null"]
     done = subprocess.run(command, input=mlir_text(graphs), capture_output=True, text=True, check=False)

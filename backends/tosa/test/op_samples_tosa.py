@@ -21,6 +21,14 @@ def int32(rng: np.random.Generator, *shape: int) -> Array:
     return rng.integers(-1000, 1000, shape).astype(np.int32)
 
 
+def int16(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-(2**15), 2**15, shape).astype(np.int16)
+
+
+def int48(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-(2**40), 2**40, shape)
+
+
 def bits(rng: np.random.Generator, *shape: int) -> Array:
     return rng.integers(0, 32, shape).astype(np.int32)
 
@@ -40,6 +48,7 @@ def convolution(*weight: int) -> Samples:
         return [
             (f32(rng, 1, 6, 7, 4), f32(rng, *weight), f32(rng, outputs), 0, 0, *numbers),
             (int8(rng, 1, 6, 7, 4), int8(rng, *weight), int32(rng, 1), -3, 2, *numbers),
+            (int16(rng, 1, 6, 7, 4), int8(rng, *weight), int48(rng, outputs), 0, 0, *numbers),
         ]
 
     return samples
@@ -65,26 +74,31 @@ SAMPLES: dict[str, Samples] = {
     ],
     "tosa.conv2d": convolution(5, 3, 2, 4),
     "tosa.depthwise_conv2d": convolution(3, 2, 4, 2),
-    "tosa.max_pool2d": lambda rng: [(x, (2, 3), (2, 1), (1, 1, 0, 1)) for x in (f32(rng, 1, 6, 7, 4), int8(rng, 2, 6, 7, 1))],
+    "tosa.max_pool2d": lambda rng: [
+        (x, (2, 3), (2, 1), (1, 1, 0, 1)) for x in (f32(rng, 1, 6, 7, 4), int8(rng, 2, 6, 7, 1), int16(rng, 1, 6, 7, 2))
+    ],
     "tosa.avg_pool2d": lambda rng: [
         (f32(rng, 1, 6, 7, 4), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)),
         (int8(rng, 2, 6, 7, 3), 4, -7, (2, 3), (2, 1), (1, 1, 0, 1)),
+        (int16(rng, 1, 6, 7, 3), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)),
     ],
-    "tosa.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (int8(rng, 4), -7, 100)],
+    "tosa.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (int8(rng, 4), -7, 100), (int16(rng, 4), -700, 1000)],
     "tosa.table": lambda rng: [
         (int8(rng, 2, 3), tuple(int(item) for item in int8(rng, 256))),
-        (rng.integers(-(2**15), 2**15, (2, 3)).astype(np.int16), tuple(int(item) for item in int32(rng, 513))),
+        (int16(rng, 2, 3), tuple(int(item) for item in int32(rng, 513))),
     ],
     "tosa.rescale": lambda rng: [
         (int8(rng, 2, 3), (1 << 30,), (30,), -3, 0, i32),
         (int32(rng, 2, 3), (1 << 30,), (25,), 0, 0, i16),
         (int32(rng, 2, 3), (1 << 30, 1518500250, 2147483647), (36, 40, 33), 0, 5, i8),
+        (int48(rng, 2, 3), (1 << 14, 20000, 32767), (40, 36, 40), 0, 0, i16),
     ],
     "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
     "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
     "tosa.matmul": lambda rng: [
         (f32(rng, 2, 3, 4), f32(rng, 2, 4, 5), 0, 0),
         (int8(rng, 2, 3, 4), int8(rng, 2, 4, 5), -3, 7),
+        (int16(rng, 2, 3, 4), int16(rng, 2, 4, 5), 0, 0),
     ],
     "tosa.reduce_max": lambda rng: [(f32(rng, 2, 3, 4), 1), (int8(rng, 5, 2), 0)],
     "tosa.reduce_min": lambda rng: [(f32(rng, 2, 3, 4), 2), (int32(rng, 5), 0)],
@@ -93,7 +107,7 @@ SAMPLES: dict[str, Samples] = {
     "tosa.arithmetic_right_shift": lambda rng: [(int32(rng, 2, 3), bits(rng, 2, 1), rounds) for rounds in (False, True)],
     "tosa.logical_left_shift": lambda rng: [(int32(rng, 2, 3), bits(rng, 1, 3))],
     "tosa.clz": lambda rng: [(int32(rng, 2, 3) >> bits(rng, 2, 3),)],
-    "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0)],
+    "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0), ([int16(rng, 2), int16(rng, 1)], 0)],
     "tosa.slice": lambda rng: [(f32(rng, 3, 4), (1, 0), (2, 3)), (int8(rng, 5), (4,), (1,)), (mask(rng, 2, 3), (0, 1), (2, 2))],
     "tosa.pad": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), 0.5), (int8(rng, 4), (2, 1), -7)],
     "tosa.tile": lambda rng: [(f32(rng, 1, 3), (4, 2)), (int8(rng, 2, 1, 2), (1, 3, 1))],
@@ -105,10 +119,11 @@ SAMPLES: dict[str, Samples] = {
     "tosa.transpose_conv2d": lambda rng: [
         (f32(rng, 1, 3, 4, 5), f32(rng, 2, 3, 2, 5), f32(rng, 2), 0, 0, (-1, 0, 2, -1), (2, 3)),
         (int8(rng, 2, 2, 3, 4), int8(rng, 3, 2, 2, 4), int32(rng, 3), -3, 0, (1, 1, 0, 0), (1, 2)),
+        (int16(rng, 1, 2, 3, 4), int8(rng, 40, 2, 2, 4), int48(rng, 40), 0, 0, (1, 1, 0, 0), (1, 2)),
     ],
     "tosa.resize": lambda rng: [
         (item, scale, offset, border, mode)
-        for item in (f32(rng, 1, 3, 4, 2), int8(rng, 2, 3, 2, 3))
+        for item in (f32(rng, 1, 3, 4, 2), int8(rng, 2, 3, 2, 3), int16(rng, 1, 3, 2, 2))
         for scale, offset, border in (((4, 2, 2, 1), (-1, 0), (1, 1)), ((2, 3, 1, 1), (1, 0), (0, 0)))
         for mode in ("nearest", "bilinear")
     ],

@@ -7,8 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from quantized_calls import quantized
-from quantized_layers import QuantizedFunction, QuantizedLayer, QuantizedPool, QuantizedProduct, QuantizedSum
+from quantized_layers import QuantizedFunction, QuantizedLayer, QuantizedPool, QuantizedProduct, QuantizedSum, quantized
 from quantized_programs import ops, quantized_by_pt2e
 from torch import nn
 from torch_programs import seed
@@ -89,7 +88,8 @@ class LargeBias(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The sums."""
         kernel = ops.dequantize_per_tensor(torch.full((3, 4), 5, dtype=torch.int8), 0.01, 0, -127, 127, torch.int8)
-        return quantized(nn.functional.linear(quantized(x, 0.01, 0), kernel, torch.tensor([1.0, 1e6, 1.0])), 1e4, 0)
+        sums = nn.functional.linear(quantized(x, 0.01, 0, torch.int8), kernel, torch.tensor([1.0, 1e6, 1.0]))
+        return quantized(sums, 1e4, 0, torch.int8)
 
 
 def test_a_layer_stays_whose_sums_may_not_fit() -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_bias
-from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
@@ -35,7 +34,7 @@ class IntegerLayer:
     Attributes:
         name: that of the weight.
         weight: int8, [outputs, inputs of a group, *kernel].
-        bias: int32, a number for each output, in steps of the sums of products.
+        bias: a number for each output, in steps of the sums of products: whole numbers in float64.
         weight_scales: one, or one for each output.
         scales: a step of the sums of each output.
     """
@@ -46,9 +45,13 @@ class IntegerLayer:
     weight_scales: tuple[float, ...]
     scales: Array
 
+    def most(self, largest: int) -> Array:
+        """Returns the greatest absolute sum of products and bias of each output, where activations are up to `largest`, as float64."""
+        return np.abs(self.bias) + largest * np.abs(self.weight.reshape(len(self.weight), -1).astype(np.int64)).sum(1)
+
 
 def integer_layer(found: IntegerOperator, constants: ModuleConstants) -> IntegerLayer:
-    """Returns the constants of a layer between integers. Raises RefusedError where its sums may not fit."""
+    """Returns the constants of a layer between integers."""
     op, kernel = found.operator, found.inputs[1]
     assert op is not None and kernel is not None
     array, bias, kind = constants.array(kernel.value), op.argument("bias"), kernel.type
@@ -57,6 +60,4 @@ def integer_layer(found: IntegerOperator, constants: ModuleConstants) -> Integer
     if len(kind.scales) > 1:  # the groups of a transposed convolution have them in common
         kind = replace(kind, scales=kind.scales * (len(weight) // len(kind.scales)))
     whole, scales = integer_bias(found.x.type, kind, None if bias is None else constants.array(bias), len(weight))
-    if (np.abs(whole) + 2**8 * np.abs(weight.reshape(len(weight), -1).astype(np.int64)).sum(1) > 2**31 - 1).any():
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
-    return IntegerLayer(constants.name(kernel.value), weight, whole.astype(np.int32), kind.scales, scales)
+    return IntegerLayer(constants.name(kernel.value), weight, whole, kind.scales, scales)

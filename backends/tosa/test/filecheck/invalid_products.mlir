@@ -37,3 +37,35 @@ func.func @table_of_words(%x: tensor<2xi16>) {
   %0 = tosa.table(%x) {table = [1, 2]} : (tensor<2xi16>) -> tensor<2xi32>
   func.return
 }
+
+// -----
+
+func.func @weights_of_words(%x: tensor<1x4x4x3xi16>, %w: tensor<2x1x1x3xi16>, %b: tensor<2xi64>) {
+  // expected-error @+1 {{tosa.conv2d: i16, i16 and a bias of i64 do not fit}}
+  %0 = tosa.conv2d(%x, %w, %b) {pad = [0, 0, 0, 0], stride = [1, 1], dilation = [1, 1]} : (tensor<1x4x4x3xi16>, tensor<2x1x1x3xi16>, tensor<2xi64>) -> tensor<1x4x4x2xi64>
+  func.return
+}
+
+// -----
+
+func.func @multipliers_of_sums(%x: tensor<2xi64>) {
+  // expected-error @+1 {{tosa.rescale: i64 does not become i16, or a multiplier of [1073741824] is not from 0 to 32767}}
+  %0 = tosa.rescale(%x) {multiplier = [1073741824], shift = [30], input_zp = 0, output_zp = 0, dtype = i16} : (tensor<2xi64>) -> tensor<2xi16>
+  func.return
+}
+
+// -----
+
+func.func @zero_point_of_words(%x: tensor<2xi16>) {
+  // expected-error @+1 {{tosa.rescale: only int8 has zero points, and 0 is that of i16, 3 that of i16}}
+  %0 = tosa.rescale(%x) {multiplier = [1073741824], shift = [30], input_zp = 0, output_zp = 3, dtype = i16} : (tensor<2xi16>) -> tensor<2xi16>
+  func.return
+}
+
+// -----
+
+func.func @moved_sums(%x: tensor<2xi64>) {
+  // expected-error @+1 {{tosa.reshape is not defined for int64 tensors}}
+  %0 = tosa.reshape(%x) {shape = [1, 2]} : (tensor<2xi64>) -> tensor<1x2xi64>
+  func.return
+}

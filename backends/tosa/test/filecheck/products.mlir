@@ -54,7 +54,7 @@ func.func @rows(%x: tensor<1x2x3xf32>, %y: tensor<1x3x2xf32>) -> (tensor<1x2x1xf
 // CHECK-LABEL: delegate.partition @heads_tosa_0 backend "TosaBackend" (%x: tensor<1x2x3xi8>, %y: tensor<1x3x2xi8>) -> (tensor<4xi8>)
 // CHECK-NEXT:    tosa.matmul(%x, %y) {A_zp = 3}
 // CHECK:         tosa.rescale(%{{.*}}) {multiplier = [1073741824], shift = [31], input_zp = 0, output_zp = 7, dtype = i8}
-// CHECK-NEXT:    tosa.reshape(%{{.*}}) {shape = [4]} : (tensor<2x2xi8>) -> tensor<4xi8>
+// CHECK-NEXT:    tosa.reshape(%{{.*}}) {shape = [4]} : (tensor<1x2x2xi8>) -> tensor<4xi8>
 // CHECK:       func.func @heads
 // CHECK-NEXT:    %0 = delegate.call @heads_tosa_0(%x, %y)
 // CHECK-NEXT:    func.return
