@@ -37,6 +37,8 @@ class EthosUOptions(BackendOptions):
     """A configuration file that defines them; that of Vela unless it is given."""
     optimise: str = "Performance"
     """What Vela minimises: the time (Performance) or the memory of tensors (Size)."""
+    activations: str = "int8"
+    """The integers that cross borders: `int8`, or `int16` beside weights of int8."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +46,8 @@ class EthosUOptions(BackendOptions):
             raise ValueError(f"option 'accelerator' is one of {', '.join(ACCELERATORS)}, not {self.accelerator!r}")
         if self.optimise not in ("Performance", "Size"):
             raise ValueError(f"option 'optimise' is Performance or Size, not {self.optimise!r}")
+        if self.activations not in ("int8", "int16"):
+            raise ValueError(f"option 'activations' is int8 or int16, not {self.activations!r}")
 
     @property
     def family(self) -> str:

@@ -27,15 +27,13 @@ from flambeau.passes.vendor_tools.kept_results import ToolResult
 from flambeau.passes.vendor_tools.tool import ToolError
 from flambeau.support.lazy import Array, np
 
-_INTEGERS = TosaOptions(profile="int")
-
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> None:
     """Rewrites a partition in `tosa` operators between integers. Raises ConversionError and RefusedError."""
-    convert_to_tosa(partition, constants, _INTEGERS)
+    convert_to_tosa(partition, constants, TosaOptions(activations=options.activations))
     reasons: dict[Operation, str] = {}
     for op in partition.body.block.ops:
-        if isinstance(op, SchemaOp) and (reason := why_not(op, options.family)) is not None:
+        if isinstance(op, SchemaOp) and (reason := why_not(op, options.family, constants)) is not None:
             reasons[op] = f"{options.family}: {reason}"
     if reasons:
         raise RefusedError(reasons)
@@ -61,7 +59,7 @@ def _result(partition: PartitionOp, constants: ModuleConstants, options: EthosUO
     system, memory = options.platform
     arguments = ["graph.tosa", "--output-format=raw", "--output-dir=out", f"--accelerator-config={options.accelerator}"]
     arguments += [f"--system-config={system}", f"--memory-mode={memory}", f"--optimise={options.optimise}"]
-    files: dict[str, bytes] = {"graph.tosa": encode_tosa(partition, constants, _INTEGERS).data}
+    files: dict[str, bytes] = {"graph.tosa": encode_tosa(partition, constants, TosaOptions()).data}
     if options.config:
         files["vela.ini"] = _configuration(options.config)
         arguments.append("--config=vela.ini")

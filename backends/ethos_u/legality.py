@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 def table(options: EthosUOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return tosa_table(TosaOptions(profile="int"))
+    return tosa_table(TosaOptions(activations=options.activations))

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i8, i16, i32
 
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import np
 
 Limit = Callable[[SchemaOp], str | None]
 """Why an accelerator does not take an operation; None when it does."""
@@ -19,6 +21,8 @@ Limit = Callable[[SchemaOp], str | None]
 MOST_STEPS = 3
 MOST_PADDED_MEAN = 8
 MOST_POSITIONS = 1 << 16
+MOST_WEIGHTS = 127 * 65536
+MOST_SUM = (1 << 39) - 1
 _UNSUPPORTED = (
     "bitwise_and bitwise_or bitwise_xor bitwise_not intdiv logical_and logical_right_shift logical_or logical_xor logical_not select equal "
     "greater greater_equal reduce_all reduce_any gather scatter reverse"
@@ -54,6 +58,12 @@ def _of_bytes(op: SchemaOp) -> str | None:
     return None if element_of(op.operands[0]) == i8 else f"DataTypes: int8 only, and it is of {element_of(op.operands[0])}"
 
 
+def _of_two_of_bytes(op: SchemaOp) -> str | None:
+    """DataTypes (IFM, IFM2, OFM): (i8_t, i8_t, i32_t)."""
+    kind = element_of(op.operands[0])
+    return None if kind == i8 else f"DataTypes (IFM, IFM2, OFM): (i8_t, i8_t, i32_t), and it is of {kind}"
+
+
 def _no_int32(op: SchemaOp) -> str | None:
     """INT8->INT8 and INT16->INT16."""
     return None if element_of(op.operands[0]) != i32 else "DataTypes: INT8->INT8 and INT16->INT16, and it is of int32"
@@ -74,6 +84,7 @@ _SMALL: Mapping[str, Sequence[Limit]] = {
     "depthwise_conv2d": (_stride,),
     "avg_pool2d": (_stride, _padded_mean),
     "max_pool2d": (_stride,),
+    "matmul": (_of_two_of_bytes,),
     "transpose": (_transposed,),
     "table": (_of_bytes,),
     "reduce_max": (_no_int32,),
@@ -84,9 +95,29 @@ LIMITS: Mapping[str, Mapping[str, Sequence[Limit]]] = {"ethos-u55": _SMALL, "eth
 """The limits of each family on operators of TOSA, by their names. U85 has none beside those of TOSA's own level."""
 
 
-def why_not(op: SchemaOp, family: str) -> str | None:
+_OUTPUTS: Mapping[str, tuple[int, ...]] = {"conv2d": (0,), "depthwise_conv2d": (2, 3), "transpose_conv2d": (0,)}
+"""The dimensions of the outputs of weights."""
+
+
+def _why_no_sums(op: SchemaOp, constants: ModuleConstants) -> str | None:
+    """Bias must fit in signed int40, and so must the sums of products with it, which Vela does not check."""
+    weight, bias = (constants.elements(value).astype(np.int64) for value in op.operands[1:3])
+    others = tuple(dim for dim in range(weight.ndim) if dim not in _OUTPUTS[op.schema.base])
+    weights = np.abs(weight).sum(others).reshape(-1)
+    if (most := int(weights.max())) > MOST_WEIGHTS:
+        return f"sum of absolute weights must not exceed 127*65536, and it is {most}"
+    largest = 1 << (15 if element_of(op.operands[0]) == i16 else 8)
+    if (most := int((np.abs(bias) + largest * weights).max())) > MOST_SUM:
+        return f"bias must fit in signed int40, and its sums with the bias go up to {most}"
+    return None
+
+
+def why_not(op: SchemaOp, family: str, constants: ModuleConstants) -> str | None:
     """Returns the first limit of a family of accelerators that an operation of TOSA fails; None when all hold."""
-    return next((reason for limit in LIMITS[family].get(op.schema.base, ()) if (reason := limit(op)) is not None), None)
+    reasons = (limit(op) for limit in LIMITS[family].get(op.schema.base, ()))
+    reason = next(filter(None, reasons), None)
+    is_small_layer = LIMITS[family] and op.schema.base in _OUTPUTS
+    return reason or (_why_no_sums(op, constants) if is_small_layer else None)
 
 
 def _names(op: SchemaOp) -> Sequence[str]:

@@ -35,6 +35,7 @@ TYPES: dict[tuple[int, bool], type[np.integer[Any]]] = {
     (2, False): np.uint16,
     (4, True): np.int32,
     (4, False): np.uint32,
+    (8, True): np.int64,
 }
 LARGEST_SUM = np.int64(1) << 40
 
