@@ -32,8 +32,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--accelerator", default="ethos-u55-128")
+    parser.add_argument("--activations", default="int8")
     options = parser.parse_args()
     simulator = Simulator(str(Path(os.environ["FLAMBEAU_VELA"]).absolute().with_name("python")))
+    backend = f"ethos_u{{accelerator={options.accelerator} activations={options.activations}}}"
     recorder = Recorder(pytest.MonkeyPatch())
     table = Table("network", "delegates", "arithmetic in them", "commands", "weights", "scratch", "elements that differ", "s")
     wrong = 0
@@ -41,8 +43,8 @@ def main() -> int:
         seed()
         module, inputs = WHOLE[name]()
         start = time.perf_counter()
-        program = quantize((module.eval(), inputs), [inputs] * 2, "int8", f"ethos_u{{accelerator={options.accelerator}}}").program
-        ethos_u = to_edge_transform_and_lower(program, partitioner=[f"ethos_u{{accelerator={options.accelerator}}}"])
+        program = quantize((module.eval(), inputs), [inputs] * 2, "int8", backend).program
+        ethos_u = to_edge_transform_and_lower(program, partitioner=[backend])
         whole = sum(row.flops for row in get_delegation_info(to_edge(program)).rows)
         left = sum(row.flops for row in get_delegation_info(ethos_u).rows if row.backend is None)
         graphs = streams(ethos_u)
