@@ -78,7 +78,7 @@ def test_kernels_compute_in_floats_what_numpy_does(kernels: str, run: Callable[.
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_kernels_compute_in_integers_what_numpy_does(number: int, run: Callable[..., list[Array]]) -> None:
     """The reference kernels bit for bit, others within a step of the result."""
-    layer = KINDS[number](number)
+    layer = KINDS[number](number, None)
     edge = lowered(layer, *layer.inputs, backend="litert{kernels=reference}")
     data, expected = bytes(edge.to_executorch().buffer), by_numpy(edge, layer.inputs)
     for found, exact in zip(run(data, *layer.inputs), expected, strict=True):

@@ -18,9 +18,9 @@ from flambeau.compiler.stages import STAGES, StageError, count_operations, stage
 from flambeau.dialects.ir.verify import ModuleVerifier
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import write_module
+from flambeau.passes.delegation.lowering.whole_methods import convert_methods, take_methods
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.vetoes import Vetoes
-from flambeau.passes.delegation.whole_methods import convert_methods, take_methods
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.grammar import MODULE
 from flambeau.passes.manager.pipeline_options import PipelineOptions
