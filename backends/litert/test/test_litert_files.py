@@ -134,17 +134,17 @@ def test_the_plan_lets_no_two_live_tensors_share_bytes() -> None:
     numbers: list[int] = np.frombuffer(buffer_of(model, PLAN), np.int32).tolist()
     offsets = numbers[3:]
     assert numbers[1:3] == [1, len(graph.tensors)] and len(offsets) == len(graph.tensors)
-    last: dict[int, int] = {number: len(graph.operators) for number in graph.outputs}
-    operators: list[Any] = list(graph.operators)
-    for step, operator in reversed(list(enumerate(operators))):
-        for number in operator.inputs:
+    steps: list[Any] = list(graph.operators)
+    last: dict[int, int] = {number: len(steps) for number in graph.outputs}
+    for step in reversed(range(len(steps))):
+        for number in steps[step].inputs:
             last.setdefault(number, step)
     live: set[int] = set(graph.inputs)
     tensors: list[Any] = list(graph.tensors)
     sizes: list[int] = [prod(item.shape) * {0: 4, 2: 4, 9: 1}[item.type] for item in tensors]
     assert all((offset < 0) == bool(item.buffer) for offset, item in zip(offsets, graph.tensors, strict=True))
     assert not any(offset % ALIGNMENT for offset in offsets if offset >= 0)
-    for step, operator in enumerate(graph.operators):
+    for step, operator in enumerate(steps):
         live |= set(operator.outputs)
         spans = sorted((offsets[number], offsets[number] + sizes[number]) for number in live)
         assert all(end <= start for (_, end), (start, _) in pairwise(spans))

@@ -1,0 +1,139 @@
+"""Gives TFLite files of whole programs to the readers that are installed: LiteRT by its names, TFLM, the package `tflite`, OpenVINO, Vela.
+
+    PYTHONPATH=test:test/helpers:test/quantized:test/suite .venv/bin/python backends/litert/test/readers_of_files.py
+
+A campaign, outside of the tests; `make vendor-tools` installs all but OpenVINO, which is `pip install '.[openvino]'`. It prints what each
+reader says of each file. The exit status is 1 if one refuses a file, or if LiteRT's reference kernels or TFLM compute other numbers than numpy.
+OpenVINO computes with integers in its own way, so that its distance is only printed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from device_models import WHOLE
+from litert_files import decoded_results, file_of
+from litert_judge import litert
+from payload_judges import Judge
+from tflm_judge import tflm
+from torch_programs import seed
+from vendor_tools import installed
+
+from flambeau import quantize, to_edge
+from flambeau.support.lazy import Array
+
+Reader = Callable[[Path, Sequence[Array], Sequence[Array]], str]
+"""Says in words what a reader made of a file, given inputs and numpy's results. Raises RuntimeError."""
+_TFLITE = """
+import sys
+import tflite
+model = tflite.Model.GetRootAs(open(sys.argv[1], "rb").read(), 0)
+graph = model.Subgraphs(0)
+print(f"{graph.OperatorsLength()} operators, {graph.TensorsLength()} tensors, {model.SignatureDefsLength()} signatures")
+"""
+_SIGNATURE = """
+import sys
+from ai_edge_litert.interpreter import Interpreter
+run = Interpreter(model_path=sys.argv[1]).get_signature_runner()
+print(f"signature of {', '.join(run.get_input_details())} to {', '.join(run.get_output_details())}")
+"""
+
+
+def _said(*command: str | Path) -> str:
+    """Returns the last line that a program prints. Raises RuntimeError where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = (done.stdout.strip() or done.stderr.strip()).splitlines() or [""]
+    if done.returncode:
+        raise RuntimeError(lines[-1])
+    return lines[-1]
+
+
+def _distance(found: Sequence[Array], expected: Sequence[Array]) -> float:
+    """Returns how far results are from numpy's, relative to the largest."""
+    return max(float(np.abs(a.astype(float) - b).max() / max(np.abs(b).max(), 1e-9)) for a, b in zip(found, expected, strict=True))
+
+
+def _judged(judge: Judge) -> Reader:
+    """Returns a runtime with the arithmetic of the rows, as a reader. It raises RuntimeError for results that rounding of floats does not explain."""
+
+    def read(path: Path, inputs: Sequence[Array], expected: Sequence[Array]) -> str:
+        distance = _distance(judge.run(path.read_bytes(), inputs), expected)
+        if distance > 1e-5:
+            raise RuntimeError(f"its results differ by {distance:.1e} of the largest")
+        return "the same bits" if distance == 0 else f"within {distance:.1e} of the largest"
+
+    return read
+
+
+def _reader(python: str, code: str) -> Reader:
+    """Returns a script that prints a line about a file, as a reader."""
+    return lambda path, inputs, expected: _said(python, "-c", code, path)
+
+
+def _openvino(path: Path, inputs: Sequence[Array], expected: Sequence[Array]) -> str:
+    library: Any = importlib.import_module("openvino")
+    model = library.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = model(list(inputs))
+    return f"ports {[port.any_name for port in model.inputs]}, within {_distance([found[port] for port in model.outputs], expected):.1e} of the largest"
+
+
+def _vela(program: str) -> Reader:
+    def compiled(path: Path, inputs: Sequence[Array], expected: Sequence[Array]) -> str:
+        command = [program, path, "--accelerator-config", "ethos-u55-128", "--output-dir", path.parent]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = [line.strip() for line in done.stdout.splitlines() if "operators = " in line]
+        if done.returncode or not lines:
+            raise RuntimeError((done.stderr or done.stdout).strip()[-200:])
+        return "; ".join(lines)
+
+    return compiled
+
+
+def readers() -> dict[str, Reader]:
+    """Returns the readers that are installed, by name."""
+    found: dict[str, Reader] = {}
+    for python in installed("litert-test"):
+        found["LiteRT"], found["LiteRT's names"] = _judged(litert(python)), _reader(python, _SIGNATURE)
+        found["TFLM"], found["tflite"] = _judged(tflm(python)), _reader(python, _TFLITE)
+    if importlib.util.find_spec("openvino") is not None:
+        found["OpenVINO"] = _openvino
+    for program in installed("ethos_u", "vela"):
+        found["Vela"] = _vela(program)
+    return found
+
+
+def main() -> int:
+    """Prints a line for each file and reader; 1 if one fails."""
+    wrong, found = 0, readers()
+    with TemporaryDirectory() as folder:
+        for name, kind in (("ds_cnn", "float32"), ("ds_cnn", "int8"), ("mobilenet_v2", "int8")):
+            seed()
+            module, inputs = WHOLE[name]()
+            floats = torch.export.export(module.eval(), inputs)
+            program = quantize((module, inputs), [inputs] * 2, "int8", "litert").program if kind == "int8" else floats
+            data = file_of(to_edge(program))
+            path, arrays = Path(folder) / "model.tflite", [item.numpy() for item in inputs]
+            path.write_bytes(data)
+            expected = decoded_results(data, arrays)
+            for reader, read in found.items():
+                if reader == "Vela" and kind != "int8":  # its processors have integers only
+                    continue
+                try:
+                    said = read(path, arrays, expected)
+                except RuntimeError as error:
+                    said, wrong = f"FAILS: {error}", wrong + 1
+                print(f"{name} {kind}, {len(data)} bytes, {reader}: {said}", flush=True)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
