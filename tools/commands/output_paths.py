@@ -37,7 +37,7 @@ def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
     """
     known = forms()
     if emit not in (None, *known):
-        raise OutputError(f"--emit is {', '.join(known)}, not {emit!r}")
+        raise OutputError(f"--emit is {', '.join(known[:-1])} or {known[-1]}, not {emit!r}")
     if emit not in (None, "mlir") and to is not None:
         raise OutputError(f"--to {to} is for --emit mlir: a .{emit} is made at the end of all stages")
     suffix = "" if output is None else output.suffix[1:]

@@ -1,18 +1,16 @@
 """Gives TFLite files of whole programs to the readers that are installed: LiteRT by its names, TFLM, the package `tflite`, OpenVINO, Vela.
 
-    PYTHONPATH=test:test/helpers:test/quantized:test/suite .venv/bin/python backends/litert/test/readers_of_files.py
+    PYTHONPATH=test:test/helpers:test/quantized:test/suite:backends/litert/test .venv/bin/python test/campaigns/readers_of_tflite_files.py
 
-A campaign, outside of the tests; `make vendor-tools` installs all but OpenVINO, which is `pip install '.[openvino]'`; FLAMBEAU_VELA is
-the path of Vela. It prints what each reader says of each file. The exit status is 1 if one refuses a file, or if LiteRT's reference kernels
-or TFLM compute other numbers than numpy. OpenVINO computes with integers in its own way, so that its distance is only printed.
+A campaign, outside of the tests; `make vendor-tools` installs all but OpenVINO, which is `pip install '.[openvino]'`. It prints what each
+reader says of each file. The exit status is 1 if one refuses a file, or if LiteRT's reference kernels or TFLM compute other numbers than
+numpy. OpenVINO computes with integers in its own way, so that its distance is only printed.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -65,7 +63,7 @@ def _distance(found: Sequence[Array], expected: Sequence[Array]) -> float:
 
 
 def _judged(judge: Judge) -> Reader:
-    """Returns a runtime that computes as the rows do, as a reader. It raises RuntimeError where more than rounding of floats differs."""
+    """Returns a runtime with the arithmetic of the rows, as a reader, which raises RuntimeError for other results than numpy's."""
 
     def read(path: Path, inputs: Sequence[Array], expected: Sequence[Array]) -> str:
         distance = _distance(judge.run(path.read_bytes(), inputs), expected)
@@ -81,11 +79,8 @@ def _reader(python: str, code: str) -> Reader:
     return lambda path, inputs, expected: _said(python, "-c", code, path)
 
 
-_PACKAGE = "OpenVINO".lower()
-
-
 def _openvino(path: Path, inputs: Sequence[Array], expected: Sequence[Array]) -> str:
-    library: Any = importlib.import_module(_PACKAGE)
+    library: Any = importlib.import_module("openvino")
     model = library.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     found = model(list(inputs))
     distance = _distance([found[port] for port in model.outputs], expected)
@@ -110,9 +105,9 @@ def readers() -> dict[str, Reader]:
     for python in installed("litert-test"):
         found["LiteRT"], found["LiteRT's names"] = _judged(litert(python)), _reader(python, _SIGNATURE)
         found["TFLM"], found["tflite"] = _judged(tflm(python)), _reader(python, _TFLITE)
-    if importlib.util.find_spec(_PACKAGE) is not None:
+    if importlib.util.find_spec("openvino") is not None:
         found["OpenVINO"] = _openvino
-    if (program := shutil.which(os.environ.get("FLAMBEAU_VELA", "vela"))) is not None:
+    for program in installed("ethos_u", "vela"):
         found["Vela"] = _vela(program)
     return found
 
