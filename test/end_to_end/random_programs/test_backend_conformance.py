@@ -18,6 +18,16 @@ RUNTIME, STOCK = "C runtime", "executorch"
 SEVERAL = f"{RUNTIME}, several partitions"
 
 
+def library_of(name: str) -> Path | None:
+    """The vendor's library that a backend's part of the runtime finds at load: in this Python, or among what its tests install."""
+    library = find_backend(name).found
+    if library is None:
+        return None
+    packages = (Path(python).parents[1] for python in installed(f"{name}-test"))
+    others = (path for place in packages for path in place.glob(f"lib/*/site-packages/{library.package}/{library.prefix}*"))
+    return library.find() or next(others, None)
+
+
 TOOLS = {name: {tool.variable: installed(name, tool.name) for tool in find_backend(name).tools} for name in backend_names()}
 """The tools of each backend: where each is installed, by the variable that says so."""
 
@@ -27,13 +37,17 @@ def test_a_backend_passes(name: str, monkeypatch: pytest.MonkeyPatch):
     backend = find_backend(name)
     for variable, (program,) in TOOLS[name].items():
         monkeypatch.setenv(variable, program)
+    library = library_of(name)
+    if backend.found is not None and library is not None:
+        monkeypatch.setenv(backend.found.variable, str(library))
     most = GRAPHS // len(backend_names())
     seeds = block(most)
     options = ConformanceOptions(seed=seeds.start, graphs=len(seeds), engines={STOCK: "stock_executorch:load"})
     report = judge(name, options)
     assert report.failures == []
     assert {operator for operator, result in report.operators.items() if result.untried} == set()
-    if backend.tools or not (ROOT / "backends" / name / "runtime").is_dir():
+    lacks_library = backend.found is not None and library is None
+    if backend.tools or lacks_library or not (ROOT / "backends" / name / "runtime").is_dir():
         # Its payloads are for a device of the vendor: numpy alone runs what they decode to. A simulator takes seconds for each.
         checks = ["encode"] if backend.decode is None else ["numpy on the decoded form", "decode of bad payloads"]
         unseen = {"numpy on the decoded form"} if backend.decode is None and backend.simulate is None else set[str]()
