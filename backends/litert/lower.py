@@ -15,10 +15,9 @@ from flambeau.backends.litert.dialect.operators import LiteRtOp
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.interface import BackendOptions
-from flambeau.passes.delegation.lowering.transposes import Transposes, inverse
+from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
-from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.pattern_functions import rewrites
 
 FAMILIES = (borders, functions, images, layers, movement, norms, products, reductions)
@@ -32,7 +31,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     CONVERTERS.apply(partition, constants, chosen)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
-    moving += [moves.past(SliceOp, "begin", "size"), _pads_past(moves, PadOp), _pads_past(moves, PadV2Op)]
+    moving += [moves.past(SliceOp, "begin", "size"), moves.past(PadOp, "padding"), moves.past(PadV2Op, "padding")]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
     apply_patterns(partition, [end_with_activation])
@@ -50,18 +49,3 @@ def end_with_activation(op: LiteRtOp) -> SSAValue | None:
         return None
     kind: Any = type(source)
     return kind(**{**given, "fused_activation_function": activation}).result
-
-
-def _pads_past(moves: Transposes, kind: type[LiteRtOp]) -> Pattern:
-    """Returns a pattern that replaces pad(transpose(x)) by transpose(pad(x))."""
-
-    @rewrites(kind, counter="transposes moved")
-    def pads_past(op: LiteRtOp) -> SSAValue | None:
-        order = moves.order(op.operands[0])
-        if order is None:
-            return None
-        padding = op.argument("padding")
-        pairs = tuple(item for dim in inverse(order) for item in padding[2 * dim : 2 * dim + 2])
-        return moves.transposed(op.rebuilt([moves.before(op.operands[0]), *op.operands[1:]], padding=pairs).result, order)
-
-    return pads_past

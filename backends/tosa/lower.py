@@ -26,7 +26,7 @@ from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.choices import SelectOp
 from flambeau.backends.tosa.dialect.images import AvgPool2dOp, DepthwiseConv2dOp, MaxPool2dOp
-from flambeau.backends.tosa.dialect.movement import ConcatOp, ReshapeOp, ReverseOp, SliceOp, TileOp, TransposeOp
+from flambeau.backends.tosa.dialect.movement import ConcatOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TileOp, TransposeOp
 from flambeau.backends.tosa.dialect.operators import OfTwoOp, TosaOp, wide
 from flambeau.backends.tosa.legality import is_of_pixels, windows_inside
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -47,7 +47,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: TosaOpt
     """Rewrites a partition in `tosa` operators. Raises ConversionError, which lists the operators that have no converter."""
     CONVERTERS.apply(partition, constants)
     moves = Transposes(TransposeOp, "perms", reshaped, _is_elementwise, constants)
-    moving = [moves.join(), moves.past_elements(TosaOp), moves.join_reshapes(ReshapeOp), movement.pads_past(moves)]
+    moving = [moves.join(), moves.past_elements(TosaOp), moves.join_reshapes(ReshapeOp), moves.past(PadOp, "padding")]
     moving += [moves.past_axis(kind) for kind in (ConcatOp, ReverseOp)]
     moving += [moves.past(SliceOp, "start", "size"), moves.past(TileOp, "multiples")]
     apply_patterns(partition, moving)

@@ -14,11 +14,8 @@ from flambeau.dialects.aten.movement.shape import normalize_dims
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
-from flambeau.passes.delegation.lowering.transposes import Transposes, inverse
 from flambeau.passes.delegation.normalized import dim_of, pads_of, sizes_before, start_of
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.pattern import Pattern
-from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import np
 
 
@@ -42,21 +39,6 @@ def padded(x: SSAValue, before: Sequence[int], behind: Sequence[int], number: fl
         x = part(x, dim, max(-low, 0), shape_of(x)[dim] + min(low, 0) + min(high, 0))
     pads = tuple(max(item, 0) for pair in zip(before, behind, strict=True) for item in pair)
     return PadOp(x, pads, number).result if any(pads) else x
-
-
-def pads_past(moves: Transposes) -> Pattern:
-    """Returns a pattern that replaces pad(transpose(x)) by transpose(pad(x))."""
-
-    @rewrites(PadOp, counter="transposes moved")
-    def pads_past(op: PadOp) -> SSAValue | None:
-        order = moves.order(op.operands[0])
-        if order is None:
-            return None
-        _, padding, number = op.arguments()
-        pairs = tuple(item for dim in inverse(order) for item in padding[2 * dim : 2 * dim + 2])
-        return moves.transposed(PadOp(moves.before(op.operands[0]), pairs, number).result, order)
-
-    return pads_past
 
 
 # What a move makes of floats, or of integers of one type

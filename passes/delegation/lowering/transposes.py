@@ -97,14 +97,17 @@ class Transposes:
         return rewrites(kind, counter="transposes moved")(rewrite)
 
     def past(self, kind: type[SchemaOp], *lists: str) -> Pattern:
-        """Returns a pattern that replaces f(transpose(x)) by transpose(f(x)), with the arguments `lists` in x's order of dimensions."""
+        """Returns a pattern that replaces f(transpose(x), …) by transpose(f(x, …)), with the arguments `lists` in x's order of dimensions.
+
+        A list has the same number of entries for each dimension, one or several; other operands stay.
+        """
 
         def rewrite(op: SchemaOp) -> SSAValue | None:
             order = self.order(op.operands[0])
             if order is None:
                 return None
-            renamed: dict[str, Any] = {name: tuple(op.argument(name)[dim] for dim in inverse(order)) for name in lists}
-            return self.transposed(op.rebuilt([self.before(op.operands[0])], **renamed).result, order)
+            renamed: dict[str, Any] = {name: _in_dimensions(op.argument(name), inverse(order)) for name in lists}
+            return self.transposed(op.rebuilt([self.before(op.operands[0]), *op.operands[1:]], **renamed).result, order)
 
         rewrite.__name__ = f"past_{kind.schema.base}"
         return rewrites(kind, counter="transposes moved")(rewrite)
@@ -150,3 +153,9 @@ class Transposes:
 def inverse(order: Sequence[int]) -> Order:
     """Returns the order that a transpose of this order becomes undone by."""
     return tuple(order.index(dim) for dim in range(len(order)))
+
+
+def _in_dimensions(numbers: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Returns a list with so many entries for each dimension, of the dimensions in another order."""
+    each = len(numbers) // len(order)
+    return tuple(number for dim in order for number in numbers[each * dim : each * (dim + 1)])
