@@ -17,6 +17,8 @@ class LiteRtOptions(BackendOptions):
     """`int8` takes operators between int8 tensors only; `float32` takes operators of float32; `mixed` takes all of them."""
     kernels: str = KERNELS[0]
     """The kernels of LiteRT that run a model: xnnpack, optimized, reference; an option of the runtime goes before it."""
+    weights: str = "float32"
+    """How constants of float operators are stored: as they are, or as `float16`, which an operator of the model makes floats of."""
 
     @property
     def only_here(self) -> str | None:
@@ -29,6 +31,10 @@ class LiteRtOptions(BackendOptions):
             raise ValueError(f"option 'precision' is int8, float32 or mixed, not {self.precision!r}")
         if self.kernels not in KERNELS:
             raise ValueError(f"option 'kernels' is one of {', '.join(KERNELS)}, not {self.kernels!r}")
+        if self.weights not in ("float32", "float16"):
+            raise ValueError(f"option 'weights' is float32 or float16, not {self.weights!r}")
+        if self.weights == "float16" and self.precision == "int8":
+            raise ValueError("option 'weights' is float16, and precision int8 has no floats: use precision float32 or mixed")
 
 
 BACKEND = Backend(

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.litert import LiteRtOptions
 from flambeau.backends.litert.converters import borders, functions, images, layers, movement, norms, products, reductions
 from flambeau.backends.litert.converters.building import CONVERTERS, reshaped
-from flambeau.backends.litert.dialect.elements import LIMITED
+from flambeau.backends.litert.dialect.elements import LIMITED, DequantizeOp
 from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
 from flambeau.backends.litert.dialect.operators import LiteRtOp
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
 from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.support.lazy import np
 
 FAMILIES = (borders, functions, images, layers, movement, norms, products, reductions)
 """The files with the converters."""
@@ -27,7 +32,8 @@ FAMILIES = (borders, functions, images, layers, movement, norms, products, reduc
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `litert` operators. Raises ConversionError, which lists the operators that have no converter."""
     # Where floats are taken too, an operator that is not taken between integers stays in floats.
-    chosen = table(options) if isinstance(options, LiteRtOptions) and options.precision == "mixed" else None
+    own = options if isinstance(options, LiteRtOptions) else LiteRtOptions()
+    chosen = table(own) if own.precision == "mixed" else None
     CONVERTERS.apply(partition, constants, chosen)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
@@ -35,6 +41,8 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
     apply_patterns(partition, [end_with_activation])
+    if own.weights == "float16":
+        halve_constants(partition, constants)
 
 
 @rewrites(LiteRtOp, counter="activations joined")
@@ -49,3 +57,25 @@ def end_with_activation(op: LiteRtOp) -> SSAValue | None:
         return None
     kind: Any = type(source)
     return kind(**{**given, "fused_activation_function": activation}).result
+
+
+FEWEST = 64
+"""The fewest elements of a constant that is stored as float16: fewer save less than the operator takes that makes floats of them."""
+
+
+def halve_constants(partition: PartitionOp, constants: ModuleConstants) -> None:
+    """Stores constants of float32 as float16, and makes floats of them, unless there are few of them or one is beyond float16."""
+    for load in [op for op in partition.body.block.ops if isinstance(op, GlobalLoadConstantOp)]:
+        if element_of(load.result) != f32 or prod(shape_of(load.result)) < FEWEST:
+            continue
+        array = constants.elements(load.result)
+        with np.errstate(over="ignore"):
+            halves = array.astype(np.float16)
+        if not np.array_equal(np.isinf(array), np.isinf(halves)):
+            continue
+        half = constants.add(constants.name(load.result), halves, tensor(f16, halves.shape))
+        floats = DequantizeOp(half.result)
+        partition.body.block.insert_ops_before([half, floats], load)
+        load.result.replace_all_uses_with(floats.result)
+        load.detach()
+        load.erase()

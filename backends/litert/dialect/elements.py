@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f16, f32, i8
 
 from flambeau.backends.litert.dialect.operators import (
     HIGH,
@@ -173,13 +173,13 @@ class QuantizeOp(LiteRtOp):
         return as_int8(rescaled(x.astype(np.int64) - zero_points[0], ratio), zero_points[1], scales[1])
 
 
-@litert("dequantize(Tensor input, *, float[] scales, int[] zero_points) -> Tensor")
+@litert(f"dequantize(Tensor input, *, {_TYPES}) -> Tensor")
 class DequantizeOp(LiteRtOp):
-    """The floats that integers stand for."""
+    """The floats that integers stand for, or those of half the size as float32."""
 
     elementwise = True
-    takes = frozenset((i8,))
-    versions: ClassVar = {i8: 2}
+    takes = frozenset((i8, f16))
+    versions: ClassVar = {i8: 2, f16: 3}
 
     @staticmethod
     def infer(x: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -188,6 +188,8 @@ class DequantizeOp(LiteRtOp):
 
     @staticmethod
     def numpy(x: Array, /, scales: Scales, zero_points: Numbers) -> Array:
+        if not scales:
+            return x.astype(np.float32)
         return ((x.astype(np.int32) - zero_points[0]) * float(np.float32(scales[0]))).astype(np.float32)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, shape_of
 from flambeau.dialects.schema.namespace import Namespace
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -50,7 +50,7 @@ class LiteRtOp(SchemaOp):
 
 def check_scales(x: Tensor, scales: Scales, zero_points: Numbers, count: int) -> None:
     """Raises ValueError unless integers have a scale and a zero point for each of `count` activations, and floats none."""
-    expected = 0 if x.element_type == f32 else count
+    expected = 0 if is_float(element_of(x)) else count
     if len(scales) != expected or len(zero_points) != expected:
         raise ValueError(f"{len(scales)} scales and {len(zero_points)} zero points, and activations of {x.element_type} have {expected}")
     if any(scale <= 0 for scale in scales) or any(not LOW <= item <= HIGH for item in zero_points):

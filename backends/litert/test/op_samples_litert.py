@@ -125,7 +125,11 @@ SAMPLES: dict[str, Samples] = {
         (int8(rng, 40), (0.02, 0.5), (0, 100)),
         (f32(rng, 2, 30), (0.03,), (-7,)),
     ],
-    "litert.dequantize": lambda rng: [(int8(rng, 2, 30), (0.05,), (3,)), (int8(rng, 40), (0.02,), (-128,))],
+    "litert.dequantize": lambda rng: [
+        (int8(rng, 2, 30), (0.05,), (3,)),
+        (int8(rng, 40), (0.02,), (-128,)),
+        (f32(rng, 40).astype(np.float16), *FLOATS),
+    ],
     "litert.logistic": to_fixed(1 / 256, -128),
     "litert.tanh": to_fixed(1 / 128, 0),
     "litert.softmax": lambda rng: [(f32(rng, 2, 3), 1.0, *FLOATS), (int8(rng, 2, 30), 1.0, (0.04, 1 / 256), (5, -128))],
