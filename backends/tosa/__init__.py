@@ -11,7 +11,7 @@ class TosaOptions(BackendOptions):
     """The options of the backend."""
 
     profile: str = "int"
-    """`int` takes operators between integers only; `fp` takes operators of float32; `both` takes all of them."""
+    """`int` takes operators between integers only; `fp` takes operators of float32 and float16; `both` those of `int`, and of float32."""
     activations: str = "int8"
     """The integers that cross borders: `int8`, or `int16` beside weights of int8, which is TOSA's EXT-INT16 and ExecuTorch's a16w8."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i8, i16, i32
+from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from flambeau.backends.tosa import TosaOptions
@@ -135,9 +135,9 @@ def _derived(op: SchemaOp) -> dict[str, Any]:
 
 
 def _accumulator(op: SchemaOp) -> ElementType:
-    """Returns the type of sums: those of products, or, in a pool, of integers as such."""
+    """Returns the type of sums: those of products, or, in a pool, of integers as such; float32 of all floats."""
     element = element_of(op.operands[0])
-    return i32 if op.schema.base == "avg_pool2d" and not is_float(element) else wide(element)
+    return f32 if is_float(element) else i32 if op.schema.base == "avg_pool2d" else wide(element)
 
 
 def _padded(data: bytes) -> bytes:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i1, i16, i32, i64
+from xdsl.dialects.builtin import f16, i1, i16, i32, i64
 
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
-from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, is_float, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
@@ -154,7 +154,7 @@ def _has_no_zero_points(op: SchemaOp) -> str | None:
 
 def _has_a_float(op: SchemaOp) -> str | None:
     """To or from floats."""
-    return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
+    return None if is_float(element_of(op.operands[0])) or is_float(element_of(op.result)) else "it converts integers to integers"
 
 
 _IMAGE = Limit("self", rank=(4, 4))
@@ -252,7 +252,7 @@ _FLOATS = {
     **dict.fromkeys([f"logical_{name}" for name in ("and", "or", "xor", "not")], _LOGIC),
     **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not"), _LOGIC),
     "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
-    "_to_copy": Rule((Limit("self", dtypes=(f32, i1, i32)), Limit("result", dtypes=(f32, i1, i32))), checks=(_has_a_float,)),
+    "_to_copy": Rule((Limit("self", dtypes=(f32, f16, i1, i32)), Limit("result", dtypes=(f32, f16, i1, i32))), checks=(_has_a_float,)),
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
     **_GATHERS,
     "prod.dim_int": Rule((_SAME_TYPE,)),
@@ -264,7 +264,7 @@ def table(options: TosaOptions) -> OperatorTable:
     """Returns what the backend takes in a profile."""
     in_parts = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
     if options.profile == "fp":
-        return OperatorTable(_FLOATS, replace(_TENSORS, rank=(0, 6)), in_parts=in_parts)
+        return OperatorTable(_FLOATS, replace(_TENSORS, dtypes=(f32, f16), rank=(0, 6)), in_parts=in_parts)
     between = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
     rules, parts = ({}, between) if options.profile == "int" else (_FLOATS, in_parts)
     if options.activations == "int8":

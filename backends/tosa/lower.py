@@ -22,6 +22,7 @@ from flambeau.backends.tosa.converters import (
     tables,
 )
 from flambeau.backends.tosa.converters.building import CONVERTERS, check_sums, constant, largest, limited, quantized, ranked, reshaped, same
+from flambeau.backends.tosa.converters.halves import IN_FLOAT32, in_float32
 from flambeau.backends.tosa.converters.images import on_images, without_rest
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.choices import SelectOp
@@ -108,7 +109,7 @@ def _requantize(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("relu", "clamp", "hardtanh")
 def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = (0, None) if len(op.arguments()) == 1 else op.arguments()[1:]
-    largest = float(np.finfo(np.float32).max)
+    largest = float(np.finfo(numpy_dtype(element_of(op.result)).name).max)
     low, high = (-largest if least is None else least), (largest if most is None else most)
     return e.ClampOp(op.operands[0], min_val=float(low), max_val=float(high)).result
 
@@ -134,6 +135,10 @@ def _float_pool_or_move(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("cat")
 def _concatenation(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return ConcatOp(list(op.operands), axis=dim_of(op)).result
+
+
+for _name in IN_FLOAT32:
+    CONVERTERS(_name)(in_float32(CONVERTERS[_name]))
 
 
 def _moved(op: SchemaOp, x: SSAValue, zero_point: int) -> SSAValue:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import field, make_dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import i1, i8, i16, i32
+from xdsl.dialects.builtin import f16, i1, i8, i16, i32
 
 from flambeau.backends.tosa.dialect.operators import RANGES, i48
 from flambeau.dialects.ir.tensor_types import ElementType, f32, numpy_dtype
@@ -18,7 +18,7 @@ from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, Kind, OneOf, Ref
 from flambeau.support.lazy import Array, np
 
 IDENTIFIER = b"TOSA"
-DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i16: 4, i32: 5, i48: 6, f32: 7}
+DTYPES: dict[ElementType, int] = {i1: 1, i8: 3, i16: 4, i32: 5, i48: 6, f32: 7, f16: 8}
 """The numbers of element types."""
 OPERATORS: Sequence[str] = (
     "argmax avg_pool2d conv2d conv3d depthwise_conv2d fft2d matmul max_pool2d rfft2d transpose_conv2d clamp erf sigmoid tanh add "

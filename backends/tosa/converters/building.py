@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.backends.tosa.dialect import elements as e
+from flambeau.backends.tosa.dialect.choices import CastOp
 from flambeau.backends.tosa.dialect.movement import ReshapeOp
 from flambeau.backends.tosa.dialect.operators import RANGES, i48
 from flambeau.dialects.fused.quantized import fixed_point
@@ -30,6 +31,11 @@ def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
 def ranked(value: SSAValue, like: SSAValue) -> SSAValue:
     """Returns a value with as many dimensions as another has."""
     return reshaped(value, (*(1,) * (len(shape_of(like)) - len(shape_of(value))), *shape_of(value)))
+
+
+def in_type_of(value: SSAValue, like: SSAValue) -> SSAValue:
+    """Returns numbers in the element type of others."""
+    return value if element_of(value) == element_of(like) else CastOp(value, dtype=element_of(like)).result
 
 
 def constant(constants: ModuleConstants, name: str, array: Array, element: Attribute) -> SSAValue:

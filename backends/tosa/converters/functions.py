@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import pi, sqrt
 
-from xdsl.dialects.builtin import f32, i1
+from xdsl.dialects.builtin import f16, f32, i1
 from xdsl.ir import SSAValue
 
-from flambeau.backends.tosa.converters.building import CONVERTERS, constant, ranked
+from flambeau.backends.tosa.converters.building import CONVERTERS, constant, in_type_of, ranked
 from flambeau.backends.tosa.dialect import elements as e
 from flambeau.backends.tosa.dialect.choices import COMPARISONS, LOGIC, CastOp, LogicalNotOp, PowOp, SelectOp
-from flambeau.dialects.ir.tensor_types import element_of, is_float, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, is_float, numpy_dtype, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
@@ -24,8 +24,9 @@ class _Numbers:
         self.constants = constants
 
     def number(self, value: float, like: SSAValue) -> SSAValue:
-        """Returns a number with as many dimensions as a tensor has."""
-        return constant(self.constants, "number", np.full((1,) * len(shape_of(like)), value, np.float32), f32)
+        """Returns a number with as many dimensions as a tensor has, in its type; beside conditions in float32."""
+        element = element_of(like) if is_float(element_of(like)) else f32
+        return constant(self.constants, "number", np.full((1,) * len(shape_of(like)), value, numpy_dtype(element)), element)
 
     def of_two(self, node: type[SchemaOp], a: SSAValue | float, b: SSAValue | float) -> SSAValue:
         """Returns a function of two tensors, one of which may be a number."""
@@ -192,13 +193,13 @@ def _where(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _conversion(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts a change of type. PyTorch cuts fractions off, where TOSA rounds, and gives the least integer for what does not fit."""
     n, x, to = _Numbers(constants), op.operands[0], element_of(op.result)
-    if element_of(x) == to:
-        return x
+    if element_of(x) == f16 and not is_float(to):
+        x = CastOp(x, dtype=f32).result
     if element_of(x) == i1:
-        return n.chosen(x, 1, 0)
+        return in_type_of(n.chosen(x, 1, 0), op.result)
     if to == i1:
         return LogicalNotOp(n.of_two(COMPARISONS["equal"], x, 0)).result
     if not is_float(to):
         whole = n.chosen(n.of_two(COMPARISONS["greater"], x, 0), _unary("floor", x), _unary("ceil", x))
         x = n.chosen(n.of_two(COMPARISONS["greater"], 2.0**31, _unary("abs", x)), whole, -(2.0**31))
-    return CastOp(x, dtype=to).result
+    return in_type_of(x, op.result)

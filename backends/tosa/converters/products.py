@@ -11,6 +11,7 @@ from flambeau.backends.tosa.converters.building import (
     CONVERTERS,
     check_sums,
     constant,
+    in_type_of,
     largest,
     limited,
     operands_of,
@@ -39,7 +40,7 @@ def _batched(value: SSAValue) -> SSAValue:
 
 
 def product(a: SSAValue, b: SSAValue) -> SSAValue:
-    """Returns the product of matrices, whose dimensions before the last two are those of a batch."""
+    """Returns the product of matrices, whose dimensions before the last two are those of a batch; of float16 it is of float32."""
     return reshaped(MatmulOp(_batched(a), _batched(b), 0, 0).result, _shape_of_product(a, b))
 
 
@@ -58,14 +59,14 @@ def _integer_sums(a: Quantized, b: Quantized) -> SSAValue:
 
 @CONVERTERS("mm", "bmm")
 def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    a, b = op.operands
-    return product(a, b)
+    return in_type_of(product(*op.operands), op.result)
 
 
 @CONVERTERS("addmm")
 def _sum_of_product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     bias, a, b = op.operands
-    return e.BINARY["add"](product(a, b), ranked(bias, op.result)).result
+    sums = product(a, b)
+    return in_type_of(e.BINARY["add"](sums, in_type_of(ranked(bias, op.result), sums)).result, op.result)
 
 
 @CONVERTERS.integers("mm", "bmm")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32, i1, i8, i32
 from xdsl.ir import Attribute
 
-from flambeau.backends.tosa.dialect.operators import MOVED, OfTwoOp, TosaOp, tosa
+from flambeau.backends.tosa.dialect.operators import FLOATS, MOVED, OfTwoOp, TosaOp, tosa
 from flambeau.dialects.aten.elementwise.comparison import EqTensorOp, GeTensorOp, GtTensorOp
 from flambeau.dialects.aten.elementwise.logic import LogicalAndOp, LogicalOrOp, LogicalXorOp
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, is_float, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.derived_rows import derived
 from flambeau.support.lazy import Array, np
 
-_NUMBERS: frozenset[Attribute] = frozenset((f32, i8, i32))
+_NUMBERS: frozenset[Attribute] = FLOATS | {i8, i32}
 
 
 class _ComparisonOp(OfTwoOp):
     """A condition on the elements of two tensors."""
 
-    takes = frozenset((f32, i32))
+    takes = FLOATS | {i32}
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
@@ -87,15 +87,16 @@ class CastOp(TosaOp):
 
     @staticmethod
     def infer(x: Tensor, /, dtype: Attribute) -> Tensor:
-        if dtype not in _NUMBERS or is_float(element_of(x)) == is_float(element_of(tensor(dtype, ()))):
-            raise ValueError(f"{element_of(x)} does not become {dtype}: one is an integer, the other a float")
+        if dtype not in _NUMBERS or dtype == element_of(x) or not (is_float(element_of(x)) or dtype in FLOATS):
+            raise ValueError(f"{element_of(x)} does not become {dtype}: one of them is a float, and they differ")
         return tensor(dtype, shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, dtype: Attribute) -> Array:
         kind = numpy_dtype(element_of(tensor(dtype, ())))
         if kind.kind == "f":
-            return x.astype(kind)
+            with np.errstate(over="ignore"):  # what float16 has not is infinite
+                return x.astype(kind)
         limits = np.iinfo(np.int8 if kind == np.int8 else np.int32)
         return np.clip(np.rint(x.astype(np.float64)), limits.min, limits.max).astype(kind)
 

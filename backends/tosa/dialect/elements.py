@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import Attribute
 
-from flambeau.backends.tosa.dialect.operators import RANGES, Numbers, OfTwoOp, TosaOp, i48, limited, scaled, tosa
+from flambeau.backends.tosa.dialect.operators import FLOATS, RANGES, Numbers, OfTwoOp, TosaOp, i48, limited, scaled, tosa
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp, SubTensorOp
 from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, LogOp, NegOp, ReciprocalOp, RsqrtOp, SinOp
@@ -20,7 +20,7 @@ from flambeau.support.lazy import Array, np
 class _OfFloatsOp(TosaOp):
     """A function of each element."""
 
-    takes = frozenset((f32,))
+    takes = FLOATS
     elementwise = True
 
     @staticmethod

@@ -35,7 +35,7 @@ def _padded(x: Array, pad: Numbers) -> Array:
 
 
 class _WeightedOp(TosaOp):
-    """A sum of products with weights and of a bias: of int8 in int32, of int16 and weights of int8 in int48."""
+    """A sum of products with weights and of a bias: of int8 in int32, of int16 and weights of int8 in int48, of float16 in float32."""
 
     takes = FACTORS
 
@@ -132,7 +132,7 @@ class AvgPool2dOp(_PoolOp):
 
     @classmethod
     def numpy(cls, x: Array, /, input_zp: int, output_zp: int, kernel: Numbers, stride: Numbers, pad: Numbers) -> Array:
-        exact = x if x.dtype.kind == "f" else x.astype(np.int64) - input_zp
+        exact = factor(x) if x.dtype.kind == "f" else x.astype(np.int64) - input_zp
         sums, counts = (
             cls.windows(item, kernel, stride, pad, 0).sum((-2, -1), dtype=item.dtype).transpose(0, 2, 3, 1)
             for item in (exact, np.ones(x.shape, np.int64))

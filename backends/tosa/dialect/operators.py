@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import f32, i1, i8, i16, i32, i64
+from xdsl.dialects.builtin import f16, f32, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, broadcast, element_of, from_numpy_name, numpy_dtype, shape_of, tensor
@@ -14,7 +14,8 @@ from flambeau.support.lazy import Array, np
 
 tosa = Namespace("tosa")
 Numbers = Sequence[int]
-ELEMENTS: frozenset[Attribute] = frozenset((f32, i8, i16, i32))
+FLOATS: frozenset[Attribute] = frozenset((f32, f16))
+ELEMENTS: frozenset[Attribute] = FLOATS | {i8, i16, i32}
 MOVED = ELEMENTS | {i1}
 """The element types of what is moved only."""
 i48 = i64
@@ -26,9 +27,9 @@ RANGES: Mapping[Attribute, tuple[int, int]] = {
     i48: (-(2**47), 2**47 - 1),
 }
 """The least and the greatest number of types."""
-FACTORS: frozenset[Attribute] = frozenset((f32, i8, i16))
+FACTORS: frozenset[Attribute] = FLOATS | {i8, i16}
 """The element types of what is multiplied by weights, or of other tensors."""
-_SUMS: Mapping[Attribute, ElementType] = {f32: f32, i8: i32, i16: i48}
+_SUMS: Mapping[Attribute, ElementType] = {f32: f32, f16: f16, i8: i32, i16: i48}
 
 
 class TosaOp(SchemaOp):
@@ -58,8 +59,8 @@ def weight_type(element: ElementType) -> ElementType:
 
 
 def factor(x: Array, zero_point: int = 0) -> Array:
-    """Returns numbers less their zero point in a type that holds each sum of their products: float64 holds those of 48 bits."""
-    return x if x.dtype.kind == "f" else x.astype(np.float64) - zero_point
+    """Returns numbers less their zero point in a type for sums of their products: float64 holds those of 48 bits, float32 adds float16."""
+    return x.astype(np.float32, copy=False) if x.dtype.kind == "f" else x.astype(np.float64) - zero_point
 
 
 def as_sums(found: Array, x: Array) -> Array:

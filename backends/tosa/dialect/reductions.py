@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.dialects.builtin import f32, i32
 
-from flambeau.backends.tosa.dialect.operators import TosaOp, tosa
+from flambeau.backends.tosa.dialect.operators import ELEMENTS, TosaOp, tosa
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
@@ -23,7 +23,7 @@ class ReductionOp(TosaOp):
 
 
 class _ExtremeOp(ReductionOp):
-    takes = frozenset((f32, i8, i16, i32))
+    takes = ELEMENTS
 
 
 @tosa(f"reduce_max{_OVER}")

@@ -51,7 +51,7 @@ class ResizeOp(TosaOp):
 
     @staticmethod
     def numpy(x: Array, /, scale: Numbers, offset: Numbers, border: Numbers, mode: str) -> Array:
-        found = x.astype(np.int64) if mode == "bilinear" and x.dtype.kind == "i" else x
+        found = x if mode == "nearest" else x.astype(np.int64 if x.dtype.kind == "i" else np.float32)
         for dim, pair, start, more in zip((1, 2), (scale[:2], scale[2:]), offset, border, strict=True):
             before, behind, rest = _places(x.shape[dim], pair, start, more)
             if mode == "nearest":

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.builtin import f16, i8, i16, i32
 from xdsl.dialects.builtin import f32 as f32_type
-from xdsl.dialects.builtin import i8, i16, i32
 
 from flambeau.backends.tosa.dialect.choices import COMPARISONS, LOGIC
 from flambeau.backends.tosa.dialect.elements import BINARY, UNARY
 from flambeau.support.lazy import Array
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32, mask
+
+
+def half(rng: np.random.Generator, *shape: int) -> Array:
+    return f32(rng, *shape).astype(np.float16)
 
 
 def int8(rng: np.random.Generator, *shape: int) -> Array:
@@ -34,11 +38,11 @@ def bits(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def unary(rng: np.random.Generator) -> list[Sample]:
-    return [(np.abs(f32(rng, 2, 3, 5)) + np.float32(0.1),)]
+    return [(np.abs(x) + x.dtype.type(0.1),) for x in (f32(rng, 2, 3, 5), half(rng, 2, 3))]
 
 
 def binary(rng: np.random.Generator) -> list[Sample]:
-    return [(f32(rng, 2, 3), f32(rng, 2, 1)), (int32(rng, 2, 3), int32(rng, 2, 3))]
+    return [(f32(rng, 2, 3), f32(rng, 2, 1)), (half(rng, 2, 3), half(rng, 1, 3)), (int32(rng, 2, 3), int32(rng, 2, 3))]
 
 
 def convolution(*weight: int) -> Samples:
@@ -46,7 +50,7 @@ def convolution(*weight: int) -> Samples:
         numbers = (1, 0, 1, 1), (2, 1), (1, 2)
         outputs = weight[0] if weight[-1] == 4 else weight[2] * weight[3]
         return [
-            (f32(rng, 1, 6, 7, 4), f32(rng, *weight), f32(rng, outputs), 0, 0, *numbers),
+            *((draw(rng, 1, 6, 7, 4), draw(rng, *weight), draw(rng, outputs), 0, 0, *numbers) for draw in (f32, half)),
             (int8(rng, 1, 6, 7, 4), int8(rng, *weight), int32(rng, 1), -3, 2, *numbers),
             (int16(rng, 1, 6, 7, 4), int8(rng, *weight), int48(rng, outputs), 0, 0, *numbers),
         ]
@@ -63,26 +67,33 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 2, 3) * np.float32(100), i8),
         (np.array([0.5, 1.5, 3e9], np.float32), i32),
         (int32(rng, 4), f32_type),
+        (f32(rng, 4), f16),
+        (half(rng, 4), f32_type),
     ],
     "tosa.pow": lambda rng: [(np.abs(f32(rng, 2, 3)), f32(rng, 1, 3))],
     **{row.name: unary for row in UNARY.values()},
-    "tosa.negate": lambda rng: [(f32(rng, 2, 3, 5), 0, 0)],
+    "tosa.negate": lambda rng: [(draw(rng, 2, 3, 5), 0, 0) for draw in (f32, half)],
     **{row.name: binary for row in BINARY.values()},
     "tosa.mul": lambda rng: [
-        *((f32(rng, 2, 3), f32(rng, 2, 1), 0), (int32(rng, 2, 3), int32(rng, 1, 3), 0)),
+        *((draw(rng, 2, 3), draw(rng, 2, 1), 0) for draw in (f32, half, int32)),
         (int32(rng, 4), int32(rng, 4), 5),
     ],
     "tosa.conv2d": convolution(5, 3, 2, 4),
     "tosa.depthwise_conv2d": convolution(3, 2, 4, 2),
     "tosa.max_pool2d": lambda rng: [
-        (x, (2, 3), (2, 1), (1, 1, 0, 1)) for x in (f32(rng, 1, 6, 7, 4), int8(rng, 2, 6, 7, 1), int16(rng, 1, 6, 7, 2))
+        (x, (2, 3), (2, 1), (1, 1, 0, 1))
+        for x in (f32(rng, 1, 6, 7, 4), half(rng, 1, 6, 7, 1), int8(rng, 2, 6, 7, 1), int16(rng, 1, 6, 7, 2))
     ],
     "tosa.avg_pool2d": lambda rng: [
-        (f32(rng, 1, 6, 7, 4), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)),
+        *((draw(rng, 1, 6, 7, 4), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)) for draw in (f32, half)),
         (int8(rng, 2, 6, 7, 3), 4, -7, (2, 3), (2, 1), (1, 1, 0, 1)),
         (int16(rng, 1, 6, 7, 3), 0, 0, (2, 3), (2, 1), (1, 1, 0, 1)),
     ],
-    "tosa.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (int8(rng, 4), -7, 100), (int16(rng, 4), -700, 1000)],
+    "tosa.clamp": lambda rng: [
+        *((draw(rng, 2, 3), -0.5, 0.5) for draw in (f32, half)),
+        (int8(rng, 4), -7, 100),
+        (int16(rng, 4), -700, 1000),
+    ],
     "tosa.table": lambda rng: [
         (int8(rng, 2, 3), tuple(int(item) for item in int8(rng, 256))),
         (int16(rng, 2, 3), tuple(int(item) for item in int32(rng, 513))),
@@ -96,12 +107,12 @@ SAMPLES: dict[str, Samples] = {
     "tosa.reshape": lambda rng: [(f32(rng, 2, 3), (3, 1, 2)), (int8(rng, 4), (2, 2))],
     "tosa.transpose": lambda rng: [(f32(rng, 2, 3, 4), (2, 0, 1)), (int8(rng, 2, 3), (1, 0))],
     "tosa.matmul": lambda rng: [
-        (f32(rng, 2, 3, 4), f32(rng, 2, 4, 5), 0, 0),
+        *((draw(rng, 2, 3, 4), draw(rng, 2, 4, 5), 0, 0) for draw in (f32, half)),
         (int8(rng, 2, 3, 4), int8(rng, 2, 4, 5), -3, 7),
         (int16(rng, 2, 3, 4), int16(rng, 2, 4, 5), 0, 0),
     ],
-    "tosa.reduce_max": lambda rng: [(f32(rng, 2, 3, 4), 1), (int8(rng, 5, 2), 0)],
-    "tosa.reduce_min": lambda rng: [(f32(rng, 2, 3, 4), 2), (int32(rng, 5), 0)],
+    "tosa.reduce_max": lambda rng: [(f32(rng, 2, 3, 4), 1), (int8(rng, 5, 2), 0), (half(rng, 2, 3), 1)],
+    "tosa.reduce_min": lambda rng: [(f32(rng, 2, 3, 4), 2), (int32(rng, 5), 0), (half(rng, 2, 3), 0)],
     "tosa.reduce_sum": lambda rng: [(f32(rng, 2, 3, 4), 0), (int32(rng, 5, 2), 1)],
     "tosa.reduce_product": lambda rng: [(f32(rng, 2, 3, 4), 1)],
     "tosa.arithmetic_right_shift": lambda rng: [(int32(rng, 2, 3), bits(rng, 2, 1), rounds) for rounds in (False, True)],
@@ -109,7 +120,7 @@ SAMPLES: dict[str, Samples] = {
     "tosa.clz": lambda rng: [(int32(rng, 2, 3) >> bits(rng, 2, 3),)],
     "tosa.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([int8(rng, 4)], 0), ([int16(rng, 2), int16(rng, 1)], 0)],
     "tosa.slice": lambda rng: [(f32(rng, 3, 4), (1, 0), (2, 3)), (int8(rng, 5), (4,), (1,)), (mask(rng, 2, 3), (0, 1), (2, 2))],
-    "tosa.pad": lambda rng: [(f32(rng, 2, 3), (1, 0, 0, 2), 0.5), (int8(rng, 4), (2, 1), -7)],
+    "tosa.pad": lambda rng: [*((draw(rng, 2, 3), (1, 0, 0, 2), 0.5) for draw in (f32, half)), (int8(rng, 4), (2, 1), -7)],
     "tosa.tile": lambda rng: [(f32(rng, 1, 3), (4, 2)), (int8(rng, 2, 1, 2), (1, 3, 1))],
     "tosa.reverse": lambda rng: [(f32(rng, 2, 3), 1), (int8(rng, 4), 0)],
     "tosa.gather": lambda rng: [
@@ -117,13 +128,13 @@ SAMPLES: dict[str, Samples] = {
         (int8(rng, 1, 2, 1), np.ones((1, 1), np.int32)),
     ],
     "tosa.transpose_conv2d": lambda rng: [
-        (f32(rng, 1, 3, 4, 5), f32(rng, 2, 3, 2, 5), f32(rng, 2), 0, 0, (-1, 0, 2, -1), (2, 3)),
+        *((draw(rng, 1, 3, 4, 5), draw(rng, 2, 3, 2, 5), draw(rng, 2), 0, 0, (-1, 0, 2, -1), (2, 3)) for draw in (f32, half)),
         (int8(rng, 2, 2, 3, 4), int8(rng, 3, 2, 2, 4), int32(rng, 3), -3, 0, (1, 1, 0, 0), (1, 2)),
         (int16(rng, 1, 2, 3, 4), int8(rng, 40, 2, 2, 4), int48(rng, 40), 0, 0, (1, 1, 0, 0), (1, 2)),
     ],
     "tosa.resize": lambda rng: [
         (item, scale, offset, border, mode)
-        for item in (f32(rng, 1, 3, 4, 2), int8(rng, 2, 3, 2, 3), int16(rng, 1, 3, 2, 2))
+        for item in (f32(rng, 1, 3, 4, 2), half(rng, 1, 3, 4, 1), int8(rng, 2, 3, 2, 3), int16(rng, 1, 3, 2, 2))
         for scale, offset, border in (((4, 2, 2, 1), (-1, 0), (1, 1)), ((2, 3, 1, 1), (1, 0), (0, 0)))
         for mode in ("nearest", "bilinear")
     ],

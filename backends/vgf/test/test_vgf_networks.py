@@ -103,10 +103,13 @@ def classes() -> Any:
 
 
 @pytest.mark.usefixtures("runner")
-def test_floats_are_computed_too(classes: Any) -> None:
-    x = [torch.randn(2, 6)]
-    (found,), (wanted,) = (results(classes, f"{backend}{{profile=fp}}", x) for backend in ("vgf", "tosa"))
-    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-6), (torch.float16, 1e-3)])
+def test_floats_are_computed_too(dtype: torch.dtype, near: float) -> None:
+    seed()
+    x = torch.randn(2, 6).to(dtype)
+    program = torch.export.export(Classes().to(dtype).eval(), (x,))
+    (found,), (wanted,) = (results(program, f"{backend}{{profile=fp}}", [x]) for backend in ("vgf", "tosa"))
+    np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
 
 
 @pytest.mark.usefixtures("converter")

@@ -145,7 +145,7 @@ func.func @select(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<1x2xf32>) {
 // -----
 
 func.func @cast(%x: tensor<2xi8>) {
-  // expected-error @+1 {{tosa.cast: i8 does not become i32: one is an integer, the other a float}}
+  // expected-error @+1 {{tosa.cast: i8 does not become i32: one of them is a float, and they differ}}
   %0 = tosa.cast(%x) {dtype = i32} : (tensor<2xi8>) -> tensor<2xi32>
   func.return
 }
