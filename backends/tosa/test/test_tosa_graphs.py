@@ -10,7 +10,9 @@ from flambeau.tools.conformance.drawing.operator_choices import operators_of
 from flambeau.tools.conformance.drawing.quantized_drawing import QuantizedDrawing
 
 
-@pytest.mark.parametrize(("backend", "kind"), [("tosa", QuantizedDrawing), ("tosa{profile=fp}", Drawing)])
+@pytest.mark.parametrize(
+    ("backend", "kind"), [("tosa", QuantizedDrawing), ("tosa{activations=int16}", QuantizedDrawing), ("tosa{profile=fp}", Drawing)]
+)
 def test_each_operator_is_in_the_graphs_of_its_number(backend: str, kind: type[Drawing]) -> None:
     table = Partitioner(backend).table
     operators, _ = operators_of(table)

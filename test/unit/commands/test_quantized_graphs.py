@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import ir_backend
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i8, i64
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i8, i16, i64
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
@@ -19,6 +19,7 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, ui8
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerChannelOp, DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Check, Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 from flambeau.passes.delegation.interface import BackendOptions, register_backend
@@ -127,6 +128,19 @@ def test_activations_are_of_the_types_that_the_table_takes(storage: ElementType)
         for op in graph.module.walk():
             if isinstance(op, QuantizePerTensorOp):
                 assert element_of(op.result) == storage
+
+
+def test_integers_are_drawn_as_the_quantizer_of_the_table_writes_them():
+    rules = {"linear": LAYERS["convolution"], "tanh": Rule(), "add.Tensor": Rule()}
+    table = OperatorTable({}, Limit(dtypes=(f32,)), integers=rules, activations=(i16,), numbers=NumberFormat(symmetric=True))
+    assert storages_of(table) == [i16]
+    kinds = Counter[str]()
+    for op in (op for graph in drawn(table, 30) for op in graph.module.walk()):
+        if isinstance(op, QuantizePerTensorOp):
+            assert (element_of(op.result), op.argument("zero_point")) == (i16, 0)
+        elif isinstance(op, (DequantizePerChannelOp, DequantizePerTensorOp)):
+            kinds[str(element_of(op.operands[0]))] += 1
+    assert kinds.keys() == {"i8", "i16"} and min(kinds.values()) > 5
 
 
 def test_scales_have_the_range_of_the_values():

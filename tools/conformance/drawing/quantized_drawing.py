@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr, i8
+from xdsl.dialects.builtin import UnitAttr, i8, i16
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from flambeau.dialects.ir.tensor_types import dtype_of, f32, same_shape, shape_of, tensor, ui8
@@ -25,8 +25,10 @@ from flambeau.tools.semantics.result_comparison import TOLERANCES, Steps
 MOST_STEPS = 8
 """The most steps by which an integer may move because the integers before it move by one step each."""
 LEAST_SCALE = 2.0**-12
-"""The smallest scale of a calibrator (that of PT2E's observers for XNNPACK's kind of device)."""
-_LEVELS = 255
+"""The smallest scale of a calibrator (that of PT2E's observers for XNNPACK's kind of device), of integers of 8 bits."""
+_BYTE_LEVELS = 255
+_HALF_BYTE_STEP = 2**7
+"""Half a step of int8, in steps of int16: by so much the table of a function may be away from it."""
 _LIMITING = ("relu", "clamp", "hardtanh")
 """The operators that are often between another operator and its quantization."""
 
@@ -59,14 +61,27 @@ class Meaning:
         least, most = float(array.min(initial=0)), float(array.max(initial=0))
         middle = (low + high + 1) // 2
         wide = 2 * max(-least, most) if is_symmetric else most - least
-        scale = max(float(np.float32(wide / _LEVELS)), LEAST_SCALE)
+        scale = max(float(np.float32(wide / (high - low))), _least_scale(element))
         return Meaning(element, scale, middle if is_symmetric else min(max(low - round(least / scale), low), high))
 
 
+def _levels(element: Attribute) -> int:
+    """Returns the number of steps between the least and the greatest integer of a type."""
+    low, high = RANGES[element]
+    return high - low
+
+
+def _least_scale(element: Attribute) -> float:
+    return LEAST_SCALE * _BYTE_LEVELS / _levels(element)
+
+
 def storages_of(table: OperatorTable) -> list[Attribute]:
-    """Returns the element types that a table takes for quantized numbers, of int8 and uint8; none if it lacks one of the conversions."""
+    """Returns the element types that a table takes for quantized numbers, of int8, uint8, and between integers int16.
+
+    There are none if it lacks one of the conversions.
+    """
     if table.integers:
-        return [element for element in (i8, ui8) if element in table.activations]
+        return [element for element in (i8, ui8, i16) if element in table.activations]
     rules = [table.rule(kind) for kind in (QuantizePerTensorOp, DequantizePerTensorOp)]
     found: list[Attribute] = []
     for element in (i8, ui8):
@@ -92,6 +107,7 @@ class QuantizedDrawing(Drawing):
         self.element, self.is_channels_last = "float32", False
         self.storages = storages_of(table)
         self.storage = self.chosen.choice(self.storages)
+        self.has_byte_weights = i8 in (table.weights if table.integers else self.storages)
         self.meanings: list[Meaning] = []
         self.integers: dict[SSAValue, Value] = {}
         self.spans: list[tuple[SchemaOp, SSAValue, SSAValue]] = []
@@ -105,8 +121,9 @@ class QuantizedDrawing(Drawing):
 
     def value_for(self, array: Array, new: New, role: Role, existing: float, is_static: bool) -> SSAValue:
         """Returns a value like an array of a sample: a dequantized one, a float one, a weight, or a bias."""
-        is_weight = role.argument in role.operator.rule.dequantized or (role.argument == "weight" and array.ndim > 1)
-        if array.dtype.name in FLOATS and is_weight and i8 in self.storages and self.chosen.random() < 0.85:
+        is_layer = role.argument in role.operator.rule.dequantized and self.has_byte_weights
+        is_weight = is_layer or (role.argument == "weight" and array.ndim > 1 and i8 in self.storages)
+        if array.dtype.name in FLOATS and is_weight and self.chosen.random() < 0.85:
             return self.weight(converted(array, self.element), new)
         value = super().value_for(array, new, role, existing, is_static)
         owner = value.owner
@@ -151,7 +168,8 @@ class QuantizedDrawing(Drawing):
         fitting = [meaning for meaning in self.meanings[-6:] if meaning.fits(array)]
         if fitting and self.chosen.random() < 0.5:
             return self.chosen.choice(fitting)
-        self.meanings.append(Meaning.of(array, self.storage, self.chosen.random() < 0.25))
+        is_symmetric = self.chosen.random() < 0.25 or (bool(self.table.integers) and self.table.numbers.symmetric)
+        self.meanings.append(Meaning.of(array, self.storage, is_symmetric))
         return self.meanings[-1]
 
     # Operations
@@ -238,11 +256,15 @@ class QuantizedDrawing(Drawing):
     # Comparison
 
     def moved(self, array: Array, run: int, op: Operation | None = None) -> Array:
-        """Returns the integers that a quantization gives moved by one step: all up, all down, or each in another direction."""
+        """Returns the integers that a quantization gives moved by one step: all up, all down, or each in another direction.
+
+        Those of int16 that a function of one number gives are moved by as much as its table may be away.
+        """
         if not isinstance(op, QuantizePerTensorOp):
             return super().moved(array, run, op)
         chosen = np.asarray(cast(Any, self.noise.integers(0, 2, array.shape)))
         steps = np.full(array.shape, (1, -1)[run]) if run < 2 else 2 * chosen - 1
+        steps = steps * (_HALF_BYTE_STEP if self.storage == i16 and _is_of_function(op.operands[0].owner) else 1)
         moved: Array = np.clip(array.astype(np.int64) + steps, op.argument("quant_min"), op.argument("quant_max"))
         return moved.astype(array.dtype)
 
@@ -250,7 +272,8 @@ class QuantizedDrawing(Drawing):
         """Returns whether an array holds no extreme numbers, and the noisy computations move it by a few steps at most."""
         if array.dtype.name in TOLERANCES and not (np.abs(array) <= LARGEST).all():
             return False
-        return _largest_move(array, noisy) <= (MOST_STEPS + 1) * _step_of(array)
+        most = _HALF_BYTE_STEP * MOST_STEPS if self.storage == i16 else MOST_STEPS
+        return _largest_move(array, noisy) <= (most + 1) * self.step_of(array)
 
     def steps(self, found: Sequence[Array], noisy: Sequence[Sequence[Array]]) -> list[Steps | None]:
         """Returns for each result the largest move in the noisy computations, in steps of its scale."""
@@ -258,10 +281,23 @@ class QuantizedDrawing(Drawing):
         for place, (array, value) in enumerate(zip(found, self.results, strict=True)):
             owner = value.owner
             is_converted = isinstance(owner, QuantizePerTensorOp | DequantizePerTensorOp)
-            scale = cast(float, owner.argument("scale")) if is_converted else _step_of(array)
+            scale = cast(float, owner.argument("scale")) if is_converted else self.step_of(array)
             move = _largest_move(array, [run[place] for run in noisy])
             allowed.append(Steps(move / (scale if array.dtype.name in TOLERANCES else 1), scale) if move else None)
         return allowed
+
+    def step_of(self, array: Array) -> float:
+        """Returns the step of integers that have the range of an array; 0 for integers of other types, which never move."""
+        if array.dtype.name not in TOLERANCES:
+            return 1 if array.dtype.itemsize == dtype_of(self.storage).size and array.dtype.kind in "iu" else 0
+        return max(float(array.max(initial=0) - array.min(initial=0)) / _levels(self.storage), _least_scale(self.storage))
+
+
+def _is_of_function(source: Operation | Block) -> bool:
+    """Returns whether a value is a function of one number, perhaps limited."""
+    while isinstance(source, SchemaOp) and len(source.operands) == 1 and source.schema.base in _LIMITING:
+        source = source.operands[0].owner
+    return isinstance(source, SchemaOp) and source.elementwise and len(source.operands) == 1
 
 
 def _meaning(op: DequantizePerTensorOp) -> Meaning:
@@ -276,13 +312,6 @@ def _is_of_two(sample: Sequence[Any]) -> bool:
 
 def _quantized(array: Array, meaning: Meaning) -> Array:
     return QuantizePerTensorOp.numpy(array, *meaning.numbers)
-
-
-def _step_of(array: Array) -> float:
-    """Returns the step of integers of 8 bits that have the range of an array; 0 for integers of other types, which never move."""
-    if array.dtype.name not in TOLERANCES:
-        return 1 if array.dtype.itemsize == 1 and array.dtype.kind in "iu" else 0
-    return max(float(array.max(initial=0) - array.min(initial=0)) / _LEVELS, LEAST_SCALE)
 
 
 def _largest_move(array: Array, noisy: Sequence[Array]) -> float:
