@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from device_models import Floats
-from payload_judges import Judge
+from payload_judges import Judge, near
 
 from flambeau import EdgeCompileConfig, get_delegation_info, quantize, to_edge, to_edge_transform_and_lower
 from flambeau.dialects.delegate.ops import PayloadOp
@@ -27,7 +27,7 @@ class Compared:
         partitions: how many payloads it is.
         share: the part of the arithmetic that is in them.
         elements: those of the results of payloads.
-        different: those that differ from what the other computes; of floats, by more than 1e-5 of the largest.
+        different: those that differ from what the other computes; of floats, by more than `near` of the largest.
         steps: the most steps by which a result of the model is away from that of Flambeau's kernels.
         near: the part of the elements that are away by one step at most.
         distance: the greatest distance from Flambeau's kernels, as part of the largest element.
@@ -92,7 +92,7 @@ def compared_model(
 def _differs(expected: Array, found: Array) -> Array:
     if expected.dtype.kind != "f":
         return expected != found
-    return np.abs(expected - found) > 1e-5 * max(float(np.abs(expected).max()), 1e-30)
+    return np.abs(expected - found) > near(expected.dtype) * max(float(np.abs(expected).max()), 1e-30)
 
 
 def _steps_between(found: Array, other: Array) -> Array:

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from device_models import SMALL
 from mlir_tools import graphs_of, validated
-from models_in_integers import compared
 from payload_judges import Comparison
 from reference_model import reference_model
 from shares import drawn
@@ -20,6 +19,7 @@ from suite.vendor_tools import installed
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from torch_programs import seed
+from whole_models import compared
 
 from flambeau import EdgeProgramManager, quantize, to_edge_transform_and_lower
 from flambeau.dialects.schema.row import SchemaOp
