@@ -28,6 +28,7 @@ from flambeau.tools.commands.shared_options import takes_options
 from flambeau.tools.commands.test_backend import test_backend_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.environment import env_command
+from flambeau.tools.message_command import message_command
 from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
@@ -78,6 +79,7 @@ app.command("reduce", cls=PredicateCommand)(takes_options(reduce_command))
 app.command("new")(new_command)
 app.command("test-backend")(test_backend_command)
 app.command("env")(env_command)
+app.command("message")(message_command)
 app.command("lsp")(lsp_command)
 
 

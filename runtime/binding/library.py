@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 
 import flambeau.runtime
+from flambeau.runtime.messages import sentence
 from flambeau.support.one_line import one_line
 
 MAXIMUM_RANK = 16
@@ -320,7 +321,7 @@ def check(status: int, error: CError, prefix: str = "") -> None:
     """Raises the error of a call of the C library, if the call failed.
 
     Raises:
-        FlambeauError: `status` is not OK; the message is `prefix` and the text of `error`.
+        FlambeauError: `status` is not OK; the message is `prefix` and the text of `error`, as a sentence.
     """
     if status != Status.OK:
-        raise FlambeauError(Status(status), prefix + error.text.decode(errors="replace"))
+        raise FlambeauError(Status(status), prefix + sentence(error.text).decode(errors="replace"))

@@ -1,5 +1,5 @@
 # Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size; of what stays of it where all
-# programs are trusted; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas, or none, where
+# programs are trusted; of both in NUMBERS, where errors are numbers; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas, or none, where
 # kernels were named one by one). Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
 #
 # A part is what the linker keeps of the library for it. Kernels call the shared files of kernels/, which are counted as part of the group base:
@@ -55,11 +55,16 @@ foreach(header IN LISTS headers)
   list(APPEND roots ${declared})
 endforeach()
 list(TRANSFORM roots REPLACE "^.*[ *](fl_[a-z_]+)\\($" "\\1")
-fl_linked_size(core "${roots}" "${CORE}")
-fl_report_size(core ${core})
-list(REMOVE_ITEM roots fl_program_load)
-fl_linked_size(trusted "${roots}" "${CORE}")
-fl_report_size(trusted ${trusted})
+set(trusted_roots ${roots})
+list(REMOVE_ITEM trusted_roots fl_program_load)
+fl_linked_size(bytes "${roots}" "${CORE}")
+fl_report_size(core ${bytes})
+fl_linked_size(bytes "${trusted_roots}" "${CORE}")
+fl_report_size(trusted ${bytes})
+fl_linked_size(bytes "${roots}" "${NUMBERS}")
+fl_report_size(core_numbers ${bytes})
+fl_linked_size(bytes "${trusted_roots}" "${NUMBERS}")
+fl_report_size(trusted_numbers ${bytes})
 fl_linked_size(kernels fl_builtin_kernels "${LIBRARY}")
 fl_report_size(kernels ${kernels})
 if(GROUPS)

@@ -36,8 +36,7 @@ static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint
 }
 
 /* Checks that the written tensor `value`, of argument `i`, overlaps no operand that the call still reads, and none of its later outs. */
-static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work,
-                              fl_error *error) {
+static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work) {
   const fl_tensor *out = fl_tensor_of(value);
   for (uint32_t j = 0; j < instruction->count; ++j) {
     const char letter = fl_letter(instruction, j);
@@ -47,21 +46,22 @@ static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instructi
       continue;
     }
     if (*work < count) {
-      return fl_refuse_access(method, at, instruction, FL_INVALID_PROGRAM, "and other lists of values are too long to check", i, value, error);
+      const fl_status status = fl_blame_argument(method, at, i, value);
+      FL_ERROR(method->origin.error, LISTS_TOO_LONG);
+      return status;
     }
     *work -= count;
     for (uint32_t k = 0; k < count; ++k) {
       const fl_tensor *other = fl_tensor_of(items[k]);
       if (other != NULL && fl_lies_on(out, other) && (letter != 'i' || !fl_may_lie_on(instruction, out, j, other))) {
-        return fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "its out, value %, overlaps its argument %",
-                         (const fl_item[]){FL_NUMBER(value - method->values), FL_NUMBER(j)}, error);
+        return FL_BLAME(&method->origin, OVERLAP, FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)), FL_NUMBER(value - method->values), FL_NUMBER(j));
       }
     }
   }
   return FL_OK;
 }
 
-fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error) {
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work) {
   instruction->over = 0;
   for (uint32_t i = 0; i < instruction->count; ++i) {
     const char letter = fl_letter(instruction, i);
@@ -69,27 +69,29 @@ fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *
     fl_value *const *items = letter == '*' ? NULL : fl_items(&instruction->to.args[i], &count);
     for (uint32_t k = 0; k < count; ++k) {
       fl_tensor *t = fl_tensor_of(items[k]);
-      const char *fault = NULL;
-      fl_status status = FL_INVALID_PROGRAM;
       if (t == NULL) {
         continue;
       }
-      if (letter == 'v') {
-        fault = (t->flags & FL_TENSOR_VIEW) == 0 ? "was moved there, and cannot become a view" : NULL;
-      } else if (letter == 'w' && (t->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_LENT)) == FL_TENSOR_READ_ONLY) {
-        fault = "is written, and is a constant or an input in the caller's memory, which only fl_method_lend_input lets it write";
-      } else if (fl_lacks_data(t) || (letter == 'w' && t->data == NULL && t->capacity > 0)) {
-        fault = "has no memory; if it is an output, fl_method_set_output gives it some";
-        status = FL_INVALID_STATE;
-      }
-      if (fault != NULL) {
-        return fl_refuse_access(method, at, instruction, status, fault, i, items[k], error);
+      const int is_fixed = letter == 'v' && (t->flags & FL_TENSOR_VIEW) == 0;
+      const int is_read_only = letter == 'w' && (t->flags & (FL_TENSOR_READ_ONLY | FL_TENSOR_LENT)) == FL_TENSOR_READ_ONLY;
+      const int is_lost = letter != 'v' && t->data == NULL && (fl_numel(t) > 0 || (letter == 'w' && t->capacity > 0));
+      if (is_fixed || is_read_only || is_lost) {
+        fl_status status = fl_blame_argument(method, at, i, items[k]);
+        if (is_fixed) {
+          FL_ERROR(method->origin.error, NO_VIEW);
+        } else if (is_read_only) {
+          FL_ERROR(method->origin.error, READ_ONLY);
+        } else {
+          FL_ERROR(method->origin.error, NO_MEMORY);
+          status = fl_fail(method->origin.error, FL_INVALID_STATE);
+        }
+        return status;
       }
       if (t->data == NULL && letter != 'v') {
         t->data = method->values; /* an empty tensor may point anywhere, but arithmetic on NULL is undefined */
       }
       if (letter == 'w') {
-        status = fl_check_out(method, at, instruction, i, items[k], work, error);
+        const fl_status status = fl_check_out(method, at, instruction, i, items[k], work);
         if (status != FL_OK) {
           return status;
         }
@@ -123,12 +125,11 @@ void fl_begin_access(fl_method *method) {
   }
 }
 
-fl_status fl_end_access(const fl_method *method, fl_error *error) {
+fl_status fl_end_access(const fl_method *method) {
   for (uint32_t i = 0; i < method->output_count; ++i) {
     const fl_tensor *t = fl_tensor_of(method->outputs[i].value);
     if (t != NULL && fl_lacks_data(t)) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', output %: no instruction that ran gave it memory",
-                      FL_TEXT(fl_method_name(method)), FL_NUMBER(i));
+      return FL_BLAME(&method->origin, OUTPUT_EMPTY, FL_NUMBER(i));
     }
   }
   return FL_OK;

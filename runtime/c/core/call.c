@@ -1,11 +1,6 @@
 /* Describes calls: the operator's or backend's name, the access letter and the tensors of an argument; and reports faulty calls. */
 #include "core/schema.h"
 
-const char *fl_method_name(const fl_method *method) {
-  const char *name = fl_program_method_name(method->program, method->index);
-  return name == NULL ? "" : name;
-}
-
 const char *fl_instruction_name(const fl_instruction *instruction) {
   switch (instruction->kind) {
     case INSTRUCTION_KERNEL: return instruction->on.kernel->name;
@@ -37,16 +32,7 @@ fl_value *const *fl_items(fl_value *const *arg, uint32_t *count) {
   return is_list ? (fl_value *const *)(*arg)->as.list.items : arg;
 }
 
-fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
-                    fl_error *error) {
-  FL_ERROR(error, status, "method '%', instruction %, %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)));
-  fl_append(error, what, items);
-  return status;
-}
-
-fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, uint32_t i,
-                           const fl_value *value, fl_error *error) {
-  fl_refuse(method, at, instruction, status, "argument %, value %, ", (const fl_item[]){FL_NUMBER(i), FL_NUMBER(value - method->values)}, error);
-  fl_append(error, what, NULL);
-  return status;
+fl_status fl_blame_argument(const fl_method *method, uint32_t at, uint32_t i, const fl_value *value) {
+  return FL_BLAME(&method->origin, CALL_ARGUMENT, FL_NUMBER(at), FL_TEXT(fl_instruction_name(&method->instructions[at])), FL_NUMBER(i),
+                  FL_NUMBER(value - method->values));
 }

@@ -1,8 +1,13 @@
 /* Sets inputs, runs instructions in order, and gives outputs. */
 #include "core/schema.h"
 
-static fl_status fl_not_ready(fl_error *error) {
-  return fl_report(error, FL_INVALID_STATE, "the method is not initialised", NULL);
+/* Begins a call of the library that changes a method. */
+static fl_status fl_enter(fl_method *method, fl_error *error) {
+  if (!fl_is_ready(method)) {
+    return FL_ERROR(error, NOT_READY);
+  }
+  method->origin.error = error;
+  return FL_OK;
 }
 
 /* Returns whether an instruction reads `value`, as an argument or as an item of a list. */
@@ -27,21 +32,19 @@ static int fl_reads(const fl_instruction *instruction, const fl_value *value) {
   return 0;
 }
 
-/* Reports input `index` with the reason `format`, and the place where the model first uses the input. Returns `status`. */
-static fl_status fl_bad_input(fl_error *error, fl_status status, const fl_method *method, uint32_t index, const char *format, const fl_item *items) {
-  FL_ERROR(error, status, "method '%', input %: ", FL_TEXT(fl_method_name(method)), FL_NUMBER(index));
-  fl_append(error, format, items);
+/* Appends the place where the model first uses input `index` to an error of `status`, which it returns. */
+static fl_status fl_append_first_use(const fl_method *method, uint32_t index, fl_status status) {
   for (uint32_t i = 0; i < method->instruction_count; ++i) {
     if (fl_reads(&method->instructions[i], method->inputs[index].value)) {
-      fl_append_location(error, "; first used at ", method, i);
+      fl_append_location(method, i, 1);
       break;
     }
   }
   return status;
 }
 
-/* Reports FL_INVALID_ARGUMENT for an input, in a function that has variables `error`, `method` and `index`. */
-#define FL_BAD_INPUT(format, ...) fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, (format), (const fl_item[]){__VA_ARGS__})
+/* Reports an input, in a function that has the variables `method` and `index`. */
+#define FL_BAD_INPUT(...) fl_append_first_use(method, index, FL_BLAME(&method->origin, __VA_ARGS__))
 
 /* ---- Inputs ---- */
 
@@ -99,36 +102,37 @@ static int fl_source_strides(const fl_tensor *source, int32_t *strides) {
   return 1;
 }
 
-static fl_status fl_check_sizes(const fl_method *method, uint32_t index, const fl_tensor *own, const fl_tensor *source, fl_error *error) {
+static fl_status fl_check_sizes(const fl_method *method, uint32_t index, const fl_tensor *own, const fl_tensor *source) {
   if (source->dtype != own->dtype) {
-    return FL_BAD_INPUT("expected %, got %", FL_TEXT(fl_dtype_name(own->dtype)), FL_TEXT(fl_dtype_name(source->dtype)));
+    return FL_BAD_INPUT(INPUT_DTYPE, FL_NUMBER(index), FL_DTYPE_OF(own->dtype), FL_DTYPE_OF(source->dtype));
   }
   if (source->rank != own->rank) {
-    return FL_BAD_INPUT("expected % dimensions, got %", FL_NUMBER(own->rank), FL_NUMBER(source->rank));
+    return FL_BAD_INPUT(INPUT_RANK, FL_NUMBER(index), FL_NUMBER(own->rank), FL_NUMBER(source->rank));
   }
   for (uint8_t i = 0; i < own->rank; ++i) {
     const int32_t bound = own->dynamic ? own->bounds[i] : own->sizes[i];
-    if (source->sizes[i] < 0 || source->sizes[i] > bound || (!own->dynamic && source->sizes[i] != bound)) {
-      return FL_BAD_INPUT("dimension % is %, and must be %%", FL_NUMBER(i), FL_NUMBER(source->sizes[i]), FL_TEXT(own->dynamic ? "at most " : ""),
-                      FL_NUMBER(bound));
+    const int64_t size = source->sizes[i];
+    if (size < 0 || size > bound || (!own->dynamic && size != bound)) {
+      return own->dynamic ? FL_BAD_INPUT(INPUT_BOUND, FL_NUMBER(index), FL_NUMBER(i), FL_LONG(size), FL_NUMBER(bound))
+                          : FL_BAD_INPUT(INPUT_SIZE, FL_NUMBER(index), FL_NUMBER(i), FL_LONG(size), FL_NUMBER(bound));
     }
   }
   return FL_OK;
 }
 
-static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port, const fl_tensor *source, fl_error *error) {
+static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port, const fl_tensor *source) {
   fl_tensor *own = port->tensor;
   int32_t strides[FL_MAX_RANK];
-  fl_status status = fl_check_sizes(method, index, own, source, error);
+  fl_status status = fl_check_sizes(method, index, own, source);
   if (status != FL_OK) {
     return status;
   }
   if (!fl_source_strides(source, strides)) {
-    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "its dim order is not a permutation", NULL);
+    return FL_BAD_INPUT(INPUT_ORDER, FL_NUMBER(index));
   }
   const size_t elements = fl_numel(source);
   if (source->data == NULL && elements > 0) {
-    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "it has no data", NULL);
+    return FL_BAD_INPUT(INPUT_DATA, FL_NUMBER(index));
   }
   if (own->dynamic) {
     for (uint8_t i = 0; i < own->rank; ++i) {
@@ -145,7 +149,7 @@ static fl_status fl_set_tensor(fl_method *method, uint32_t index, fl_port *port,
       fl_copy_in(own, (const uint8_t *)source->data, strides);
     }
   } else if (!same && elements > 0) {
-    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "its memory layout is not the program's, and it is used where it lies; make it so first", NULL);
+    return FL_BAD_INPUT(INPUT_LAYOUT, FL_NUMBER(index));
   } else {
     own->data = source->data;
     own->flags = FL_TENSOR_READ_ONLY;
@@ -176,34 +180,34 @@ static int fl_is_absent(const fl_value *value) {
 }
 
 fl_status fl_method_set_input(fl_method *method, uint32_t index, const fl_value *value, fl_error *error) {
-  if (!fl_is_ready(method)) {
-    return fl_not_ready(error);
+  const fl_status entered = fl_enter(method, error);
+  if (entered != FL_OK) {
+    return entered;
   }
   if (index >= method->input_count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no input %; it has % inputs", FL_TEXT(fl_method_name(method)), FL_NUMBER(index),
-                    FL_NUMBER(method->input_count));
+    return FL_BLAME(&method->origin, NO_INPUT, FL_NUMBER(index), FL_NUMBER(method->input_count));
   }
   fl_port *port = &method->inputs[index];
   const uint8_t tag = port->tensor != NULL ? FL_TENSOR : port->value->tag;
   if (fl_is_absent(value)) {
-    return fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "it is NULL, or refers to NULL", NULL);
+    return FL_BAD_INPUT(INPUT_ABSENT, FL_NUMBER(index));
   }
   if (value->tag != tag) {
-    return FL_BAD_INPUT("expected %, got %", FL_TEXT(fl_tag_name(tag)), FL_TEXT(fl_tag_name(value->tag)));
+    return FL_BAD_INPUT(INPUT_KIND, FL_NUMBER(index), FL_KIND_OF(tag), FL_KIND_OF(value->tag));
   }
   if (tag == FL_TENSOR) {
-    const fl_status status = fl_set_tensor(method, index, port, value->as.tensor, error);
+    const fl_status status = fl_set_tensor(method, index, port, value->as.tensor);
     port->is_set = status == FL_OK;
     return status;
   }
   if (tag > FL_BOOLEAN) {
-    return fl_bad_input(error, FL_NOT_SUPPORTED, method, index, "lists cannot be given", NULL);
+    return FL_BAD_INPUT(INPUT_LIST, FL_NUMBER(index));
   }
   if (!port->is_read && !fl_same_scalar(value, port->value)) {
-    const fl_status status = fl_bad_input(error, FL_INVALID_ARGUMENT, method, index, "the program takes only the value that it was made with, ", NULL);
+    const fl_status status = FL_BAD_INPUT(INPUT_FIXED, FL_NUMBER(index));
     const fl_value *const fixed = port->value;
     fl_append_values(error, &fixed, 1);
-    fl_append(error, ", not ", NULL);
+    FL_ERROR(error, NOT_THIS);
     fl_append_values(error, &value, 1);
     return status;
   }
@@ -225,27 +229,24 @@ fl_status fl_method_lend_input(fl_method *method, uint32_t index, const fl_value
 /* ---- Outputs ---- */
 
 fl_status fl_method_set_output(fl_method *method, uint32_t index, void *data, size_t size, fl_error *error) {
-  if (!fl_is_ready(method)) {
-    return fl_not_ready(error);
+  const fl_status entered = fl_enter(method, error);
+  if (entered != FL_OK) {
+    return entered;
   }
-  const char *name = fl_method_name(method);
   if (index >= method->output_count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no output %; it has % outputs", FL_TEXT(name), FL_NUMBER(index),
-                    FL_NUMBER(method->output_count));
+    return FL_BLAME(&method->origin, NO_OUTPUT, FL_NUMBER(index), FL_NUMBER(method->output_count));
   }
   const fl_port *port = &method->outputs[index];
-  const char *reason = port->tensor == NULL ? "it is not a tensor" : port->planned ? "the program keeps it in an arena" : "it is a constant";
   if (port->tensor == NULL || port->planned || port->constant) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: its memory cannot be chosen: %", FL_TEXT(name), FL_NUMBER(index),
-                    FL_TEXT(reason));
+    const fl_phrase reason = port->tensor == NULL ? FL_PHRASE_OF(NO_TENSOR) : port->planned ? FL_PHRASE_OF(IN_ARENA) : FL_PHRASE_OF(IS_CONSTANT);
+    return FL_BLAME(&method->origin, OUTPUT_PLACED, FL_NUMBER(index), FL_WORDS(reason));
   }
   if (size < port->tensor->capacity || (data == NULL && port->tensor->capacity > 0) || (uintptr_t)data % 16 != 0) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: it needs % bytes, aligned to 16; it was given %", FL_TEXT(name),
-                    FL_NUMBER(index), FL_NUMBER(port->tensor->capacity), FL_NUMBER(data == NULL ? 0 : size));
+    return FL_BLAME(&method->origin, OUTPUT_BYTES, FL_NUMBER(index), FL_NUMBER(port->tensor->capacity), FL_NUMBER(data == NULL ? 0 : size));
   }
   for (uint32_t i = 0; i < method->input_count; ++i) {
     if (method->inputs[i].tensor == port->tensor) {
-      return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%', output %: it is input % itself", FL_TEXT(name), FL_NUMBER(index), FL_NUMBER(i));
+      return FL_BLAME(&method->origin, OUTPUT_IS_INPUT, FL_NUMBER(index), FL_NUMBER(i));
     }
   }
   port->tensor->data = data;
@@ -258,18 +259,35 @@ const fl_value *fl_method_output(const fl_method *method, uint32_t index) {
 
 /* ---- Instructions ---- */
 
-static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruction, fl_error *error) {
+/* Reports the reason that the call `at` left in its context. */
+static void fl_tell_reason(const fl_method *method, uint32_t at, const fl_context *context) {
+  const fl_origin *origin = &method->origin;
+  if (!context->is_condition) {
+    FL_BLAME(origin, CALL, FL_NUMBER(at), FL_TEXT(fl_instruction_name(&method->instructions[at])));
+    if (context->has_numbers) {
+      FL_ERROR(origin->error, REASON, FL_TEXT(context->message), FL_LONG(context->numbers[0]), FL_LONG(context->numbers[1]));
+    } else {
+      FL_ERROR(origin->error, REASON, FL_TEXT(context->message));
+    }
+  } else if (context->has_numbers) {
+    FL_BLAME(origin, CONDITION_GOT, FL_TEXT(context->message), FL_LONG(context->numbers[0]));
+  } else {
+    FL_BLAME(origin, CONDITION, FL_TEXT(context->message));
+  }
+}
+
+static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruction) {
   const int is_kernel = instruction->kind == INSTRUCTION_KERNEL;
   /* The call gets a copy of the context, because the kernel advances `scratch` as it takes pieces of it. */
   fl_context call = method->context;
   fl_context *context = &call;
-  context->message = "it gave no reason";
+  context->message = fl_text_NO_REASON;
   context->has_numbers = 0;
   context->random = &method->random;
   fl_status status = FL_OK;
   if (!instruction->checked) {
     uint64_t work = UINT64_MAX;
-    status = fl_check_access(method, at, instruction, &work, error);
+    status = fl_check_access(method, at, instruction, &work);
     if (status != FL_OK) {
       return status;
     }
@@ -278,8 +296,8 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
   if (is_kernel && instruction->on.kernel->scratch != NULL) {
     const size_t scratch = instruction->on.kernel->scratch(instruction->to.args, instruction->count);
     if (scratch > context->scratch_size) {
-      return fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "its arguments need % bytes of scratch memory, at load there were to be %",
-                       (const fl_item[]){FL_NUMBER(scratch), FL_NUMBER(context->scratch_size)}, error);
+      return FL_BLAME(&method->origin, MORE_SCRATCH, FL_NUMBER(at), FL_TEXT(fl_instruction_name(instruction)), FL_NUMBER(scratch),
+                      FL_NUMBER(context->scratch_size));
     }
   }
   if (is_kernel) {
@@ -289,18 +307,14 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
     status = delegate->backend->execute(delegate->backend, delegate->handle, context, instruction->to.args, instruction->count);
   }
   method->context.is_condition = context->is_condition;
-  if (status != FL_OK && context->is_condition) {
-    FL_ERROR(error, status, context->has_numbers ? "method '%': %; got %" : "method '%': %", FL_TEXT(fl_method_name(method)),
-             FL_TEXT(context->message), FL_NUMBER(context->numbers[0]));
-  } else if (status != FL_OK) {
-    fl_refuse(method, at, instruction, status, context->has_numbers ? context->message : "%",
-              context->has_numbers ? (const fl_item[]){FL_NUMBER(context->numbers[0]), FL_NUMBER(context->numbers[1])}
-                                   : (const fl_item[]){FL_TEXT(context->message)},
-              error);
-  } else if (!instruction->checked) {
+  if (status != FL_OK) {
+    fl_tell_reason(method, at, context);
+    return fl_fail(method->origin.error, status);
+  }
+  if (!instruction->checked) {
     fl_settle_access(instruction);
   }
-  return status;
+  return FL_OK;
 }
 
 /* Returns the truth of a condition, 1 or 0; -1 when the value is neither a bool nor a tensor of bools. A tensor is true if all elements are. */
@@ -325,11 +339,11 @@ static int fl_condition(const fl_value *value) {
 }
 
 /* Runs instruction `at`, and stores the number of the instruction to run afterwards in `next`. */
-static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *next, fl_error *error) {
+static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *next) {
   *next = at + 1;
   switch (instruction->kind) {
     case INSTRUCTION_KERNEL:
-    case INSTRUCTION_DELEGATE: return fl_call(method, at, instruction, error);
+    case INSTRUCTION_DELEGATE: return fl_call(method, at, instruction);
     case INSTRUCTION_MOVE: {
       fl_copy_value(instruction->to.destination, instruction->on.source);
       return FL_OK;
@@ -337,8 +351,7 @@ static fl_status fl_step(fl_method *method, uint32_t at, fl_instruction *instruc
     case INSTRUCTION_JUMP_FALSE: {
       const int condition = fl_condition(instruction->on.source);
       if (condition < 0) {
-        return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: its condition is not a bool", FL_TEXT(fl_method_name(method)),
-                        FL_NUMBER(at));
+        return FL_BLAME(&method->origin, NO_BOOL, FL_NUMBER(at));
       }
       *next = condition ? *next : instruction->count;
       return FL_OK;
@@ -374,7 +387,7 @@ static void fl_tell(const fl_method *method, uint32_t at, const fl_instruction *
   }
   fl_event event = {.position = UINT32_MAX, .number = UINT32_MAX, .status = status, .kind = FL_EVENT_EXECUTE, .is_done = is_done};
   if (instruction == NULL) {
-    event.name = fl_method_name(method);
+    event.name = method->origin.name;
   } else {
     event.name = fl_instruction_name(instruction);
     event.position = at;
@@ -401,36 +414,35 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
 #ifdef FL_NO_HOOK
   (void)method;
   (void)user;
-  return hook == NULL ? FL_OK : fl_report(error, FL_NOT_SUPPORTED, "this library was built without hooks: FLAMBEAU_HOOK is OFF", NULL);
+  return hook == NULL ? FL_OK : FL_ERROR(error, NO_HOOKS);
 #else
-  if (!fl_is_ready(method)) {
-    return fl_not_ready(error);
-  }
+  const fl_status status = fl_enter(method, error);
   fl_plan plan;
-  method->has_chains = !fl_plan_open(method->program, method->index, &plan) || plan.chains.count > 1;
-  method->hook = hook;
-  method->hook_user = user;
-  return FL_OK;
+  if (status == FL_OK) {
+    method->has_chains = !fl_plan_open(method->program, method->index, &plan) || plan.chains.count > 1;
+    method->hook = hook;
+    method->hook_user = user;
+  }
+  return status;
 #endif
 }
 
-static fl_status fl_run(fl_method *method, fl_error *error) {
+static fl_status fl_run(fl_method *method) {
   uint32_t left = method->instruction_limit;
   method->context.is_condition = 0;
   for (uint32_t at = 0, next = 0; at < method->instruction_count; at = next) {
     fl_instruction *instruction = &method->instructions[at];
     if (left-- == 0) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%' did not end within % instructions", FL_TEXT(fl_method_name(method)),
-                      FL_NUMBER(method->instruction_limit));
+      return FL_BLAME(&method->origin, ENDLESS, FL_NUMBER(method->instruction_limit));
     }
     fl_tell(method, at, instruction, 0, FL_OK);
-    const fl_status status = fl_step(method, at, instruction, &next, error);
+    const fl_status status = fl_step(method, at, instruction, &next);
     fl_tell(method, at, instruction, 1, status);
     if (status != FL_OK) {
-      fl_append_location(error, "; at ", method, at);
+      fl_append_location(method, at, 0);
       if (fl_instruction_name(instruction) != NULL && !method->context.is_condition) {
-        fl_append(error, "; its arguments are ", NULL);
-        fl_append_values(error, (const fl_value *const *)instruction->to.args, instruction->count);
+        FL_ERROR(method->origin.error, ITS_ARGUMENTS);
+        fl_append_values(method->origin.error, (const fl_value *const *)instruction->to.args, instruction->count);
       }
       return status;
     }
@@ -439,23 +451,23 @@ static fl_status fl_run(fl_method *method, fl_error *error) {
 }
 
 fl_status fl_method_execute(fl_method *method, fl_error *error) {
-  if (!fl_is_ready(method)) {
-    return fl_not_ready(error);
+  fl_status status = fl_enter(method, error);
+  if (status != FL_OK) {
+    return status;
   }
-  fl_status status = FL_OK;
-  for (uint32_t i = 0; status == FL_OK && i < method->input_count; ++i) {
-    if (!method->inputs[i].is_set && method->inputs[i].value->tag <= FL_BOOLEAN) {
-      status = fl_bad_input(error, FL_INVALID_STATE, method, i, "it has not been set since the last execute", NULL);
+  for (uint32_t index = 0; status == FL_OK && index < method->input_count; ++index) {
+    if (!method->inputs[index].is_set && method->inputs[index].value->tag <= FL_BOOLEAN) {
+      status = FL_BAD_INPUT(INPUT_NOT_SET, FL_NUMBER(index));
     }
   }
   if (status == FL_OK) {
     fl_begin_access(method);
     fl_tell(method, 0, NULL, 0, FL_OK);
-    status = fl_run(method, error);
+    status = fl_run(method);
     fl_tell(method, 0, NULL, 1, status);
   }
   if (status == FL_OK) {
-    status = fl_end_access(method, error);
+    status = fl_end_access(method);
   }
   if (status != FL_OK) {
     /* Loop counters may hold any number now, and the caller's tensors may no longer exist. */

@@ -17,27 +17,24 @@ static fl_status fl_read_header(fl_program *program, fl_error *error) {
     const uint64_t base = fl_read_u64(file + HEADER_AT + 16);
     const uint64_t bytes = length >= HEADER_LONG ? fl_read_u64(file + HEADER_AT + 24) : 0;
     if (length < HEADER_SHORT || described > size || described < HEADER_AT + length) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is truncated or damaged: it has % bytes, and its header speaks of %", FL_NUMBER(size),
-                      FL_NUMBER(described));
+      return FL_ERROR(error, HEADER_BEYOND, FL_NUMBER(size), FL_LONG(described));
     }
     flatbuffer = (size_t)described;
     if (base != 0) {
       if (base < described || base > size || bytes > size - base) {
-        return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is truncated or damaged: it has % bytes, and its data needs % + %", FL_NUMBER(size),
-                        FL_NUMBER(base), FL_NUMBER(bytes));
+        return FL_ERROR(error, DATA_BEYOND, FL_NUMBER(size), FL_LONG(base), FL_LONG(bytes));
       }
       program->segments = (size_t)base;
       program->segments_end = length >= HEADER_LONG ? (size_t)(base + bytes) : size;
     }
   }
   if (flatbuffer > INT32_MAX) {
-    return fl_report(error, FL_NOT_SUPPORTED, "the program without its segments has more than 2 GB", NULL);
+    return FL_ERROR(error, TOO_LARGE);
   }
   program->flatbuffer_size = (uint32_t)flatbuffer;
   program->root = fl_read_u32(file);
   if (program->root < 8 || program->root > program->flatbuffer_size - 4) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is damaged: its root lies at byte % of %", FL_NUMBER(program->root),
-                    FL_NUMBER(program->flatbuffer_size));
+    return FL_ERROR(error, ROOT_BEYOND, FL_NUMBER(program->root), FL_NUMBER(program->flatbuffer_size));
   }
   return FL_OK;
 }
@@ -48,17 +45,17 @@ fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_er
   }
   memset(program, 0, sizeof *program);
   if (data == NULL || (uintptr_t)data % 16 != 0) {
-    return fl_report(error, FL_INVALID_ARGUMENT, "the program's memory is not aligned to 16 bytes", NULL);
+    return FL_ERROR(error, NOT_ALIGNED);
   }
   fl_program opened = {.data = (const uint8_t *)data, .size = size};
   if (size >= 16 && memcmp(opened.data + 4, "BP08", 4) == 0) {
-    return fl_report(error, FL_INVALID_PROGRAM, "this is a bundled program, a .bpte: give the .pte in it", NULL);
+    return FL_ERROR(error, BUNDLED);
   }
   if (size < 16 || memcmp(opened.data + 4, "ET", 2) != 0) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "this is not a .pte file (% bytes, no \"ET12\" at byte 4)", FL_NUMBER(size));
+    return FL_ERROR(error, NO_PROGRAM, FL_NUMBER(size));
   }
   if (memcmp(opened.data + 4, "ET12", 4) != 0) {
-    return fl_report(error, FL_NOT_SUPPORTED, "this .pte file is of another format version than ET12", NULL);
+    return FL_ERROR(error, OTHER_FORMAT);
   }
   const fl_status status = fl_read_header(&opened, error);
   if (status == FL_OK) {

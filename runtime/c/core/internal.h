@@ -27,28 +27,98 @@ void fl_set_strides(fl_tensor *t);
 
 /* ---- Errors (message.c) ---- */
 
-/* The text or number that replaces a `%` of a message. */
-typedef struct fl_item {
-  const char *text; /* NULL: `number` is written instead */
-  int64_t number;
-} fl_item;
+enum { /* the number and the status of each message */
+#define FL_MESSAGE(number, name, status, text) FL_M_##name = number, FL_S_##name = status,
+#include "flambeau/messages.def"
+};
 
-#define FL_TEXT(value) ((fl_item){(value), 0})
-#define FL_NUMBER(value) ((fl_item){NULL, (int64_t)(value)})
-#define FL_ERROR(error, status, format, ...) fl_report((error), (status), (format), (const fl_item[]){__VA_ARGS__})
+/* The sentence of each message; in a build of numbers "#" and its number. */
+#define FL_MESSAGE(number, name, status, text) extern const char fl_text_##name[];
+#include "flambeau/messages.def"
 
-/* Writes `status` and `format` into `error`, each `%` replaced by the next item, and returns `status`. */
-fl_status fl_report(fl_error *error, fl_status status, const char *format, const fl_item *items);
-/* Appends `format`, each `%` replaced by the next item, to the text of `error`. */
-void fl_append(fl_error *error, const char *format, const fl_item *items);
+/* An item is a pair: its kind and a word. FL_NUMBER is for numbers that are not negative and fit in a word, FL_LONG for a variable of 64 bits. */
+#define FL_NUMBER(value) (1u, (uintptr_t)(value))
+#define FL_TEXT(value) (2u, (uintptr_t)(const char *)(value))
+#if UINTPTR_MAX >= UINT64_MAX
+#define FL_LONG(variable) FL_NUMBER(variable)
+#else
+#define FL_LONG(variable) (3u, (uintptr_t)(const int64_t *)&(variable))
+#endif
+
+/* With FL_NUMBERED, errors hold the numbers of messages, phrases and types, and no text but that of the program, kernels and backends. */
+#ifdef FL_NUMBERED
+#define FL_SENTENCES 0 /* words of the sentence before those of the items */
+typedef uint8_t fl_phrase;
+enum {
+#define FL_PHRASE(number, name, text) FL_P_##name = number,
+#include "flambeau/messages.def"
+};
+#define FL_PHRASE_OF(name) FL_P_##name
+#define FL_WORDS FL_NUMBER
+#define FL_KIND_OF(tag) FL_NUMBER(tag)
+#define FL_DTYPE_OF(dtype) FL_NUMBER((uint8_t)(dtype))
+#define FL_TABLE_OF(type) FL_NUMBER(type)
+#define FL_HEAD(name, kinds) ((uint32_t)FL_M_##name | (uint32_t)FL_S_##name << 8 | (kinds) << 16)
+#else
+#define FL_SENTENCES 1
+typedef const char *fl_phrase;
+#define FL_PHRASE(number, name, text) extern const char fl_phrase_##name[];
+#include "flambeau/messages.def"
+#define FL_PHRASE_OF(name) fl_phrase_##name
+#define FL_WORDS FL_TEXT
+#define FL_KIND_OF(tag) FL_TEXT(fl_tag_name(tag))
+#define FL_DTYPE_OF(dtype) FL_TEXT(fl_dtype_name(dtype))
+#define FL_TABLE_OF(type) FL_TEXT(fl_table_name(type))
+#define FL_HEAD(name, kinds) ((uint32_t)FL_S_##name << 8 | (kinds) << 16), (uintptr_t)fl_text_##name
+#endif
+
+#define FL_MOST_ITEMS 6
+#define FL_ITEM_KIND(kind, word) kind
+#define FL_ITEM_WORD(kind, word) word
+#define FL_ITEMS1(m) FL_HEAD(m, 0u)
+#define FL_ITEMS2(m, a) FL_HEAD(m, FL_ITEM_KIND a), FL_ITEM_WORD a
+#define FL_ITEMS3(m, a, b) FL_HEAD(m, FL_ITEM_KIND a | FL_ITEM_KIND b << 2), FL_ITEM_WORD a, FL_ITEM_WORD b
+#define FL_ITEMS4(m, a, b, c) FL_HEAD(m, FL_ITEM_KIND a | FL_ITEM_KIND b << 2 | FL_ITEM_KIND c << 4), FL_ITEM_WORD a, FL_ITEM_WORD b, FL_ITEM_WORD c
+#define FL_ITEMS5(m, a, b, c, d)                                                                       \
+  FL_HEAD(m, FL_ITEM_KIND a | FL_ITEM_KIND b << 2 | FL_ITEM_KIND c << 4 | FL_ITEM_KIND d << 6),        \
+      FL_ITEM_WORD a, FL_ITEM_WORD b, FL_ITEM_WORD c, FL_ITEM_WORD d
+#define FL_ITEMS6(m, a, b, c, d, e)                                                                                        \
+  FL_HEAD(m, FL_ITEM_KIND a | FL_ITEM_KIND b << 2 | FL_ITEM_KIND c << 4 | FL_ITEM_KIND d << 6 | FL_ITEM_KIND e << 8),      \
+      FL_ITEM_WORD a, FL_ITEM_WORD b, FL_ITEM_WORD c, FL_ITEM_WORD d, FL_ITEM_WORD e
+#define FL_ITEMS_PICK(m, a, b, c, d, e, picked, ...) picked
+#define FL_ITEMS(...) FL_ITEMS_PICK(__VA_ARGS__, FL_ITEMS6, FL_ITEMS5, FL_ITEMS4, FL_ITEMS3, FL_ITEMS2, FL_ITEMS1, 0)(__VA_ARGS__)
+
+/* FL_ERROR(error, message, items…) writes a message, or continues it, and evaluates to its status. FL_BLAME does so in the error of a method or a
+ * plan, with the method's name as the first item. */
+#define FL_ERROR(error, ...) fl_report((error), FL_ITEMS(__VA_ARGS__))
+#define FL_BLAME(origin, ...) fl_blame((origin), FL_ITEMS(__VA_ARGS__))
+
+/* `head` and what follows are what FL_ITEMS makes: the number, status << 8 and the items' kinds << 16; then words. */
+fl_status fl_report(fl_error *error, uint32_t head, ...);
+fl_status fl_blame(const fl_origin *origin, uint32_t head, ...);
+/* Appends a message (messages/). */
+void fl_put_message(fl_error *error, uint32_t head, const uintptr_t *words);
+/* Append `count` bytes, and a number in decimal digits. */
+void fl_put(fl_error *error, const char *text, size_t count);
+void fl_put_number(fl_error *error, int64_t number);
+/* Returns the number of an item that is no text. */
+static inline int64_t fl_item_number(uint32_t kind, uintptr_t word) {
+#if UINTPTR_MAX < UINT64_MAX
+  if (kind == 3) {
+    return *(const int64_t *)word;
+  }
+#endif
+  (void)kind;
+  return (int64_t)word;
+}
+/* Returns the length of a text, FL_ERROR_TEXT at most: a name may be as long as the file. */
+size_t fl_text_length(const char *text);
+
+/* Stores `status`, which is not that of the message, in `error`, and returns it. */
+fl_status fl_fail(fl_error *error, fl_status status);
 
 /* Sets `error` to FL_OK with an empty text. */
-static inline void fl_clear(fl_error *error) {
-  if (error != NULL) {
-    error->status = FL_OK;
-    error->text[0] = 0;
-  }
-}
+void fl_clear(fl_error *error);
 
 /* Reports a call of the library in which a required pointer is NULL; returns FL_INVALID_ARGUMENT. */
 fl_status fl_refuse_null(fl_error *error);
@@ -56,14 +126,18 @@ fl_status fl_refuse_null(fl_error *error);
 /* Appends a description of the values of a call: "float32[2, 3], 1, None". Describes a value that is passed twice in a row once. */
 void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count);
 
-/* Appends `lead` and the places in the model's source of instruction `at`, counted over all chains: "layers.0.attention (model.py:12)".
- * Appends nothing if the program records no place for it. */
-void fl_append_location(fl_error *error, const char *lead, const fl_method *method, uint32_t at);
+/* Appends the places in the model's source of instruction `at`, counted over all chains: "; at layers.0.attention (model.py:12)". Begins with "; first
+ * used at" if `is_first_use`. Appends nothing if the program records no place for it. */
+void fl_append_location(const fl_method *method, uint32_t at, int is_first_use);
 
+#ifndef FL_NUMBERED
+/* Returns the name of a table of the file in messages, such as "Tensor". */
+const char *fl_table_name(uint8_t type);
 /* Returns the name of an fl_tag in messages, such as "int list"; "unknown" for other numbers. */
 const char *fl_tag_name(uint8_t tag);
 /* Returns the name of an fl_dtype in messages, such as "float32"; "unknown dtype" for other numbers. */
 const char *fl_dtype_name(int8_t dtype);
+#endif
 
 /* ---- The file (header.c, plan.c) ---- */
 
@@ -78,9 +152,9 @@ fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_er
 
 /* One method of the file. */
 typedef struct fl_plan {
+  fl_origin origin; /* its error is that of the call of the library */
   const fl_program *program;
   const uint8_t *file;
-  const char *name;
   uint32_t index;
   uint32_t table;
   union {
@@ -249,26 +323,17 @@ const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
 /* Replaces a NULL registry by the built-in kernels and backends, for which the caller gives `storage` and `table`. */
 void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
 /* Does the work of fl_method_measure for an open plan. Stores in `own` the bytes of the method without its delegates' memory. */
-fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error);
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own);
 
 /* ---- Calls (call.c, access.c, settle.c) ---- */
 
 /* Returns whether `method` is initialised. `method` may be NULL, which gives 0. */
 static inline int fl_is_ready(const fl_method *method) { return method != NULL && method->program != NULL; }
-/* Returns the name of a method; "" when the program has no method of that index. */
-const char *fl_method_name(const fl_method *method);
-
 /* Returns the name of the operator, or the id of the backend, that an instruction calls; NULL for an instruction that is no call. */
 const char *fl_instruction_name(const fl_instruction *instruction);
 
-/* Reports the call `instruction`, which is number `at` over all chains: names the method, the number and the operator, then appends the
- * reason `what`, each `%` replaced by the next of `items`. Returns `status`. */
-fl_status fl_refuse(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, const fl_item *items,
-                    fl_error *error);
-
-/* Reports argument `i`, `value`, of a call in the same way. `what` is the reason, without any `%`. Returns `status`. */
-fl_status fl_refuse_access(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_status status, const char *what, uint32_t i,
-                           const fl_value *value, fl_error *error);
+/* Begins an error about argument `i`, `value`, of the call `at`, counted over all chains; the reason has to follow. Returns FL_INVALID_PROGRAM. */
+fl_status fl_blame_argument(const fl_method *method, uint32_t at, uint32_t i, const fl_value *value);
 
 /* Returns the access letter of argument `i` of a call, in lower case (fl_kernel.access). The last fl_delegate.outputs arguments of a
  * delegate, or all of them when that is 0, are 'w', the rest 'r'. The values that a call returns repeat its outs and give '*'. */
@@ -287,16 +352,16 @@ static inline fl_tensor *fl_tensor_of(const fl_value *value) { return value != N
 /* Returns whether writing an out may change an operand: their memory overlaps, or they are one dynamic tensor, whose sizes change too. */
 int fl_lies_on(const fl_tensor *out, const fl_tensor *operand);
 /* Marks the values that instructions write or move, and checks the access of each call whose arguments always keep their memory. */
-fl_status fl_settle_method(fl_method *method, fl_error *error);
+fl_status fl_settle_method(fl_method *method);
 /* Checks that a call writes no constant, and no operand except where its kernel allows that. Subtracts from `work` the number of pairs of
  * tensors that it compares, and fails when `work` is too small. */
-fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work, fl_error *error);
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work);
 /* Updates the view that a call has made, if any: the view is read-only exactly if the tensor that it views is. */
 void fl_settle_access(const fl_instruction *instruction);
 /* Prepares an execute: clears the data pointers of views, and fills outputs in the caller's memory with zeros. */
 void fl_begin_access(fl_method *method);
 /* Ends an execute: fails when an output has no memory. */
-fl_status fl_end_access(const fl_method *method, fl_error *error);
+fl_status fl_end_access(const fl_method *method);
 
 /* ---- Checks of files that are not trusted (checks/) ---- */
 
@@ -306,26 +371,23 @@ fl_status fl_verify(const fl_program *program, fl_error *error);
 static inline uint64_t fl_budget(const fl_program *program) { return (uint64_t)program->flatbuffer_size * 64 + 65536; }
 /* Checks that the names of named data are texts, no two of them equal (names.c). */
 fl_status fl_check_names(const fl_program *program, fl_error *error);
-/* Reports instruction `at`, counted over all chains: appends the reason `what`, in which `first` and `second` replace the `%`, if any.
- * Returns FL_INVALID_PROGRAM. */
-fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error);
 /* Checks a method's indices, shapes, memory and jumps (check.c). */
-fl_status fl_check_plan(const fl_plan *plan, fl_error *error);
+fl_status fl_check_plan(const fl_plan *plan);
 /* Checks that a call passes arguments of the kinds that the access letters of its kernel name, and returns its outs (signature.c). */
-fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
+fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args);
 /* Checks that each output tensor gets a content (outputs.c). */
-fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error);
+fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan);
 /* Checks that the memory plan keeps each value until the last instruction that reads it (liveness.c). Overwrites the arenas that only this
  * method uses; leaves shared arenas alone. */
-fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error);
+fl_status fl_check_liveness(fl_method *method, const fl_plan *plan);
 
 /* The checks that fl_program_load stores in its programs. A program that calls only fl_program_load_trusted refers to none of them, so the
  * linker leaves them out. */
 struct fl_checks {
-  fl_status (*plan)(const fl_plan *plan, fl_error *error);
-  fl_status (*signature)(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error);
-  fl_status (*outputs)(const fl_method *method, const fl_plan *plan, fl_error *error);
-  fl_status (*liveness)(fl_method *method, const fl_plan *plan, fl_error *error);
+  fl_status (*plan)(const fl_plan *plan);
+  fl_status (*signature)(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args);
+  fl_status (*outputs)(const fl_method *method, const fl_plan *plan);
+  fl_status (*liveness)(fl_method *method, const fl_plan *plan);
 };
 
 /* ---- State (state.c) ---- */

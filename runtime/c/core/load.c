@@ -5,14 +5,13 @@
 static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
   const uint8_t *file = program->data;
   const fl_vector segments = fl_child_vector(file, program->root, PROGRAM_SEGMENTS);
-  const uint64_t room = program->segments_end - program->segments;
+  const size_t room = program->segments_end - program->segments;
   for (uint32_t i = 0; i < segments.count; ++i) {
     const uint32_t table = fl_element(file, segments, i);
     const uint64_t offset = fl_field_u64(file, table, SEGMENT_OFFSET);
     const uint64_t bytes = fl_field_u64(file, table, SEGMENT_SIZE);
     if (offset > room || bytes > room - offset) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "segment % (% bytes at %) exceeds the file's data of % bytes", FL_NUMBER(i), FL_NUMBER(bytes),
-                      FL_NUMBER(offset), FL_NUMBER(room));
+      return FL_ERROR(error, SEGMENT_BEYOND, FL_NUMBER(i), FL_LONG(bytes), FL_LONG(offset), FL_NUMBER(room));
     }
   }
   const fl_vector named = fl_child_vector(file, program->root, PROGRAM_NAMED_DATA);
@@ -20,15 +19,14 @@ static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
     const uint32_t table = fl_element(file, named, i);
     const uint32_t segment = fl_field_u32(file, table, NAMED_SEGMENT);
     if (segment >= segments.count) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "named data '%' lies in segment % of %", FL_TEXT(fl_child_string(file, table, NAMED_KEY)),
-                      FL_NUMBER(segment), FL_NUMBER(segments.count));
+      return FL_ERROR(error, NAMED_DATA_BEYOND, FL_TEXT(fl_child_string(file, table, NAMED_KEY)), FL_NUMBER(segment), FL_NUMBER(segments.count));
     }
   }
   const uint32_t constants = fl_child(file, program->root, PROGRAM_CONSTANT_SEGMENT);
   if (fl_child_vector(file, constants, SUBSEGMENT_OFFSETS).count > 1 &&
       (fl_field_u32(file, constants, SUBSEGMENT_INDEX) >= segments.count ||
        fl_child_vector(file, program->root, PROGRAM_CONSTANT_BUFFER).count > 0)) {
-    return fl_report(error, FL_INVALID_PROGRAM, "the file's constants lie in a segment that does not exist, or in two places", NULL);
+    return FL_ERROR(error, CONSTANTS_BEYOND);
   }
   return FL_OK;
 }
@@ -42,9 +40,9 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   }
   program->checks = &checks;
   status = fl_verify(program, error);
-  if (status == FL_OK && fl_field_u32(program->data, program->root, PROGRAM_VERSION) > 0) {
-    status = FL_ERROR(error, FL_NOT_SUPPORTED, "the program's schema version is %; this runtime knows version 0",
-                      FL_NUMBER(fl_field_u32(program->data, program->root, PROGRAM_VERSION)));
+  const uint32_t version = status == FL_OK ? fl_field_u32(program->data, program->root, PROGRAM_VERSION) : 0;
+  if (version > 0) {
+    status = FL_ERROR(error, OTHER_SCHEMA, FL_NUMBER(version));
   }
   if (status == FL_OK) {
     status = fl_check_segments(program, error);
@@ -54,7 +52,8 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   }
   fl_plan plan;
   for (uint32_t i = 0; status == FL_OK && fl_plan_open(program, i, &plan); ++i) {
-    const fl_status checked = fl_check_plan(&plan, error);
+    plan.origin.error = error;
+    const fl_status checked = fl_check_plan(&plan);
     /* A method that needs a feature of another runtime cannot be initialised; the file's other methods can. */
     status = checked == FL_NOT_SUPPORTED ? FL_OK : checked;
   }

@@ -28,7 +28,8 @@ int fl_program_place(const fl_program *program, uint32_t method, uint32_t chain,
   return 1;
 }
 
-void fl_append_location(fl_error *error, const char *lead, const fl_method *method, uint32_t at) {
+void fl_append_location(const fl_method *method, uint32_t at, int is_first_use) {
+  fl_error *error = method->origin.error;
   fl_plan plan;
   fl_place place;
   if (!fl_plan_open(method->program, method->index, &plan)) {
@@ -36,9 +37,20 @@ void fl_append_location(fl_error *error, const char *lead, const fl_method *meth
   }
   const uint32_t chain = fl_plan_chain_of(&plan, &at);
   for (uint32_t i = 0; i < MOST_PLACES && fl_program_place(method->program, method->index, chain, at, i, &place); ++i) {
-    const fl_item items[] = {FL_TEXT(place.module), FL_TEXT(place.file), FL_NUMBER(place.line)};
-    const int has_module = place.module[0] != 0;
-    fl_append(error, i == 0 ? lead : ", ", NULL);
-    fl_append(error, place.file[0] == 0 ? "%" : has_module ? "% (%:%)" : "%:%", has_module ? items : items + 1);
+    const int64_t line = place.line;
+    if (i > 0) {
+      FL_ERROR(error, COMMA);
+    } else if (is_first_use) {
+      FL_ERROR(error, FIRST_USED_AT);
+    } else {
+      FL_ERROR(error, AT);
+    }
+    if (place.file[0] == 0) {
+      FL_ERROR(error, MODULE, FL_TEXT(place.module));
+    } else if (place.module[0] == 0) {
+      FL_ERROR(error, LINE, FL_TEXT(place.file), FL_LONG(line));
+    } else {
+      FL_ERROR(error, PLACE, FL_TEXT(place.module), FL_TEXT(place.file), FL_LONG(line));
+    }
   }
 }

@@ -6,7 +6,8 @@
 #define MAX_VALUES 128
 #define MAX_TENSORS 32
 
-static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *registry, fl_error *error) {
+static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *registry) {
+  fl_error *error = plan->origin.error;
   uint32_t missing = 0;
   int has_group = 0;
   for (uint32_t i = 0; i < plan->operators.count; ++i) {
@@ -16,40 +17,48 @@ static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *regi
     if (fl_find_operator(registry, name, overload) == NULL) {
       const char *group = fl_find_left_out(name, overload);
       if (missing++ == 0) {
-        FL_ERROR(error, FL_OPERATOR_MISSING, "method '%' calls operators that this runtime does not have: ", FL_TEXT(plan->name));
+        FL_BLAME(&plan->origin, OPERATORS_MISSING);
+      } else {
+        FL_ERROR(error, COMMA);
       }
-      fl_append(error, missing > 1 ? ", %%%" : "%%%",
-                (const fl_item[]){FL_TEXT(name), FL_TEXT(overload[0] != 0 ? "." : ""), FL_TEXT(overload)});
-      fl_append(error, group == NULL ? "" : " (group %)", (const fl_item[]){FL_TEXT(group)});
-      has_group |= group != NULL;
+      if (overload[0] == 0) {
+        FL_ERROR(error, OPERATOR, FL_TEXT(name));
+      } else {
+        FL_ERROR(error, OPERATOR_OVERLOAD, FL_TEXT(name), FL_TEXT(overload));
+      }
+      if (group != NULL) {
+        FL_ERROR(error, IN_GROUP, FL_TEXT(group));
+        has_group = 1;
+      }
     }
   }
-  fl_append(missing > 0 ? error : NULL, has_group ? "; FLAMBEAU_GROUPS of its build leaves these groups out" : "", NULL);
+  if (has_group) {
+    FL_ERROR(error, GROUPS_LEFT_OUT);
+  }
   return missing > 0 ? FL_OPERATOR_MISSING : FL_OK;
 }
 
-static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, fl_error *error) {
+static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *registry, fl_requirements *need) {
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     fl_payload payload;
     const char *id = NULL;
-    const char *message = "it gave no reason";
+    const char *message = fl_text_NO_REASON;
     fl_backend_memory memory = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
     if (backend == NULL || (backend->is_available != NULL && !backend->is_available(backend))) {
-      return FL_ERROR(error, FL_NOT_FOUND, "method '%' needs backend '%', which %", FL_TEXT(plan->name), FL_TEXT(id),
-                      FL_TEXT(backend == NULL ? "this runtime does not have" : "cannot run on this machine now"));
+      const fl_phrase state = backend == NULL ? FL_PHRASE_OF(ABSENT) : FL_PHRASE_OF(CANNOT_RUN);
+      return FL_BLAME(&plan->origin, NO_BACKEND, FL_TEXT(id), FL_WORDS(state));
     }
     if (backend->measure != NULL) {
       const fl_status status = backend->measure(backend, &payload, &memory, &message);
       if (status != FL_OK) {
-        return FL_ERROR(error, status, "method '%', delegate %: backend '%' refuses it: %", FL_TEXT(plan->name), FL_NUMBER(i), FL_TEXT(id),
-                        FL_TEXT(message));
+        FL_BLAME(&plan->origin, BACKEND_REFUSES, FL_NUMBER(i), FL_TEXT(id), FL_TEXT(message));
+        return fl_fail(plan->origin.error, status);
       }
     }
     if (need->method > SIZE_MAX / 2 || memory.persistent > SIZE_MAX / 4 || memory.scratch > SIZE_MAX / 2) {
-      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%', delegate %: backend '%' wants too much memory", FL_TEXT(plan->name), FL_NUMBER(i),
-                      FL_TEXT(id));
+      return FL_BLAME(&plan->origin, BACKEND_MEMORY, FL_NUMBER(i), FL_TEXT(id));
     }
     if (memory.persistent > 0) {
       need->method = fl_align(need->method, 64) + memory.persistent;
@@ -62,7 +71,7 @@ static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *re
 }
 
 /* Raises `bytes` to the scratch memory of one call, if that is more. Makes the arguments on the stack, since no memory is allocated yet. */
-static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, size_t *bytes, fl_error *error) {
+static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, size_t *bytes) {
   fl_value values[MAX_ARGS + MAX_VALUES];
   fl_tensor tensors[MAX_TENSORS];
   fl_value *pointers[MAX_VALUES];
@@ -82,13 +91,11 @@ static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_k
     is_full = fl_make_value(plan, (uint32_t)fl_element_i32(plan->file, args, i), &pool, &values[i]);
   }
   if (is_full) {
-    return FL_ERROR(error, FL_OUT_OF_RESOURCES, "method '%', instruction %: % has too many arguments to compute its scratch memory",
-                    FL_TEXT(plan->name), FL_NUMBER(at), FL_TEXT(kernel->name));
+    return FL_BLAME(&plan->origin, MANY_ARGUMENTS, FL_NUMBER(at), FL_TEXT(kernel->name));
   }
   const size_t scratch = kernel->scratch(arguments, args.count);
   if (scratch > SIZE_MAX / 2) {
-    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%', instruction %: % wants too much scratch memory", FL_TEXT(plan->name), FL_NUMBER(at),
-                    FL_TEXT(kernel->name));
+    return FL_BLAME(&plan->origin, SCRATCH_MEMORY, FL_NUMBER(at), FL_TEXT(kernel->name));
   }
   if (scratch > *bytes) {
     *bytes = scratch;
@@ -96,21 +103,21 @@ static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_k
   return FL_OK;
 }
 
-static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t table, const fl_registry *registry, size_t *scratch, fl_error *error) {
+static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t table, const fl_registry *registry, size_t *scratch) {
   const uint32_t target = fl_element(plan->file, plan->operators, (uint32_t)fl_field_i32(plan->file, table, CALL_TARGET));
   const fl_kernel *kernel =
       fl_find_operator(registry, fl_child_string(plan->file, target, OPERATOR_NAME), fl_child_string(plan->file, target, OPERATOR_OVERLOAD));
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
   const struct fl_checks *checks = plan->program->checks;
-  const fl_status status = checks == NULL ? FL_OK : checks->signature(plan, at, kernel, args, error);
-  return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch, error);
+  const fl_status status = checks == NULL ? FL_OK : checks->signature(plan, at, kernel, args);
+  return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch);
 }
 
-fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own, fl_error *error) {
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own) {
   memset(need, 0, sizeof *need);
-  fl_status status = plan->program->checks == NULL ? FL_OK : plan->program->checks->plan(plan, error);
+  fl_status status = plan->program->checks == NULL ? FL_OK : plan->program->checks->plan(plan);
   if (status == FL_OK) {
-    status = fl_check_operators(plan, registry, error);
+    status = fl_check_operators(plan, registry);
   }
   if (status != FL_OK) {
     return status;
@@ -118,7 +125,7 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
   fl_counts counts;
   fl_count(plan, &counts);
   if (counts.instructions > UINT32_MAX || fl_method_bytes(&counts, &need->method)) {
-    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' is too large for this machine", FL_TEXT(plan->name));
+    return FL_BLAME(&plan->origin, METHOD_MEMORY);
   }
   *own = need->method;
   uint32_t at = 0;
@@ -127,7 +134,7 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
     for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
       uint32_t table = 0;
       if (fl_plan_instruction(plan, instructions, i, &table) == INSTRUCTION_KERNEL) {
-        status = fl_measure_call(plan, at, table, registry, &need->scratch, error);
+        status = fl_measure_call(plan, at, table, registry, &need->scratch);
         if (status != FL_OK) {
           return status;
         }
@@ -136,11 +143,11 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
   }
   for (uint32_t i = 1; i < plan->buffers.count; ++i) {
     if (fl_add(need->planned, fl_program_arena_size(plan->program, plan->index, i - 1), &need->planned)) {
-      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' is too large for this machine", FL_TEXT(plan->name));
+      return FL_BLAME(&plan->origin, METHOD_MEMORY);
     }
   }
   need->arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
-  return fl_measure_delegates(plan, registry, need, error);
+  return fl_measure_delegates(plan, registry, need);
 }
 
 fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl_registry *registry, fl_requirements *requirements, fl_error *error) {
@@ -153,5 +160,5 @@ fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl
     return status;
   }
   fl_resolve_registry(&registry, &storage, &table);
-  return fl_measure_plan(&plan, registry, requirements, &own, error);
+  return fl_measure_plan(&plan, registry, requirements, &own);
 }

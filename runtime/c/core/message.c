@@ -1,27 +1,26 @@
-/* Writes error texts without stdio. */
+/* Reports errors, without stdio: stores the status, and appends texts and numbers. messages/ writes whole messages. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/internal.h"
 
-static void fl_put(fl_error *error, size_t *length, const char *text, size_t count) {
-  const size_t room = FL_ERROR_TEXT - 1 - *length;
-  const int is_cut = count > room;
-  if (is_cut) {
-    count = room;
-  }
+void fl_put(fl_error *error, const char *text, size_t count) {
+  const size_t length = strlen(error->text);
+  const size_t room = FL_ERROR_TEXT - 1 - length;
+  char *const end = error->text + length;
+  const size_t written = count > room ? room : count;
   /* Names in a program may hold any bytes: control characters become '?', so that a message is one printable line. */
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < written; ++i) {
     const unsigned char c = (unsigned char)text[i];
-    error->text[*length + i] = c < ' ' || c == 0x7f ? '?' : text[i];
+    end[i] = c < ' ' || c == 0x7f ? '?' : text[i];
   }
-  *length += count;
-  error->text[*length] = 0;
-  if (is_cut) {
-    memcpy(error->text + *length - 3, "...", 3);
+  end[written] = 0;
+  if (written < count) {
+    memcpy(error->text + FL_ERROR_TEXT - 4, "...", 4);
   }
 }
 
-static void fl_put_number(fl_error *error, size_t *length, int64_t number) {
+void fl_put_number(fl_error *error, int64_t number) {
   char digits[21];
   size_t at = sizeof digits;
   uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -32,136 +31,70 @@ static void fl_put_number(fl_error *error, size_t *length, int64_t number) {
   if (number < 0) {
     digits[--at] = '-';
   }
-  fl_put(error, length, digits + at, sizeof digits - at);
+  fl_put(error, digits + at, sizeof digits - at);
 }
 
-void fl_append(fl_error *error, const char *format, const fl_item *items) {
-  if (error == NULL) {
-    return;
-  }
-  size_t length = strlen(error->text);
-  for (const char *c = format; *c != 0; ++c) {
-    if (*c != '%') {
-      fl_put(error, &length, c, 1);
-    } else if (items->text != NULL) {
-      /* A name may be as long as the file: only as many bytes are read as a text can hold. */
-      const char *end = (const char *)memchr(items->text, 0, FL_ERROR_TEXT);
-      fl_put(error, &length, items->text, end == NULL ? FL_ERROR_TEXT : (size_t)(end - items->text));
-      ++items;
-    } else {
-      fl_put_number(error, &length, items->number);
-      ++items;
-    }
-  }
+size_t fl_text_length(const char *text) {
+  const char *end = (const char *)memchr(text, 0, FL_ERROR_TEXT);
+  return end == NULL ? FL_ERROR_TEXT : (size_t)(end - text);
 }
 
-fl_status fl_report(fl_error *error, fl_status status, const char *format, const fl_item *items) {
+/* Begins an error, unless `head` is that of a message that continues one, and writes the message. */
+static fl_status fl_tell_message(fl_error *error, uint32_t head, const uintptr_t *words) {
+  const fl_status status = (fl_status)(head >> 8 & 0xff);
   if (error != NULL) {
-    error->status = status;
-    error->text[0] = 0;
-    fl_append(error, format, items);
+    if (status != FL_OK) {
+      error->status = status;
+      error->text[0] = 0;
+    }
+    fl_put_message(error, head, words);
   }
   return status;
 }
 
-fl_status fl_refuse_null(fl_error *error) { return fl_report(error, FL_INVALID_ARGUMENT, "a pointer that has to be given is NULL", NULL); }
+fl_status fl_report(fl_error *error, uint32_t head, ...) {
+  uintptr_t words[FL_SENTENCES + FL_MOST_ITEMS];
+  uintptr_t *word = words;
+  va_list args;
+  va_start(args, head);
+#if FL_SENTENCES
+  *word++ = va_arg(args, uintptr_t);
+#endif
+  for (uint32_t kinds = head >> 16; kinds != 0; kinds >>= 2) {
+    *word++ = va_arg(args, uintptr_t);
+  }
+  va_end(args);
+  return fl_tell_message(error, head, words);
+}
 
-/* Appends a number with at most six digits after the point. */
-static void fl_put_real(fl_error *error, size_t *length, double x) {
-  int exponent = 0;
-  if (x < 0) {
-    fl_put(error, length, "-", 1);
-    x = -x;
+fl_status fl_blame(const fl_origin *origin, uint32_t head, ...) {
+  uintptr_t words[FL_SENTENCES + FL_MOST_ITEMS];
+  uintptr_t *word = words;
+  va_list args;
+  va_start(args, head);
+#if FL_SENTENCES
+  *word++ = va_arg(args, uintptr_t);
+#endif
+  *word++ = (uintptr_t)origin->name;
+  for (uint32_t kinds = head >> 16; kinds != 0; kinds >>= 2) {
+    *word++ = va_arg(args, uintptr_t);
   }
-  if (!(x <= 0x1.fffffffffffffp1023)) {
-    fl_put(error, length, x != x ? "nan" : "inf", 3);
-    return;
+  va_end(args);
+  return fl_tell_message(origin->error, (head & 0xffff) | (head & 0xffff0000u) << 2 | 2u << 16, words);
+}
+
+fl_status fl_fail(fl_error *error, fl_status status) {
+  if (error != NULL) {
+    error->status = status;
   }
-  if (x >= 1e9 || (x != 0 && x < 1e-3)) {
-    for (; x >= 10; x /= 10) {
-      ++exponent;
-    }
-    for (; x < 1; x *= 10) {
-      --exponent;
-    }
-  }
-  int64_t millionths = (int64_t)(x * 1e6 + 0.5);
-  fl_put_number(error, length, millionths / 1000000);
-  fl_put(error, length, ".", 1);
-  do {
-    millionths = millionths % 1000000 * 10;
-    fl_put_number(error, length, millionths / 1000000);
-  } while (millionths % 1000000 != 0);
-  if (exponent != 0) {
-    fl_put(error, length, "e", 1);
-    fl_put_number(error, length, exponent);
+  return status;
+}
+
+void fl_clear(fl_error *error) {
+  if (error != NULL) {
+    error->status = FL_OK;
+    error->text[0] = 0;
   }
 }
 
-static void fl_put_text(fl_error *error, size_t *length, const char *text) { fl_put(error, length, text, strlen(text)); }
-
-static void fl_put_tensor(fl_error *error, size_t *length, const fl_tensor *t) {
-  fl_put_text(error, length, fl_dtype_name(t->dtype));
-  fl_put(error, length, "[", 1);
-  for (uint8_t i = 0; i < t->rank; ++i) {
-    fl_put(error, length, ", ", i > 0 ? 2 : 0);
-    fl_put_number(error, length, t->sizes[i]);
-  }
-  fl_put(error, length, "]", 1);
-}
-
-static void fl_put_value(fl_error *error, size_t *length, const fl_value *value) {
-  switch (value->tag) {
-    case FL_TENSOR: fl_put_tensor(error, length, value->as.tensor); break;
-    case FL_INT: fl_put_number(error, length, value->as.integer); break;
-    case FL_DOUBLE: fl_put_real(error, length, value->as.real); break;
-    case FL_BOOLEAN: fl_put_text(error, length, value->as.boolean ? "True" : "False"); break;
-    case FL_STRING:
-      fl_put(error, length, "'", 1);
-      fl_put(error, length, value->as.string.data, value->as.string.length);
-      fl_put(error, length, "'", 1);
-      break;
-    default: fl_put_text(error, length, fl_tag_name(value->tag)); break;
-  }
-}
-
-void fl_append_values(fl_error *error, const fl_value *const *values, uint32_t count) {
-  if (error == NULL) {
-    return;
-  }
-  size_t length = strlen(error->text);
-  for (uint32_t i = 0; i < count; ++i) {
-    const fl_value *value = values[i];
-    if (i > 0 && (value == values[i - 1] || value == NULL)) {
-      continue;
-    }
-    fl_put(error, &length, ", ", i > 0 ? 2 : 0);
-    if (value->tag >= FL_INT_LIST) {
-      const fl_value *const *items = (const fl_value *const *)value->as.list.items;
-      fl_put(error, &length, "[", 1);
-      for (uint32_t j = 0; j < value->as.list.count; ++j) {
-        static const fl_value none = {.tag = FL_NONE};
-        fl_put(error, &length, ", ", j > 0 ? 2 : 0);
-        fl_put_value(error, &length, items[j] != NULL ? items[j] : &none);
-      }
-      fl_put(error, &length, "]", 1);
-    } else {
-      fl_put_value(error, &length, value);
-    }
-  }
-}
-
-const char *fl_tag_name(uint8_t tag) {
-  static const char *const names[] = {"None",      "tensor",     "string",   "float",       "int",
-                                      "bool",      "bool list",  "float list", "int list", "tensor list",
-                                      "optional tensor list"};
-  return tag < sizeof names / sizeof *names ? names[tag] : "unknown";
-}
-
-const char *fl_dtype_name(int8_t dtype) {
-  switch (dtype) {
-#define FL_SCALAR_TYPE(constant, number, bytes, storage, mlir, name, ...) case FL_##constant: return #name;
-#include "flambeau/scalar_types.def"
-    default: return "unknown dtype";
-  }
-}
+fl_status fl_refuse_null(fl_error *error) { return FL_ERROR(error, NULL_POINTER); }

@@ -1,32 +1,29 @@
 /* Builds a method in the caller's memory, resets it and destroys it. */
 #include "core/schema.h"
 
-static fl_status fl_check_block(const fl_plan *plan, const char *name, const void *data, size_t size, size_t need, fl_error *error) {
+static fl_status fl_check_block(const fl_plan *plan, fl_phrase name, const void *data, size_t size, size_t need) {
   if (need == 0 || (data != NULL && size >= need && (uintptr_t)data % 64 == 0)) {
     return FL_OK;
   }
-  return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes of % memory, aligned to 64; it was given %", FL_TEXT(plan->name), FL_NUMBER(need),
-                  FL_TEXT(name), FL_NUMBER(data == NULL ? 0 : size));
+  return FL_BLAME(&plan->origin, MEMORY_BLOCK, FL_NUMBER(need), FL_WORDS(name), FL_NUMBER(data == NULL ? 0 : size));
 }
 
-static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *need, const fl_memory *memory, fl_error *error) {
-  fl_status status = fl_check_block(plan, "method", memory->method, memory->method_size, need->method, error);
+static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *need, const fl_memory *memory) {
+  fl_status status = fl_check_block(plan, FL_PHRASE_OF(METHOD_BLOCK), memory->method, memory->method_size, need->method);
   if (status == FL_OK) {
-    status = fl_check_block(plan, "scratch", memory->scratch, memory->scratch_size, need->scratch, error);
+    status = fl_check_block(plan, FL_PHRASE_OF(SCRATCH_BLOCK), memory->scratch, memory->scratch_size, need->scratch);
   }
   if (status != FL_OK) {
     return status;
   }
   const uint32_t arenas = memory->arenas == NULL || memory->arena_sizes == NULL ? 0 : memory->arena_count;
   if (arenas < need->arenas) {
-    return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % arenas; it was given %", FL_TEXT(plan->name), FL_NUMBER(need->arenas),
-                    FL_NUMBER(arenas));
+    return FL_BLAME(&plan->origin, ARENA_COUNT, FL_NUMBER(need->arenas), FL_NUMBER(arenas));
   }
   for (uint32_t i = 0; i < need->arenas; ++i) {
     const size_t size = fl_program_arena_size(plan->program, plan->index, i);
     if (size > 0 && (memory->arenas[i] == NULL || memory->arena_sizes[i] < size || (uintptr_t)memory->arenas[i] % 16 != 0)) {
-      return FL_ERROR(error, FL_OUT_OF_MEMORY, "method '%' needs % bytes for arena %, aligned to 16; it was given %", FL_TEXT(plan->name),
-                      FL_NUMBER(size), FL_NUMBER(i), FL_NUMBER(memory->arenas[i] == NULL ? 0 : memory->arena_sizes[i]));
+      return FL_BLAME(&plan->origin, ARENA, FL_NUMBER(size), FL_NUMBER(i), FL_NUMBER(memory->arenas[i] == NULL ? 0 : memory->arena_sizes[i]));
     }
   }
   return FL_OK;
@@ -127,11 +124,11 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
   }
 }
 
-static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at, fl_error *error) {
+static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at) {
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     fl_payload payload;
     const char *id = NULL;
-    const char *message = "it gave no reason";
+    const char *message = fl_text_NO_REASON;
     fl_backend_memory bytes = {0, 0, 0};
     fl_payload_open(plan, i, &payload, &id);
     const fl_backend *backend = fl_find_backend(registry, id);
@@ -144,8 +141,8 @@ static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const
     }
     if (status != FL_OK) {
       fl_method_destroy(method);
-      return FL_ERROR(error, status, "method '%', delegate %: backend '%' cannot load it: %", FL_TEXT(plan->name), FL_NUMBER(i), FL_TEXT(id),
-                      FL_TEXT(message));
+      FL_BLAME(&plan->origin, BACKEND_FAILS, FL_NUMBER(i), FL_TEXT(id), FL_TEXT(message));
+      return fl_fail(plan->origin.error, status);
     }
     method->delegate_count = i + 1;
   }
@@ -168,15 +165,16 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   fl_resolve_registry(&registry, &storage, &builtin);
   fl_status status = fl_plan_find(program, index, memory, &plan, error);
   if (status == FL_OK) {
-    status = fl_measure_plan(&plan, registry, &need, &own, error);
+    status = fl_measure_plan(&plan, registry, &need, &own);
   }
   if (status == FL_OK) {
-    status = fl_check_memory(&plan, &need, memory, error);
+    status = fl_check_memory(&plan, &need, memory);
   }
   if (status != FL_OK) {
     return status;
   }
   fl_count(&plan, &counts);
+  method->origin = plan.origin;
   method->program = program;
   method->index = index;
   method->value_count = plan.values.count;
@@ -211,16 +209,16 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   }
   fl_make_ports(method, &plan);
   fl_mark_shared(method, &plan);
-  status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own, error);
+  status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own);
   if (status != FL_OK) {
     return status;
   }
-  status = fl_settle_method(method, error);
+  status = fl_settle_method(method);
   if (status == FL_OK && program->checks != NULL) {
-    status = program->checks->outputs(method, &plan, error);
+    status = program->checks->outputs(method, &plan);
   }
   if (status == FL_OK && program->checks != NULL) {
-    status = program->checks->liveness(method, &plan, error);
+    status = program->checks->liveness(method, &plan);
   }
   if (status != FL_OK) {
     fl_method_destroy(method);

@@ -11,11 +11,7 @@ int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan) {
   }
   const uint8_t *file = program->data;
   const uint32_t table = fl_element(file, fl_child_vector(file, program->root, PROGRAM_EXECUTION_PLAN), method);
-  *plan = (fl_plan){.program = program,
-                    .file = file,
-                    .name = fl_child_string(file, table, PLAN_NAME),
-                    .index = method,
-                    .table = table};
+  *plan = (fl_plan){.origin = {NULL, fl_child_string(file, table, PLAN_NAME)}, .program = program, .file = file, .index = method, .table = table};
   for (uint32_t i = 0; i < sizeof plan->vectors / sizeof *plan->vectors; ++i) {
     plan->vectors[i] = fl_child_vector(file, table, PLAN_VALUES + i);
   }
@@ -26,7 +22,11 @@ fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *g
   if (given == NULL) {
     return fl_refuse_null(error);
   }
-  return fl_plan_open(program, method, plan) ? FL_OK : FL_ERROR(error, FL_NOT_FOUND, "the program has no method %", FL_NUMBER(method));
+  if (!fl_plan_open(program, method, plan)) {
+    return FL_ERROR(error, NO_METHOD, FL_NUMBER(method));
+  }
+  plan->origin.error = error;
+  return FL_OK;
 }
 
 uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table) {
@@ -121,7 +121,7 @@ void fl_payload_open(const fl_plan *plan, uint32_t index, fl_payload *payload, c
   *payload = (fl_payload){.data = data,
                           .size = size,
                           .compile_spec_count = fl_child_vector(file, table, DELEGATE_SPECS).count,
-                          .method = plan->name,
+                          .method = plan->origin.name,
                           .program = plan->program,
                           .reserved = table};
   *id = fl_child_string(file, table, DELEGATE_ID);

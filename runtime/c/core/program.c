@@ -5,7 +5,7 @@ uint32_t fl_version(void) { return FL_VERSION; }
 
 const char *fl_program_method_name(const fl_program *program, uint32_t method) {
   fl_plan plan;
-  return fl_plan_open(program, method, &plan) ? plan.name : NULL;
+  return fl_plan_open(program, method, &plan) ? plan.origin.name : NULL;
 }
 
 fl_status fl_program_find_method(const fl_program *program, const char *name, uint32_t *method, fl_error *error) {
@@ -14,16 +14,20 @@ fl_status fl_program_find_method(const fl_program *program, const char *name, ui
     return fl_refuse_null(error);
   }
   for (uint32_t i = 0; fl_plan_open(program, i, &plan); ++i) {
-    if (strcmp(plan.name, name) == 0) {
+    if (strcmp(plan.origin.name, name) == 0) {
       *method = i;
       return FL_OK;
     }
   }
-  FL_ERROR(error, FL_NOT_FOUND, "the program has no method '%'; it has", FL_TEXT(name));
+  const fl_status status = FL_ERROR(error, NO_METHOD_NAMED, FL_TEXT(name));
   for (uint32_t i = 0; fl_plan_open(program, i, &plan); ++i) {
-    fl_append(error, i == 0 ? " '%'" : ", '%'", (const fl_item[]){FL_TEXT(plan.name)});
+    if (i == 0) {
+      FL_ERROR(error, LATER_QUOTED, FL_TEXT(plan.origin.name));
+    } else {
+      FL_ERROR(error, NEXT_QUOTED, FL_TEXT(plan.origin.name));
+    }
   }
-  return FL_NOT_FOUND;
+  return status;
 }
 
 static fl_vector fl_named_data(const fl_program *program) {
@@ -61,7 +65,7 @@ fl_status fl_program_named_data(const fl_program *program, const char *key, cons
       return FL_OK;
     }
   }
-  return FL_ERROR(error, FL_NOT_FOUND, "the program has no named data '%'", FL_TEXT(key));
+  return FL_ERROR(error, NO_NAMED_DATA, FL_TEXT(key));
 }
 
 fl_status fl_program_method_info(const fl_program *program, uint32_t method, fl_method_info *info, fl_error *error) {
@@ -71,7 +75,7 @@ fl_status fl_program_method_info(const fl_program *program, uint32_t method, fl_
     return status;
   }
   const uint32_t container = fl_child(plan.file, plan.table, PLAN_CONTAINER);
-  *info = (fl_method_info){.name = plan.name,
+  *info = (fl_method_info){.name = plan.origin.name,
                            .input_encoding = fl_child_string(plan.file, container, CONTAINER_INPUTS),
                            .output_encoding = fl_child_string(plan.file, container, CONTAINER_OUTPUTS),
                            .inputs = plan.inputs.count,
@@ -126,8 +130,8 @@ fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_directi
   }
   const fl_vector slots = direction == FL_INPUT ? plan.inputs : plan.outputs;
   if (index >= slots.count) {
-    return FL_ERROR(error, FL_INVALID_ARGUMENT, "method '%' has no % %; it has % of them", FL_TEXT(plan.name),
-                    FL_TEXT(direction == FL_INPUT ? "input" : "output"), FL_NUMBER(index), FL_NUMBER(slots.count));
+    const fl_phrase slot = direction == FL_INPUT ? FL_PHRASE_OF(INPUT) : FL_PHRASE_OF(OUTPUT);
+    return FL_BLAME(&plan.origin, NO_SLOT, FL_WORDS(slot), FL_NUMBER(index), FL_NUMBER(slots.count));
   }
   fl_describe_slot(&plan, (uint32_t)fl_element_i32(plan.file, slots, index), info);
   return FL_OK;

@@ -2,7 +2,7 @@
 #include "core/schema.h"
 
 /* Marks the values that an instruction writes, and those whose memory it changes. Fails when an input or a constant would become a view. */
-static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const fl_instruction *instruction, fl_error *error) {
+static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const fl_instruction *instruction) {
   if (instruction->kind == INSTRUCTION_MOVE) {
     instruction->to.destination->flags |= FL_VALUE_WRITTEN | FL_VALUE_MOVES;
   }
@@ -21,7 +21,9 @@ static fl_status fl_mark_instruction(const fl_method *method, uint32_t at, const
     }
     if (letter == 'v') {
       if ((value->as.tensor->flags & FL_TENSOR_READ_ONLY) != 0 || (value->flags & FL_VALUE_INPUT) != 0) {
-        return fl_refuse_access(method, at, instruction, FL_INVALID_PROGRAM, "is an input or a constant, and cannot become a view", i, value, error);
+        const fl_status status = fl_blame_argument(method, at, i, value);
+        FL_ERROR(method->origin.error, FIXED_VIEW);
+        return status;
       }
       value->flags |= FL_VALUE_WRITTEN | FL_VALUE_MOVES;
       value->as.tensor->flags = FL_TENSOR_VIEW;
@@ -49,22 +51,22 @@ static int fl_is_settled(const fl_instruction *instruction) {
   return 1;
 }
 
-fl_status fl_settle_method(fl_method *method, fl_error *error) {
+fl_status fl_settle_method(fl_method *method) {
   uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
   fl_status status = FL_OK;
   for (uint32_t i = 0; i < method->input_count; ++i) {
     method->inputs[i].value->flags |= FL_VALUE_INPUT;
   }
   for (uint32_t i = 0; status == FL_OK && i < method->instruction_count; ++i) {
-    status = fl_mark_instruction(method, i, &method->instructions[i], error);
+    status = fl_mark_instruction(method, i, &method->instructions[i]);
   }
   for (uint32_t i = 0; status == FL_OK && i < method->instruction_count; ++i) {
     fl_instruction *instruction = &method->instructions[i];
     if ((instruction->kind == INSTRUCTION_KERNEL || instruction->kind == INSTRUCTION_DELEGATE) && fl_is_settled(instruction)) {
-      status = fl_check_access(method, i, instruction, &work, error);
+      status = fl_check_access(method, i, instruction, &work);
       instruction->checked = 1;
       if (status != FL_OK) {
-        fl_append_location(error, "; at ", method, i);
+        fl_append_location(method, i, 0);
       }
     }
   }

@@ -66,7 +66,7 @@ void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
       fl_plan theirs;
       const struct fl_checks *checks = method->program->checks;
       /* The other methods may not have been checked yet. */
-      if (fl_plan_open(method->program, other, &theirs) && (checks == NULL || checks->plan(&theirs, NULL) == FL_OK)) {
+      if (fl_plan_open(method->program, other, &theirs) && (checks == NULL || checks->plan(&theirs) == FL_OK)) {
         fl_fill_state(method, &theirs, i + 1);
       }
     }
@@ -126,9 +126,12 @@ const fl_tensor *fl_method_find_state(const fl_method *method, const char *name,
       return tensor;
     }
   }
-  FL_ERROR(error, FL_NOT_FOUND, "method '%' has no state '%'; it has: ", FL_TEXT(fl_method_name(method)), FL_TEXT(name));
+  FL_ERROR(error, NO_STATE, FL_TEXT(method->origin.name), FL_TEXT(name));
   for (uint32_t i = 0; fl_method_state(method, i, &found) != NULL; ++i) {
-    fl_append(error, i > 0 ? ", '%'" : "'%'", (const fl_item[]){FL_TEXT(found)});
+    if (i > 0) {
+      FL_ERROR(error, COMMA);
+    }
+    FL_ERROR(error, QUOTED, FL_TEXT(found));
   }
   return NULL;
 }

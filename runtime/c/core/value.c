@@ -76,19 +76,21 @@ int fl_same_sizes(const fl_tensor *a, const fl_tensor *b) {
   return 1;
 }
 
+/* Reports a failure of fl_resize in a function with a variable `context`. */
+#define FL_RESULT(name, first, second) FL_FAIL_NUMBERS(context, (fl_status)FL_S_##name, fl_text_##name, (first), (second))
+
 fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank) {
   uint8_t same = 0;
   if (context == NULL || t == NULL || (sizes == NULL && rank > 0)) {
     return FL_INVALID_ARGUMENT;
   }
   if (rank != t->rank) {
-    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has % dimensions, where the program declares %", rank, t->rank);
+    return FL_RESULT(RESULT_RANK, rank, t->rank);
   }
   if (context->over != NULL && context->over->data == t->data) {
     for (uint8_t i = 0; i < rank; ++i) {
       if (sizes[i] != context->over->sizes[i]) {
-        return FL_FAIL_NUMBERS(context, FL_INVALID_PROGRAM, "the result has a size of %, where the operand in whose memory it lies has %", sizes[i],
-                               context->over->sizes[i]);
+        return FL_RESULT(RESULT_OVER, sizes[i], context->over->sizes[i]);
       }
     }
   }
@@ -99,24 +101,22 @@ fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uin
     return FL_OK;
   }
   if (!t->dynamic) {
-    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has a size of %, where the program declares a fixed size of %",
-                           sizes[same], t->sizes[same]);
+    return FL_RESULT(RESULT_FIXED, sizes[same], t->sizes[same]);
   }
   size_t bytes = fl_element_size(t->dtype);
   for (uint8_t i = 0; i < rank; ++i) {
     if (sizes[i] < 0) {
-      return FL_FAIL_NUMBERS(context, FL_INVALID_ARGUMENT, "the result has a size of % in dimension %, which is negative", sizes[i], i);
+      return FL_RESULT(RESULT_NEGATIVE, sizes[i], i);
     }
     if (t->bounds != NULL && sizes[i] > t->bounds[i]) {
-      return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result has a size of %, where the program declares at most %", sizes[i],
-                             t->bounds[i]);
+      return FL_RESULT(RESULT_BOUND, sizes[i], t->bounds[i]);
     }
     if (fl_multiply(bytes, (size_t)sizes[i], &bytes)) {
-      return FL_FAIL(context, FL_NOT_SUPPORTED, "the result has more bytes than this machine can address");
+      return FL_FAIL(context, (fl_status)FL_S_RESULT_ADDRESS, fl_text_RESULT_ADDRESS);
     }
   }
   if (bytes > t->capacity) {
-    return FL_FAIL_NUMBERS(context, FL_NOT_SUPPORTED, "the result takes % bytes, where the program gives it %", (int64_t)bytes, (int64_t)t->capacity);
+    return FL_RESULT(RESULT_BYTES, (int64_t)bytes, (int64_t)t->capacity);
   }
   for (uint8_t i = 0; i < rank; ++i) {
     t->sizes[i] = sizes[i];

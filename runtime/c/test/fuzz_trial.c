@@ -152,6 +152,15 @@ static void fill_tensor(int8_t dtype, uint8_t *data, size_t bytes, chance *c) {
   }
 }
 
+/* Tells the error of a call that failed. */
+static fl_status told(fl_status status, const fl_error *error) {
+  if (status != FL_OK) {
+    CHECK(error->status == status && error->text[0] != 0);
+    tell(error);
+  }
+  return status;
+}
+
 /* Gives an input a value, and stores the memory of a tensor in `block`. */
 static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
   fl_slot_info slot;
@@ -186,7 +195,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
     fill_tensor(slot.dtype, *block, bytes, c);
     fl_tensor tensor = {.data = *block, .sizes = sizes, .dim_order = order, .rank = slot.rank, .dtype = slot.dtype};
     value.as.tensor = &tensor;
-    return (draw(c, 4) == 0 ? fl_method_lend_input : fl_method_set_input)(&l->method, index, &value, &error);
+    return told((draw(c, 4) == 0 ? fl_method_lend_input : fl_method_set_input)(&l->method, index, &value, &error), &error);
   }
   const int64_t number = draw(c, 4) == 0 ? (int64_t)draw_bits(c) : draw(c, 3) == 0 ? (int64_t)draw(c, 8) - 2 : slot.integer;
   if (slot.tag == FL_DOUBLE) {
@@ -198,7 +207,7 @@ static fl_status set_input(loaded *l, uint32_t index, void **block, chance *c) {
   } else {
     value.as.integer = number;
   }
-  return fl_method_set_input(&l->method, index, &value, &error);
+  return told(fl_method_set_input(&l->method, index, &value, &error), &error);
 }
 
 /* ---- Runs ---- */
@@ -219,7 +228,7 @@ static void give_outputs(user *u, uint8_t fill) {
         slot.bytes < MEMORY_LIMIT) {
       void *block = exact(slot.bytes);
       memset(block, fill, slot.bytes);
-      (void)fl_method_set_output(&u->l.method, i, block, slot.bytes, &error);
+      told(fl_method_set_output(&u->l.method, i, block, slot.bytes, &error), &error);
       free(u->outputs[i]);
       u->outputs[i] = block;
     }
@@ -251,10 +260,9 @@ static int execute(user *u, chance *c, trial *done) {
     has_room = i == forgotten || set_input(&u->l, i, &u->inputs[i], c) != FL_OUT_OF_MEMORY;
   }
   if (has_room) {
-    const fl_status status = fl_method_execute(&u->l.method, &error);
+    const fl_status status = told(fl_method_execute(&u->l.method, &error), &error);
     done->is_executed = 1;
     digest(&done->results, error.text, status == FL_OK ? 0 : strlen(error.text));
-    CHECK(status == FL_OK || (error.status != FL_OK && error.text[0] != 0));
     for (uint32_t i = 0; status == FL_OK && i < u->info.outputs; ++i) {
       done->has_ended = 1;
       digest_value(&done->results, fl_method_output(&u->l.method, i));
@@ -310,7 +318,7 @@ static int load_method(user *u, const user *with, uint32_t index, uint8_t fill) 
   fl_error error;
   loaded *l = &u->l;
   if (fl_program_method_info(&l->program, index, &u->info, &error) != FL_OK || u->info.inputs > MOST_PORTS || u->info.outputs > MOST_PORTS ||
-      fl_method_measure(&l->program, index, registry(), &l->need, &error) != FL_OK || l->need.planned > MEMORY_LIMIT ||
+      told(fl_method_measure(&l->program, index, registry(), &l->need, &error), &error) != FL_OK || l->need.planned > MEMORY_LIMIT ||
       l->need.method > MEMORY_LIMIT || l->need.scratch > MEMORY_LIMIT) {
     return 0;
   }
@@ -319,7 +327,7 @@ static int load_method(user *u, const user *with, uint32_t index, uint8_t fill) 
   if (with != NULL) {
     share_arenas(l, &with->l, 1);
   }
-  if (fl_method_init(&l->method, &l->program, index, registry(), &l->memory, &error) == FL_OK) {
+  if (told(fl_method_init(&l->method, &l->program, index, registry(), &l->memory, &error), &error) == FL_OK) {
     l->method.instruction_limit = STEPS;
     give_outputs(u, fill);
     return 1;
@@ -347,8 +355,7 @@ trial try_program(const uint8_t *file, size_t size, chance c, uint8_t fill) {
   fl_error error;
   trial done = {0, 0, 0, 0xcbf29ce484222325u};
   memset(users, 0, sizeof users);
-  if (fl_program_load(&users[0].l.program, file, size, &error) != FL_OK) {
-    CHECK(error.status != FL_OK && error.text[0] != 0);
+  if (told(fl_program_load(&users[0].l.program, file, size, &error), &error) != FL_OK) {
     return done;
   }
   done.is_loaded = 1;

@@ -3,6 +3,13 @@
 
 #include "test/test.h"
 
+void tell(const fl_error *error) {
+  if (getenv("FLAMBEAU_TELL") != NULL) {
+    printf("%s\n", error->text);
+    fflush(stdout);
+  }
+}
+
 void *exact(size_t size) {
   void *memory = NULL;
   CHECK(posix_memalign(&memory, 64, size > 0 ? size : 1) == 0);

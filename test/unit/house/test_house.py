@@ -170,7 +170,7 @@ def test_a_folder_has_a_short_readme(name: str):
 def test_the_core_of_the_c_runtime_includes_only_what_it_may():
     allowed = {"stddef.h", "stdint.h", "string.h"}
     found: list[str] = []
-    for folder, more in {"include": set[str](), "core": set[str](), "kernels": {"math.h"}}.items():
+    for folder, more in {"include": set[str](), "core": {"stdarg.h"}, "kernels": {"math.h"}}.items():
         for path in files(f"runtime/c/{folder}"):
             if path.name == "simd.h":
                 continue  # the one header that names instruction sets

@@ -175,7 +175,7 @@ def test_without_any_backend_a_program_runs(tree: Path) -> None:
     subprocess.run([CMAKE, "--build", build, "--target", "flambeau-run", "-j", "2"], check=True, capture_output=True)
     sized = subprocess.run([CMAKE, "--build", build, "--target", "size"], check=True, capture_output=True, text=True)
     parts = re.findall(r"^\d+\t(\w+)$", sized.stdout + sized.stderr, re.MULTILINE)
-    assert parts == ["core", "trusted", "kernels"], "kernels that are named one by one are no group"
+    assert parts == ["core", "trusted", "core_numbers", "trusted_numbers", "kernels"], "kernels that are named one by one are no group"
 
     programs = tree / "runtime" / "c" / "test" / "programs"
     np.save(tree / "x.npy", np.ones((2, 8), "float32"))

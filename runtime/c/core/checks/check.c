@@ -3,9 +3,8 @@
  * A malformed method gives FL_INVALID_PROGRAM. A method without faults that needs a feature which this runtime lacks gives FL_NOT_SUPPORTED. */
 #include "core/schema.h"
 
-static fl_status fl_bad_index(const fl_plan *plan, const char *what, uint32_t at, int64_t index, fl_error *error) {
-  return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': % % refers to value %, which is not one of its % values", FL_TEXT(plan->name), FL_TEXT(what), FL_NUMBER(at),
-                  FL_NUMBER(index), FL_NUMBER(plan->values.count));
+static fl_status fl_bad_index(const fl_plan *plan, fl_phrase what, uint32_t at, int64_t index) {
+  return FL_BLAME(&plan->origin, NO_VALUE, FL_WORDS(what), FL_NUMBER(at), FL_LONG(index), FL_NUMBER(plan->values.count));
 }
 
 static int fl_is_value(const fl_plan *plan, int64_t index) { return index >= 0 && index < (int64_t)plan->values.count; }
@@ -25,64 +24,55 @@ static int fl_is_constant_value(const fl_plan *plan, uint32_t index) {
 
 /* ---- Tensors ---- */
 
-/* Reports the tensor that is value `index`: `what` is the reason, in which `number` replaces the `%`, if any. Returns `status`. */
-static fl_status fl_bad_tensor(const fl_plan *plan, uint32_t index, fl_status status, const char *what, uint64_t number, fl_error *error) {
-  FL_ERROR(error, status, "method '%': value % is a tensor ", FL_TEXT(plan->name), FL_NUMBER(index));
-  fl_append(error, what, (const fl_item[]){FL_NUMBER(number)});
-  return status;
-}
-
-static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+static fl_status fl_check_shape(const fl_plan *plan, uint32_t index, uint32_t table) {
   const fl_vector sizes = fl_child_vector(plan->file, table, TENSOR_SIZES);
   const fl_vector order = fl_child_vector(plan->file, table, TENSOR_DIM_ORDER);
   if (sizes.count > FL_MAX_RANK || order.count != sizes.count) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % is a tensor with % sizes and a dim order of %", FL_TEXT(plan->name),
-                    FL_NUMBER(index), FL_NUMBER(sizes.count), FL_NUMBER(order.count));
+    return FL_BLAME(&plan->origin, SIZES_AND_ORDER, FL_NUMBER(index), FL_NUMBER(sizes.count), FL_NUMBER(order.count));
   }
   const uint8_t dynamism = fl_field_u8(plan->file, table, TENSOR_DYNAMISM);
   if (dynamism > 2) {
-    return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "of shape dynamism %, which does not exist", dynamism, error);
+    return FL_BLAME(&plan->origin, DYNAMISM, FL_NUMBER(index), FL_NUMBER(dynamism));
   }
   uint32_t seen = 0;
   for (uint32_t i = 0; i < sizes.count; ++i) {
     const uint8_t d = plan->file[order.at + i];
     if (d >= sizes.count || (seen >> d & 1u) != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose dim order is not a permutation: % is too large or occurs twice", d, error);
+      return FL_BLAME(&plan->origin, DIM_ORDER, FL_NUMBER(index), FL_NUMBER(d));
     }
     seen |= 1u << d;
-    const int32_t size = fl_element_i32(plan->file, sizes, i);
+    const int64_t size = fl_element_i32(plan->file, sizes, i);
     if (size < 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "with the negative size %", (uint64_t)(int64_t)size, error);
+      return FL_BLAME(&plan->origin, NEGATIVE_SIZE, FL_NUMBER(index), FL_LONG(size));
     }
   }
   return FL_OK;
 }
 
-/* Checks that this runtime supports the tensor's dtype, shape dynamism, storage and number of elements. */
-static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+/* Checks that this runtime supports the tensor's dtype, shape dynamism, storage and number of elements. `origin` is that of the plan, or has no
+ * error. */
+static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t table, const fl_origin *origin) {
   const uint8_t *file = plan->file;
-  const int8_t dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
+  const int64_t dtype = (int8_t)fl_field_u8(file, table, TENSOR_SCALAR_TYPE);
   const uint8_t dynamism = fl_field_u8(file, table, TENSOR_DYNAMISM);
   const uint32_t extra = fl_child(file, table, TENSOR_EXTRA);
-  const size_t element = fl_element_size(dtype);
+  const size_t element = fl_element_size((int8_t)dtype);
   if (element == 0) {
-    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': value % is a tensor of scalar type %, which this runtime does not have",
-                    FL_TEXT(plan->name), FL_NUMBER(index), FL_NUMBER(dtype));
+    return FL_BLAME(origin, SCALAR_TYPE, FL_NUMBER(index), FL_LONG(dtype));
   }
   if (dynamism == 2) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "whose shape has no upper bound", 0, error);
+    return FL_BLAME(origin, NO_BOUND, FL_NUMBER(index));
   }
   const uint32_t offset = fl_field_u32(file, table, TENSOR_STORAGE_OFFSET);
   if (offset != 0) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with storage offset %, where only 0 is supported", offset, error);
+    return FL_BLAME(origin, STORAGE_OFFSET, FL_NUMBER(index), FL_NUMBER(offset));
   }
   if (fl_field_u8(file, extra, EXTRA_LOCATION) != 0) {
-    return FL_ERROR(error, FL_NOT_SUPPORTED, "method '%': the data of value % ('%') lie in a .ptd file, which was not given (data_path)",
-                    FL_TEXT(plan->name), FL_NUMBER(index), FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
+    return FL_BLAME(origin, EXTERNAL_DATA, FL_NUMBER(index), FL_TEXT(fl_child_string(file, extra, EXTRA_NAME)));
   }
   const uint8_t device = fl_field_u8(file, extra, EXTRA_DEVICE);
   if (device != 0) {
-    return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "on device type %, where only the CPU, 0, is supported", device, error);
+    return FL_BLAME(origin, DEVICE, FL_NUMBER(index), FL_NUMBER(device));
   }
   const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
   uint64_t elements = 1;
@@ -91,38 +81,37 @@ static fl_status fl_check_features(const fl_plan *plan, uint32_t index, uint32_t
     const int32_t size = fl_element_i32(file, sizes, i);
     elements *= size > 0 ? (uint64_t)size : 1;
     if (elements > INT32_MAX || elements > SIZE_MAX / 2 / element) {
-      return fl_bad_tensor(plan, index, FL_NOT_SUPPORTED, "with too many elements: % or more", elements, error);
+      return FL_BLAME(origin, MANY_ELEMENTS, FL_NUMBER(index), FL_LONG(elements));
     }
   }
   return FL_OK;
 }
 
-static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t table, fl_error *error) {
+static fl_status fl_check_storage(const fl_plan *plan, uint32_t index, uint32_t table) {
   fl_tensor_record record;
   fl_read_tensor(plan->file, table, &record);
   const size_t element = fl_element_size(record.dtype);
   if (fl_child(plan->file, table, TENSOR_ALLOCATION) != 0) {
     if (record.arena == 0 || record.arena >= plan->buffers.count) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % lies in memory %, which is not between 1 and %", FL_TEXT(plan->name), FL_NUMBER(index),
-                      FL_NUMBER(record.arena), FL_NUMBER((int64_t)plan->buffers.count - 1));
+      const int64_t arenas = (int64_t)plan->buffers.count - 1;
+      return FL_BLAME(&plan->origin, NO_ARENA, FL_NUMBER(index), FL_NUMBER(record.arena), FL_LONG(arenas));
     }
     const size_t arena = (size_t)fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * record.arena);
     if (record.offset > arena || record.bytes > arena - record.offset) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': value % (% bytes at %) exceeds memory % of % bytes", FL_TEXT(plan->name),
-                      FL_NUMBER(index), FL_NUMBER(record.bytes), FL_NUMBER(record.offset), FL_NUMBER(record.arena), FL_NUMBER(arena));
+      return FL_BLAME(&plan->origin, ARENA_BEYOND, FL_NUMBER(index), FL_NUMBER(record.bytes), FL_LONG(record.offset), FL_NUMBER(record.arena),
+                      FL_NUMBER(arena));
     }
     if (record.offset % element != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose offset in its memory, %, is not a multiple of its element size", record.offset, error);
+      return FL_BLAME(&plan->origin, ODD_OFFSET, FL_NUMBER(index), FL_LONG(record.offset));
     }
   }
   if (record.buffer != 0) {
     const uint8_t *data = fl_constant(plan->program, record.buffer, record.bytes, record.arena != 0);
     if (data == NULL) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': the % bytes of value % (constant %) are not all in the file", FL_TEXT(plan->name),
-                      FL_NUMBER(record.bytes), FL_NUMBER(index), FL_NUMBER(record.buffer));
+      return FL_BLAME(&plan->origin, CONSTANT_BEYOND, FL_NUMBER(record.bytes), FL_NUMBER(index), FL_NUMBER(record.buffer));
     }
     if (record.arena == 0 && (uintptr_t)data % element != 0) {
-      return fl_bad_tensor(plan, index, FL_INVALID_PROGRAM, "whose data in the file are not aligned to its element size of % bytes", element, error);
+      return FL_BLAME(&plan->origin, ODD_CONSTANT, FL_NUMBER(index), FL_NUMBER(element));
     }
   }
   return FL_OK;
@@ -139,7 +128,7 @@ static int fl_may_hold(uint8_t list, uint8_t item) {
 }
 
 /* Checks that a list holds existing values of the kind that the list admits. A list never holds a list, so there are no cycles. */
-static fl_status fl_check_list(const fl_plan *plan, uint32_t index, uint8_t kind, uint32_t table, fl_error *error) {
+static fl_status fl_check_list(const fl_plan *plan, uint32_t index, uint8_t kind, uint32_t table) {
   const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
   for (uint32_t i = 0; i < items.count; ++i) {
     const int64_t item = kind == VALUE_INT_LIST ? fl_read_i64(plan->file + items.at + (size_t)8 * i) : fl_element_i32(plan->file, items, i);
@@ -147,36 +136,37 @@ static fl_status fl_check_list(const fl_plan *plan, uint32_t index, uint8_t kind
       continue;
     }
     if (!fl_is_value(plan, item)) {
-      return fl_bad_index(plan, "list", index, item, error);
+      return fl_bad_index(plan, FL_PHRASE_OF(LIST), index, item);
     }
     if (!fl_may_hold(kind, fl_kind(plan, (uint32_t)item))) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': list % holds value %, which is of another kind", FL_TEXT(plan->name),
-                      FL_NUMBER(index), FL_NUMBER(item));
+      return FL_BLAME(&plan->origin, LIST_ITEM, FL_NUMBER(index), FL_NUMBER(item));
     }
   }
   return FL_OK;
 }
 
-static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
+static fl_status fl_check_values(const fl_plan *plan) {
   fl_status unsupported = FL_OK;
+  fl_origin features = plan->origin;
   for (uint32_t i = 0; i < plan->values.count; ++i) {
     uint32_t table = 0;
     const uint8_t kind = fl_plan_value(plan, i, &table);
     fl_status status = FL_OK;
     if (kind == VALUE_TENSOR) {
-      status = fl_check_shape(plan, i, table, error);
+      status = fl_check_shape(plan, i, table);
       if (status == FL_OK) {
-        /* Only the first unsupported feature is reported; a later one must not overwrite its text. */
-        status = fl_check_features(plan, i, table, unsupported == FL_OK ? error : NULL);
+        status = fl_check_features(plan, i, table, &features);
       }
       if (status == FL_OK) {
-        status = fl_check_storage(plan, i, table, error);
+        status = fl_check_storage(plan, i, table);
       }
     } else if (kind == VALUE_INT_LIST || kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST) {
-      status = fl_check_list(plan, i, kind, table, error);
+      status = fl_check_list(plan, i, kind, table);
     }
     if (status == FL_NOT_SUPPORTED) {
+      /* Only the first unsupported feature is reported; a later one must not overwrite its text. */
       unsupported = status;
+      features.error = NULL;
     } else if (status != FL_OK) {
       return status;
     }
@@ -186,70 +176,63 @@ static fl_status fl_check_values(const fl_plan *plan, fl_error *error) {
 
 /* ---- Instructions ---- */
 
-fl_status fl_bad_instruction(const fl_plan *plan, uint32_t at, const char *what, int64_t first, int64_t second, fl_error *error) {
-  FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: ", FL_TEXT(plan->name), FL_NUMBER(at));
-  fl_append(error, what, (const fl_item[]){FL_NUMBER(first), FL_NUMBER(second)});
-  return FL_INVALID_PROGRAM;
-}
-
-static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table, fl_error *error) {
+static fl_status fl_check_call(const fl_plan *plan, uint32_t at, uint8_t kind, uint32_t table) {
   const int64_t target = fl_field_i32(plan->file, table, CALL_TARGET);
   const fl_vector targets = kind == INSTRUCTION_KERNEL ? plan->operators : plan->delegates;
   const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
   if (target < 0 || target >= (int64_t)targets.count) {
-    return fl_bad_instruction(plan, at, kind == INSTRUCTION_KERNEL ? "it calls operator %, which is not one of %" : "it calls delegate %, which is not one of %",
-                              target, targets.count, error);
+    return kind == INSTRUCTION_KERNEL ? FL_BLAME(&plan->origin, NO_OPERATOR, FL_NUMBER(at), FL_LONG(target), FL_NUMBER(targets.count))
+                                      : FL_BLAME(&plan->origin, NO_DELEGATE, FL_NUMBER(at), FL_LONG(target), FL_NUMBER(targets.count));
   }
   for (uint32_t i = 0; i < args.count; ++i) {
     const int32_t index = fl_element_i32(plan->file, args, i);
     if (!fl_is_value(plan, index)) {
-      return fl_bad_index(plan, "instruction", at, index, error);
+      return fl_bad_index(plan, FL_PHRASE_OF(INSTRUCTION), at, index);
     }
   }
   return FL_OK;
 }
 
 /* Checks that a move's source and destination have the same kind, dtype and rank, so that checks of a slot hold after any move. */
-static fl_status fl_check_move(const fl_plan *plan, uint32_t at, uint32_t table, fl_error *error) {
+static fl_status fl_check_move(const fl_plan *plan, uint32_t at, uint32_t table) {
   const int32_t slots[] = {fl_field_i32(plan->file, table, MOVE_FROM), fl_field_i32(plan->file, table, MOVE_TO)};
   uint8_t kinds[2];
   uint32_t tables[2];
   for (int i = 0; i < 2; ++i) {
     if (!fl_is_value(plan, slots[i])) {
-      return fl_bad_index(plan, "instruction", at, slots[i], error);
+      return fl_bad_index(plan, FL_PHRASE_OF(INSTRUCTION), at, slots[i]);
     }
     kinds[i] = fl_plan_value(plan, (uint32_t)slots[i], &tables[i]);
   }
   if (kinds[0] != kinds[1]) {
-    return fl_bad_instruction(plan, at, "it moves value % to value %, which is of another kind", slots[0], slots[1], error);
+    return FL_BLAME(&plan->origin, MOVED_KIND, FL_NUMBER(at), FL_NUMBER(slots[0]), FL_NUMBER(slots[1]));
   }
   if (kinds[0] == VALUE_TENSOR && (fl_field_u8(plan->file, tables[0], TENSOR_SCALAR_TYPE) != fl_field_u8(plan->file, tables[1], TENSOR_SCALAR_TYPE) ||
                                    fl_child_vector(plan->file, tables[0], TENSOR_SIZES).count !=
                                        fl_child_vector(plan->file, tables[1], TENSOR_SIZES).count)) {
-    return fl_bad_instruction(plan, at, "it moves tensor % to tensor %, which has another dtype or rank", slots[0], slots[1], error);
+    return FL_BLAME(&plan->origin, MOVED_TENSOR, FL_NUMBER(at), FL_NUMBER(slots[0]), FL_NUMBER(slots[1]));
   }
   return FL_OK;
 }
 
-static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, uint32_t table, uint32_t count, fl_error *error) {
+static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, uint32_t table, uint32_t count) {
   const int32_t condition = fl_field_i32(plan->file, table, JUMP_CONDITION);
   const int64_t destination = fl_field_i32(plan->file, table, JUMP_DESTINATION);
   uint32_t value = 0;
   if (!fl_is_value(plan, condition)) {
-    return fl_bad_index(plan, "instruction", at, condition, error);
+    return fl_bad_index(plan, FL_PHRASE_OF(INSTRUCTION), at, condition);
   }
   const uint8_t kind = fl_plan_value(plan, (uint32_t)condition, &value);
   if (kind != VALUE_BOOL && !(kind == VALUE_TENSOR && fl_field_u8(plan->file, value, TENSOR_SCALAR_TYPE) == FL_BOOL)) {
-    return fl_bad_instruction(plan, at, "its condition, value %, is neither a bool nor a tensor of bools", condition, 0, error);
+    return FL_BLAME(&plan->origin, CONDITION_KIND, FL_NUMBER(at), FL_NUMBER(condition));
   }
   if (destination < 0 || destination > (int64_t)count) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: it jumps to instruction %, which is not between 0 and %", FL_TEXT(plan->name), FL_NUMBER(at),
-                    FL_NUMBER(destination), FL_NUMBER(count));
+    return FL_BLAME(&plan->origin, JUMP_BEYOND, FL_NUMBER(at), FL_LONG(destination), FL_NUMBER(count));
   }
   return FL_OK;
 }
 
-static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
+static fl_status fl_check_instructions(const fl_plan *plan) {
   uint32_t at = 0;
   for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
     const fl_vector instructions = fl_plan_chain(plan, chain);
@@ -259,13 +242,13 @@ static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
       fl_status status = FL_OK;
       switch (kind) {
         case INSTRUCTION_KERNEL:
-        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table, error); break;
-        case INSTRUCTION_MOVE: status = fl_check_move(plan, at, table, error); break;
-        case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, table, instructions.count, error); break;
+        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table); break;
+        case INSTRUCTION_MOVE: status = fl_check_move(plan, at, table); break;
+        case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, table, instructions.count); break;
         default: {
-          const int32_t freed = fl_field_i32(plan->file, table, FREE_VALUE);
+          const int64_t freed = fl_field_i32(plan->file, table, FREE_VALUE);
           if (!fl_is_value(plan, freed) || fl_kind(plan, (uint32_t)freed) != VALUE_TENSOR) {
-            status = fl_bad_instruction(plan, at, "it frees value %, which is not a tensor", freed, 0, error);
+            status = FL_BLAME(&plan->origin, FREED_KIND, FL_NUMBER(at), FL_LONG(freed));
           }
         }
       }
@@ -279,56 +262,56 @@ static fl_status fl_check_instructions(const fl_plan *plan, fl_error *error) {
 
 /* ---- The method ---- */
 
-static fl_status fl_check_ports(const fl_plan *plan, fl_error *error) {
+static fl_status fl_check_ports(const fl_plan *plan) {
   for (int output = 0; output < 2; ++output) {
     const fl_vector slots = output ? plan->outputs : plan->inputs;
     for (uint32_t i = 0; i < slots.count; ++i) {
       const int32_t index = fl_element_i32(plan->file, slots, i);
       if (!fl_is_value(plan, index)) {
-        return fl_bad_index(plan, output ? "output" : "input", i, index, error);
+        return fl_bad_index(plan, output ? FL_PHRASE_OF(OUTPUT) : FL_PHRASE_OF(INPUT), i, index);
       }
       if (!output && fl_is_constant_value(plan, (uint32_t)index)) {
-        return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': input % is a constant", FL_TEXT(plan->name), FL_NUMBER(i));
+        return FL_BLAME(&plan->origin, CONSTANT_INPUT, FL_NUMBER(i));
       }
     }
   }
   return FL_OK;
 }
 
-static fl_status fl_check_buffers(const fl_plan *plan, fl_error *error) {
+static fl_status fl_check_buffers(const fl_plan *plan) {
   size_t total = 0;
   for (uint32_t i = 0; i < plan->buffers.count; ++i) {
     const int64_t size = fl_read_i64(plan->file + plan->buffers.at + (size_t)8 * i);
     if (size < 0 || (uint64_t)size > SIZE_MAX / 2 || fl_add(total, (size_t)size, &total)) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': memory % has % bytes", FL_TEXT(plan->name), FL_NUMBER(i), FL_NUMBER(size));
+      return FL_BLAME(&plan->origin, ARENA_SIZE, FL_NUMBER(i), FL_LONG(size));
     }
   }
   return FL_OK;
 }
 
-static fl_status fl_check_delegates(const fl_plan *plan, fl_error *error) {
+static fl_status fl_check_delegates(const fl_plan *plan) {
   const uint8_t *file = plan->file;
   for (uint32_t i = 0; i < plan->delegates.count; ++i) {
     const uint32_t reference = fl_child(file, fl_element(file, plan->delegates, i), DELEGATE_PROCESSED);
     const uint8_t location = fl_field_u8(file, reference, REFERENCE_LOCATION);
     const uint32_t field = location == 0 ? PROGRAM_BACKEND_DELEGATE_DATA : PROGRAM_SEGMENTS;
     if (location > 1 || fl_field_u32(file, reference, REFERENCE_INDEX) >= fl_child_vector(file, plan->program->root, field).count) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': the data of delegate % are not in the file", FL_TEXT(plan->name), FL_NUMBER(i));
+      return FL_BLAME(&plan->origin, DELEGATE_BEYOND, FL_NUMBER(i));
     }
   }
   return FL_OK;
 }
 
-fl_status fl_check_plan(const fl_plan *plan, fl_error *error) {
-  fl_status status = fl_check_buffers(plan, error);
+fl_status fl_check_plan(const fl_plan *plan) {
+  fl_status status = fl_check_buffers(plan);
   if (status == FL_OK) {
-    status = fl_check_ports(plan, error);
+    status = fl_check_ports(plan);
   }
   if (status == FL_OK) {
-    status = fl_check_delegates(plan, error);
+    status = fl_check_delegates(plan);
   }
   if (status == FL_OK) {
-    status = fl_check_instructions(plan, error);
+    status = fl_check_instructions(plan);
   }
-  return status == FL_OK ? fl_check_values(plan, error) : status;
+  return status == FL_OK ? fl_check_values(plan) : status;
 }

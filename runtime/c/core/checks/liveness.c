@@ -18,7 +18,6 @@ typedef struct fl_trail {
   fl_method *method;
   size_t granule;
   size_t left;   /* steps that remain */
-  fl_error *error;
 } fl_trail;
 
 static uint32_t fl_number_of(const fl_trail *trail, const fl_tensor *t) {
@@ -110,10 +109,10 @@ static fl_status fl_follow_call(fl_trail *trail, uint32_t at, const fl_instructi
         const uint32_t writer = fl_follow_read(trail, items[k]->as.tensor);
         if (writer != 0) {
           const fl_method *method = trail->method;
-          fl_refuse(method, at, instruction, FL_INVALID_PROGRAM, "argument %, value %, has lost its memory to value % before it is read",
-                    (const fl_item[]){FL_NUMBER(i), FL_NUMBER(items[k] - method->values), FL_NUMBER(fl_value_of(method, writer))}, trail->error);
-          fl_append_location(trail->error, "; at ", method, at);
-          return FL_INVALID_PROGRAM;
+          const fl_status status = fl_blame_argument(method, at, i, items[k]);
+          FL_ERROR(method->origin.error, LOST, FL_NUMBER(fl_value_of(method, writer)));
+          fl_append_location(method, at, 0);
+          return status;
         }
       }
     }
@@ -208,9 +207,7 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
     const fl_value *value = method->outputs[i].value;
     const uint32_t writer = value->tag == FL_TENSOR ? fl_follow_read(trail, value->as.tensor) : 0;
     if (writer != 0) {
-      return FL_ERROR(trail->error, FL_INVALID_PROGRAM, "method '%': output %, value %, has lost its memory to value % before the end",
-                      FL_TEXT(fl_method_name(method)), FL_NUMBER(i), FL_NUMBER(value - method->values),
-                      FL_NUMBER(fl_value_of(method, writer)));
+      return FL_BLAME(&method->origin, OUTPUT_LOST, FL_NUMBER(i), FL_NUMBER(value - method->values), FL_NUMBER(fl_value_of(method, writer)));
     }
   }
   return FL_OK;
@@ -233,8 +230,8 @@ static size_t fl_granule_of(const fl_plan *plan) {
   return (size_t)(bits & (0 - bits));
 }
 
-fl_status fl_check_liveness(fl_method *method, const fl_plan *plan, fl_error *error) {
-  fl_trail trail = {method, fl_granule_of(plan), STEPS, error};
+fl_status fl_check_liveness(fl_method *method, const fl_plan *plan) {
+  fl_trail trail = {method, fl_granule_of(plan), STEPS};
   fl_status status = FL_OK;
   if (trail.granule < sizeof(uint32_t)) {
     return FL_OK;

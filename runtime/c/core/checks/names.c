@@ -60,18 +60,16 @@ static fl_status fl_check_block(const fl_program *program, fl_vector named, uint
     const fl_name name = fl_name_at(program, named, i);
     uint64_t cost = 32 + name.length / 4;
     if (*budget < cost) {
-      return FL_ERROR(error, FL_NOT_SUPPORTED, "the program has % named data, more than can be compared in a file of % bytes without its data",
-                      FL_NUMBER(named.count), FL_NUMBER(program->flatbuffer_size));
+      return FL_ERROR(error, MANY_NAMES, FL_NUMBER(named.count), FL_NUMBER(program->flatbuffer_size));
     }
     const uint32_t hash = fl_hash(name);
     const uint32_t equal = fl_find_equal(program, named, &block, name, hash, i, &cost);
     if (equal != i) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "the program has two named data called '%': number % and %", FL_TEXT((const char *)name.text),
-                      FL_NUMBER(equal), FL_NUMBER(i));
+      return FL_ERROR(error, SAME_NAMES, FL_TEXT(name.text), FL_NUMBER(equal), FL_NUMBER(i));
     }
     if (block.count < BLOCK) {
       if (memchr(name.text, 0, name.length) != NULL) {
-        return FL_ERROR(error, FL_INVALID_PROGRAM, "the file is damaged: the name of named data % has a zero byte", FL_NUMBER(i));
+        return FL_ERROR(error, ZERO_IN_NAME, FL_NUMBER(i));
       }
       block.hashes[block.count++] = hash;
       block.filter[hash % FILTER_BITS / 8] |= (uint8_t)(1u << hash % 8);

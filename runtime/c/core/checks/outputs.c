@@ -1,7 +1,7 @@
 /* Checks that each output tensor gets a content: it is an input, has an initial value, or an instruction writes it or a value in its memory. */
 #include "core/schema.h"
 
-fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_error *error) {
+fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan) {
   uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
   for (uint32_t i = 0; i < method->output_count; ++i) {
     const fl_port *port = &method->outputs[i];
@@ -19,8 +19,7 @@ fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan, fl_erro
       is_written = t != NULL && (value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0 && fl_lies_on(port->tensor, t);
     }
     if (!is_written) {
-      return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%': output %, value %, is written by no instruction", FL_TEXT(plan->name), FL_NUMBER(i),
-                      FL_NUMBER(port->value - method->values));
+      return FL_BLAME(&plan->origin, OUTPUT_NOT_WRITTEN, FL_NUMBER(i), FL_NUMBER(port->value - method->values));
     }
   }
   return FL_OK;

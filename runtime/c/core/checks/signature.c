@@ -21,52 +21,52 @@ static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *ou
 }
 
 /* Returns the description of a letter for messages, and stores the set of union tags that it admits in `kinds`. */
-static const char *fl_kinds(char letter, uint32_t *kinds) {
+static fl_phrase fl_kinds(char letter, uint32_t *kinds) {
   static const struct {
     char letters[3];
     uint16_t kinds;
-    const char *name;
+    fl_phrase words;
   } all[] = {
-      {"tiv", 1u << VALUE_TENSOR, "a tensor"},
-      {"w", 1u << VALUE_TENSOR | 1u << VALUE_TENSOR_LIST, "a tensor to write"},
-      {"ns", 1u << VALUE_INT | 1u << VALUE_BOOL | 1u << VALUE_DOUBLE, "a number"},
-      {"c", 1u << VALUE_STRING, "a string"},
-      {"l", 1u << VALUE_INT_LIST, "a list of integers"},
-      {"d", 1u << VALUE_DOUBLE_LIST, "a list of reals"},
-      {"b", 1u << VALUE_BOOL_LIST, "a list of truth values"},
-      {"k", 1u << VALUE_TENSOR_LIST, "a list of tensors"},
-      {"o", 1u << VALUE_TENSOR_LIST | 1u << VALUE_OPTIONAL_TENSOR_LIST, "a list of tensors"},
+      {"tiv", 1u << VALUE_TENSOR, FL_PHRASE_OF(A_TENSOR)},
+      {"w", 1u << VALUE_TENSOR | 1u << VALUE_TENSOR_LIST, FL_PHRASE_OF(A_WRITTEN_TENSOR)},
+      {"ns", 1u << VALUE_INT | 1u << VALUE_BOOL | 1u << VALUE_DOUBLE, FL_PHRASE_OF(A_NUMBER)},
+      {"c", 1u << VALUE_STRING, FL_PHRASE_OF(A_STRING)},
+      {"l", 1u << VALUE_INT_LIST, FL_PHRASE_OF(INTEGERS)},
+      {"d", 1u << VALUE_DOUBLE_LIST, FL_PHRASE_OF(REALS)},
+      {"b", 1u << VALUE_BOOL_LIST, FL_PHRASE_OF(TRUTH_VALUES)},
+      {"k", 1u << VALUE_TENSOR_LIST, FL_PHRASE_OF(TENSORS)},
+      {"o", 1u << VALUE_TENSOR_LIST | 1u << VALUE_OPTIONAL_TENSOR_LIST, FL_PHRASE_OF(TENSORS)},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
     if (memchr(all[i].letters, letter | 32, sizeof all[i].letters) != NULL) {
       *kinds = all[i].kinds | (letter < 'a' ? 1u << VALUE_NULL : 0u);
-      return all[i].name;
+      return all[i].words;
     }
   }
   *kinds = UINT32_MAX;
-  return "";
+  return FL_PHRASE_OF(A_TENSOR); /* a letter that admits any value */
 }
 
-fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args, fl_error *error) {
+fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *kernel, fl_vector args) {
   const char *access = kernel->access;
   uint32_t count = (uint32_t)strlen(access);
   const int is_open = count > 0 && access[count - 1] == '*';
   uint32_t outs = 0;
   count -= is_open ? 1 : 0;
   if (args.count < count || (args.count > count && !is_open)) {
-    return FL_ERROR(error, FL_INVALID_PROGRAM, "method '%', instruction %: % takes % arguments, the program passes %", FL_TEXT(plan->name),
-                    FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(count), FL_NUMBER(args.count));
+    return FL_BLAME(&plan->origin, ARGUMENT_COUNT, FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(count), FL_NUMBER(args.count));
   }
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t value = (uint32_t)fl_element_i32(plan->file, args, i);
     uint32_t table = 0;
     uint32_t kinds = 0;
-    const char *name = fl_kinds(access[i], &kinds);
+    const fl_phrase words = fl_kinds(access[i], &kinds);
     if ((kinds >> fl_plan_value(plan, value, &table) & 1u) == 0) {
-      fl_bad_instruction(plan, at, "its argument %, value %, must be ", i, value, error);
-      fl_append(error, name, NULL);
-      fl_append(error, access[i] < 'a' ? " or None" : "", NULL);
-      return FL_INVALID_PROGRAM;
+      const fl_status status = FL_BLAME(&plan->origin, ARGUMENT_KIND, FL_NUMBER(at), FL_NUMBER(i), FL_NUMBER(value), FL_WORDS(words));
+      if (access[i] < 'a') {
+        FL_ERROR(plan->origin.error, OR_NONE);
+      }
+      return status;
     }
     outs = access[i] == 'w' ? outs + 1 : 0;
   }
@@ -76,10 +76,10 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
   const uint32_t last = (uint32_t)fl_element_i32(plan->file, args, count - 1);
   const uint32_t first = (uint32_t)fl_element_i32(plan->file, args, 0);
   if (outs == 1 && last != first) {
-    return fl_bad_instruction(plan, at, "it works in place on value % and returns value %", first, last, error);
+    return FL_BLAME(&plan->origin, RETURNED_VALUE, FL_NUMBER(at), FL_NUMBER(first), FL_NUMBER(last));
   }
   if (outs > 1 && !fl_is_returned(plan, last, plan->file + args.at + (size_t)4 * (count - outs), outs - 1)) {
-    return fl_bad_instruction(plan, at, "its outs are not the values that it returns", 0, 0, error);
+    return FL_BLAME(&plan->origin, RETURNED_OUTS, FL_NUMBER(at));
   }
   return FL_OK;
 }

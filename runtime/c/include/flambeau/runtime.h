@@ -223,9 +223,16 @@ typedef struct fl_event {
 struct fl_method;
 typedef void (*fl_hook_fn)(void *user, const struct fl_method *method, const fl_event *event);
 
+/* Private: what errors about a method name, and where they are written. */
+typedef struct fl_origin {
+  fl_error *error;
+  const char *name;
+} fl_origin;
+
 typedef struct fl_method {
   uint32_t instruction_limit; /* public: FL_INSTRUCTION_LIMIT after init; may be changed between executes */
   /* private: */
+  fl_origin origin;
   const fl_program *program;
   fl_context context;
   fl_random random;
