@@ -15,6 +15,8 @@ class LiteRtOptions(BackendOptions):
 
     precision: str = "int8"
     """`int8` takes operators between int8 tensors only; `float32` takes operators of float32; `mixed` takes all of them."""
+    activations: str = "int8"
+    """The integers of activations: `int8`, or `int16`, without zero points, beside weights of int8."""
     kernels: str = KERNELS[0]
     """The kernels of LiteRT that run a model: xnnpack, optimized, reference; an option of the runtime goes before it."""
     weights: str = "float32"
@@ -29,6 +31,10 @@ class LiteRtOptions(BackendOptions):
         super().__post_init__()
         if self.precision not in ("int8", "float32", "mixed"):
             raise ValueError(f"option 'precision' is int8, float32 or mixed, not {self.precision!r}")
+        if self.activations not in ("int8", "int16"):
+            raise ValueError(f"option 'activations' is int8 or int16, not {self.activations!r}")
+        if self.activations == "int16" and self.precision == "float32":
+            raise ValueError("option 'activations' is int16, and precision float32 has no integers: use precision int8 or mixed")
         if self.kernels not in KERNELS:
             raise ValueError(f"option 'kernels' is one of {', '.join(KERNELS)}, not {self.kernels!r}")
         if self.weights not in ("float32", "float16"):

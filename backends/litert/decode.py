@@ -104,6 +104,8 @@ class _Reader:
                 inputs = inputs[len(given) :]
             elif not argument.keyword_only:
                 found[argument.name] = tuple(int(item) for item in self._constant(inputs.pop(0)).reshape(-1))
+            elif argument.name == "dtype":
+                found[argument.name] = element_of(self.kind(step.outputs[0]))
             elif name in OPTIONS and argument.name in OPTIONS[name].fields:
                 value = getattr(options, argument.name)
                 found[argument.name] = _word(argument.name, value) if argument.name in CODES else value

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, SSAValue
 
-from flambeau.backends.litert.dialect.operators import LiteRtOp, single
+from flambeau.backends.litert.dialect.operators import INTEGERS, LiteRtOp, single
 from flambeau.backends.litert.label import labelled
 from flambeau.backends.litert.payload import BUFFER, CODES, DTYPES, OPERATOR, OPTIONS, QUANTIZATION, SUBGRAPH, TENSOR, operator_code, write
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -90,7 +90,9 @@ def _types(ops: Sequence[LiteRtOp]) -> dict[SSAValue, _Type]:
             if not _is_constant(value):
                 learn(value, kind)
     moves = [
-        [value for value in (*op.operands, op.result) if element_of(value) == i8 and not _is_constant(value)] for op in ops if op.keeps_type
+        [value for value in (*op.operands, op.result) if element_of(value) in INTEGERS and not _is_constant(value)]
+        for op in ops
+        if op.keeps_type
     ]
     grows = True
     while grows:
@@ -229,7 +231,7 @@ class _GraphWriter:
         name, inputs, options = op.schema.base, list[int](), dict[str, Any]()
         path = "/".join((*islice(module_paths(op.location), 1), name))
         kept = self.types.get(op.result) if op.keeps_type else None
-        kinds = {value: kept for value in op.operands if element_of(value) == i8} | dict(_typed(op))
+        kinds = {value: kept for value in op.operands if element_of(value) in INTEGERS} | dict(_typed(op))
         for argument in op.schema.arguments:
             value = op.argument(argument.name)
             if argument.type.is_tensor:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import i1, i8, i32, i64
+from xdsl.dialects.builtin import i1, i8, i16, i32, i64
+from xdsl.ir import Attribute
 
 from flambeau.backends.litert.dialect.choices import COMPARISONS
 from flambeau.backends.litert.dialect.functions import UNARY
 from flambeau.backends.litert.dialect.images import padding_word
-from flambeau.backends.litert.dialect.operators import HIGH, LOW
 from flambeau.backends.litert.dialect.resizing import FINE
-from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
@@ -107,8 +108,12 @@ def _converts(op: SchemaOp) -> str | None:
     return None if f32 in (element_of(op.operands[0]), element_of(op.result)) else "it converts integers to integers"
 
 
-FIXED = {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)}
-"""The scale and the zero point of functions whose results have one between integers."""
+FIXED: Mapping[Attribute, Mapping[str, tuple[float, int]]] = {
+    i8: {"_softmax": (1 / 256, -128), "sigmoid": (1 / 256, -128), "tanh": (1 / 128, 0)},
+    i16: dict.fromkeys(("_softmax", "sigmoid", "tanh"), (1 / 32768, 0)),
+}
+"""The scale and the zero point of functions whose results have one between integers, by the type of these."""
+_MOST_SCALE = 4
 _COARSEST = 2
 """Results are rounded to one scale before they get another. If that is less than twice as fine, they are within a step."""
 
@@ -119,8 +124,9 @@ def _is_fine_enough(op: SchemaOp) -> str | None:
     if found is None or (op.schema.base == "mean" and not is_of_pixels(op)):
         return None
     to, source = found.quantize.argument("scale"), found.floats[0].owner
-    if op.schema.base in FIXED:
-        given, _ = FIXED[op.schema.base]
+    fixed = FIXED.get(element_of(found.quantize.result), {})
+    if op.schema.base in fixed:
+        given, _ = fixed[op.schema.base]
     else:
         given = source.argument("scale") if isinstance(source, DequantizePerTensorOp) else 0
     return None if given < _COARSEST * to else f"it gives numbers in steps of {given:.4g}, and they become those in steps of {to:.4g}"
@@ -128,8 +134,16 @@ def _is_fine_enough(op: SchemaOp) -> str | None:
 
 def _has_small_zero_point(op: SchemaOp) -> str | None:
     """A zero point that is an int8."""
-    number = op.argument("zero_point")
-    return None if LOW <= number <= HIGH else f"its zero point is {number}, and int8 is from {LOW} to {HIGH}"
+    number, (low, high) = op.argument("zero_point"), RANGES[element_of(op.operands[0])]
+    return None if low <= number <= high else f"its zero point is {number}, and int8 is from {low} to {high}"
+
+
+def _has_moderate_scale(op: SchemaOp) -> str | None:
+    """Of integers in steps of less than 4."""
+    found = quantized_operator(op)
+    source = None if found is None else found.floats[0].owner
+    scale = source.argument("scale") if isinstance(source, DequantizePerTensorOp) else 0
+    return None if scale < _MOST_SCALE else f"its integers are in steps of {scale:.4g}, which its tables do not take"
 
 
 _IMAGE = Limit("self", rank=(4, 4))
@@ -188,6 +202,13 @@ _INTEGERS = {
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
 """The operators between integers."""
+_OF_BYTES = "elu hardswish prelu pixel_shuffle pixel_unshuffle".split()
+"""The operators without a kernel for int16."""
+_OF_INT16 = {
+    name: replace(rule, checks=(*rule.checks, _has_moderate_scale)) if name in FIXED[i16] else rule
+    for name, rule in _INTEGERS.items()
+    if name not in _OF_BYTES
+}
 _COMPARISON = Rule((Limit("result", dtypes=(i1,)),))
 _LOGIC = Rule(tuple(Limit(name, dtypes=(i1,)) for name in ("self", "other", "result")))
 _CONVERTED = (f32, i1, i32, i64)
@@ -211,14 +232,19 @@ _FLOATS = {
     **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not"), _LOGIC),
     "_to_copy": Rule((Limit("self", dtypes=_CONVERTED), Limit("result", dtypes=_CONVERTED)), checks=(_converts,)),
 }
-_BORDERS = {
-    "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(i8,)),)),
-    "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=(i8,)),), checks=(_has_small_zero_point,)),
-    "quantized_decomposed.dequantize_per_channel": Rule(
-        (Limit("input", dtypes=(i8,)), Limit("zero_points", dtypes=(i8, i32, i64, f32))), constants=("input", "scales", "zero_points")
-    ),
-}
-"""What stands between integers and floats."""
+
+
+def _borders(element: ElementType) -> Mapping[str, Rule]:
+    """Returns what stands between integers of a type, and weights, and floats."""
+    weights = Limit("input", dtypes=(i8,)), Limit("zero_points", dtypes=(i8, i32, i64, f32))
+    kinds = tuple(dict.fromkeys((element, i8)))
+    return {
+        "quantized_decomposed.quantize_per_tensor": Rule((Limit("result", dtypes=(element,)),)),
+        "quantized_decomposed.dequantize_per_tensor": Rule((Limit("input", dtypes=kinds),), checks=(_has_small_zero_point,)),
+        "quantized_decomposed.dequantize_per_channel": Rule(weights, constants=("input", "scales", "zero_points")),
+    }
+
+
 _KEEPING = (
     "avg_pool2d max_pool2d_with_indices upsample_nearest2d upsample_bilinear2d pixel_shuffle pixel_unshuffle amax amin "
     "index_select embedding view_copy permute_copy slice_copy select_copy unsqueeze_copy squeeze_copy expand_copy clone "
@@ -233,13 +259,20 @@ def _keeps_scale(op: SchemaOp) -> bool:
 
 _BETWEEN = {"split_with_sizes_copy": Rule(checks=(splits_integers,), instead=as_slices)}
 _ATTENTION = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
-_NUMBERS = NumberFormat(fixed=FIXED, keeps_scale=_keeps_scale)
 
 
 def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
-    if options.precision == "int8":
-        return OperatorTable({}, _TENSORS, in_parts=_BETWEEN, integers=_INTEGERS, numbers=_NUMBERS)
     if options.precision == "float32":
         return OperatorTable(_FLOATS, _TENSORS, in_parts=_ATTENTION)
-    return OperatorTable({**_FLOATS, **_BORDERS}, _TENSORS, in_parts=_ATTENTION, integers=_INTEGERS, numbers=_NUMBERS)
+    element, integers, checked = (i8, _INTEGERS, ()) if options.activations == "int8" else (i16, _OF_INT16, (checks.has_no_zero_points,))
+    rules, parts = ({}, _BETWEEN) if options.precision == "int8" else ({**_FLOATS, **_borders(element)}, _ATTENTION)
+    return OperatorTable(
+        rules,
+        _TENSORS,
+        checks=checked,
+        in_parts=parts,
+        integers=integers,
+        activations=(element,),
+        numbers=NumberFormat(symmetric=element == i16, fixed=FIXED[element], keeps_scale=_keeps_scale),
+    )

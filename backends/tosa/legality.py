@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f16, i1, i16, i32, i64
 from flambeau.backends.tosa.dialect.elements import UNARY
 from flambeau.backends.tosa.resized import scales_fit
 from flambeau.dialects.ir.tensor_types import element_of, f32, is_float, shape_of
-from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
@@ -143,15 +143,6 @@ def _indices_are_short(op: SchemaOp) -> str | None:
     return None if element_of(indices) == i32 or is_constant(indices) else "its indices are of int64, and no constants"
 
 
-def _has_no_zero_points(op: SchemaOp) -> str | None:
-    """Integers of int16 with the zero point 0."""
-    found = quantized_operator(op)
-    for part in () if found is None else found.parts:
-        if isinstance(part, (DequantizePerTensorOp, QuantizePerTensorOp)) and (zero_point := part.argument("zero_point")):
-            return f"integers have the zero point {zero_point}, and that of int16 is 0"
-    return None
-
-
 def _has_a_float(op: SchemaOp) -> str | None:
     """To or from floats."""
     return None if is_float(element_of(op.operands[0])) or is_float(element_of(op.result)) else "it converts integers to integers"
@@ -277,5 +268,5 @@ def table(options: TosaOptions) -> OperatorTable:
         integers=integers,
         activations=(i16,),
         numbers=replace(_NUMBERS, symmetric=True),
-        checks=(_has_no_zero_points,),
+        checks=(checks.has_no_zero_points,),
     )

@@ -249,6 +249,10 @@ class OperatorTable:
         reason = self._why_not_between(op) if self.integers else ""
         return self._why_not(op, self.rules) if reason == "" or (reason is not None and self._has(op)) else reason
 
+    def why_not_in_floats(self, op: Operation) -> str | None:
+        """Returns why an operation is not taken as it stands, whatever is around it; None when it is."""
+        return self._why_not(op, self.rules)
+
     def _has(self, op: Operation) -> bool:
         return isinstance(op, SchemaOp) and self.rule(type(op)) is not None
 

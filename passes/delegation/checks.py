@@ -7,7 +7,9 @@ from math import prod
 
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation.normalized import dim_of, pads_of, sizes_before, windows_of
 
 
@@ -101,3 +103,12 @@ def scales_as_sizes(op: SchemaOp) -> str | None:
     if not factors or is_aligned or all(b == a * factor for a, b, factor in zip(old, new, factors, strict=True)):
         return None
     return f"its scale factors {list(factors)} are not the quotients of its sizes, {list(new)} and {list(old)}"
+
+
+def has_no_zero_points(op: SchemaOp) -> str | None:
+    """Integers of int16 with the zero point 0."""
+    found = quantized_operator(op)
+    for part in () if found is None else found.parts:
+        if isinstance(part, (DequantizePerTensorOp, QuantizePerTensorOp)) and (zero_point := part.argument("zero_point")):
+            return f"integers have the zero point {zero_point}, and that of int16 is 0"
+    return None

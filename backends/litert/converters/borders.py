@@ -16,7 +16,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 def _quantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     assert isinstance(op, QuantizePerTensorOp)
     kind = quantized_type(op)
-    return clamped(QuantizeOp(op.operands[0], **types(kind)).result, kind.low, kind.high, constants)
+    return clamped(QuantizeOp(op.operands[0], dtype=kind.storage, **types(kind)).result, kind.low, kind.high, constants)
 
 
 @CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import i8
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.backends.litert.dialect import elements as e
 from flambeau.backends.litert.dialect.movement import PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
-from flambeau.backends.litert.dialect.operators import ACTIVATIONS, HIGH, LOW, limits_of
+from flambeau.backends.litert.dialect.operators import ACTIVATIONS, limits_of
 from flambeau.dialects.edge.layout import CHANNELS_LAST
 from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.quantized_decomposed.quantize import RANGES
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
 from flambeau.passes.delegation.lowering.converters import Converters
@@ -97,17 +97,21 @@ def types(*kinds: QuantizedType) -> dict[str, Any]:
     return {"scales": tuple(kind.scale for kind in kinds), "zero_points": tuple(kind.zero_point for kind in kinds)}
 
 
-def fixed_type(node: Any) -> QuantizedType:
-    """Returns the type of the integers that an operator with a scale of its own gives."""
-    scale, zero_point = node.fixed
-    return QuantizedType(i8, LOW, HIGH, (scale,), (zero_point,))
+def own_type(element: Attribute, scale: float, zero_point: int = 0) -> QuantizedType:
+    """Returns a type with all integers of an element type."""
+    return QuantizedType(element, *RANGES[element], (scale,), (zero_point,))
+
+
+def fixed_type(node: Any, x: QuantizedType) -> QuantizedType:
+    """Returns the type of the integers that an operator with a scale of its own gives, of integers of the same element type."""
+    return own_type(x.storage, *node.fixed[x.storage])
 
 
 def same(x: Quantized, to: QuantizedType) -> SSAValue:
     """Returns integers as integers of another type."""
     if (x.type.scale, x.type.zero_point) == (to.scale, to.zero_point):
         return x.value
-    return e.QuantizeOp(x.value, **types(x.type, to)).result
+    return e.QuantizeOp(x.value, dtype=to.storage, **types(x.type, to)).result
 
 
 def ended(found: IntegerOperator, build: Callable[[str], SSAValue], constants: ModuleConstants) -> SSAValue:
@@ -119,14 +123,20 @@ def ended(found: IntegerOperator, build: Callable[[str], SSAValue], constants: M
 def limited(value: SSAValue, found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     """Returns integers within the limits of the clamps behind an operator."""
     activation = _activation(found)
-    if activation:
+    if activation and (activation == "NONE" or has_activation(element_of(value), activation)):
         return value if activation == "NONE" else e.LIMITED[activation](value, **types(found.to)).result
     return clamped(value, found.low, found.high, constants)
 
 
+def has_activation(element: Attribute, activation: str) -> bool:
+    """Returns whether the limits of an activation are an operator of a type."""
+    return element in (e.LIMITED[activation].takes or ())
+
+
 def clamped(value: SSAValue, low: int, high: int, constants: ModuleConstants) -> SSAValue:
-    """Returns integers within limits, by no operator where these are those of int8."""
-    for name, limit, default in (("maximum", low, LOW), ("minimum", high, HIGH)):
+    """Returns integers within limits, by no operator where these are those of their type."""
+    least, most = RANGES[element_of(value)]
+    for name, limit, default in (("maximum", low, least), ("minimum", high, most)):
         if limit != default:
             value = e.BINARY[name](value, of_numbers(constants, name, limit, value)).result
     return value
@@ -143,5 +153,6 @@ def floats_of(value: SSAValue, constants: ModuleConstants) -> Array:
 
 def _activation(found: IntegerOperator) -> str | None:
     """Returns the activation with the limits of the clamps behind an operator; None if there is none."""
-    limits = (found.low, found.high)
-    return next((name for name in ACTIVATIONS if limits_of(name, found.to.scale, found.to.zero_point) == limits), None)
+    limits, kind = (found.low, found.high), found.to
+    dtype = numpy_dtype(kind.storage)
+    return next((name for name in ACTIVATIONS if limits_of(name, kind.scale, kind.zero_point, dtype) == limits), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i16
 from xdsl.ir import SSAValue
 
 from flambeau.backends.litert.converters.building import (
@@ -16,16 +16,17 @@ from flambeau.backends.litert.converters.building import (
     limited,
     of_numbers,
     operator_of,
+    own_type,
     reshaped,
     same,
     types,
 )
 from flambeau.backends.litert.dialect import elements as e
 from flambeau.backends.litert.dialect import functions as f
-from flambeau.backends.litert.dialect.operators import HIGH, LOW
-from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.ir.tensor_types import element_of, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import RANGES
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -52,14 +53,28 @@ def _with_number(op: SchemaOp, x: Any, number: Callable[[float], Any], build: Ca
 
 
 def integer_of(number: float, constants: ModuleConstants, like: SSAValue) -> Quantized:
-    """Returns a number as the integer 127 or -127, or 0, with a scale that makes it of that."""
-    value, scale = int(np.sign(number)) * HIGH, abs(number) / HIGH or 1.0
-    return Quantized(of_numbers(constants, "number", value, like), QuantizedType(i8, LOW, HIGH, (scale,), (0,)))
+    """Returns a number as the greatest integer or its negative, or 0, with a scale that makes it of that."""
+    most = RANGES[element_of(like)][1]
+    return Quantized(
+        of_numbers(constants, "number", int(np.sign(number)) * most, like), own_type(element_of(like), abs(number) / most or 1.0)
+    )
+
+
+def check_ratio(found: IntegerOperator, node: Any, first: float, second: float, to: float) -> None:
+    """Raises RefusedError where LiteRT would multiply a sum, or a product of int16, by too much: it ends the process, or overflows."""
+    is_sum, is_wide = issubclass(node, e.SumOp), found.to.storage == i16
+    given = 2 * max(first, second) / 2 ** e.WIDENED[2 if is_wide else 1] if is_sum else first * second
+    if given >= to and (is_sum or is_wide):
+        reason = f"its results in steps of {to:.4g} are too fine for operands in steps of {first:.4g} and {second:.4g}"
+        raise RefusedError({operator_of(found): reason})
 
 
 def of_two(found: IntegerOperator, node: Any, a: Quantized, b: Quantized, constants: ModuleConstants) -> SSAValue:
     """Returns a sum, a difference or a product of integers."""
-    own = types(a.type, b.type, found.to)
+    own: dict[str, Any] = types(a.type, b.type, found.to)
+    check_ratio(found, node, a.type.scale, b.type.scale, found.to.scale)
+    if issubclass(node, e.SumOp) and found.to.storage == i16:
+        own["pot_scale_int16"] = False
     return ended(found, lambda activation: node(a.value, b.value, fused_activation_function=activation, **own).result, constants)
 
 
@@ -140,9 +155,9 @@ def _function(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _integer_function(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, x = operator_of(found), found.x
     node, numbers = _RESCALING[op.schema.base]
-    if op.schema.base == "exp":
+    if op.schema.base == "exp" and x.type.storage == i8:
         with np.errstate(over="ignore"):
-            largest = float(np.exp(x.type.floats(np.array([HIGH]))[0]))
+            largest = float(np.exp(x.type.floats(np.array([RANGES[i8][1]]))[0]))
         if largest >= (2**31 - 1) * found.to.scale:
             raise RefusedError({op: f"its exponentials of up to {largest:.4g} are too many steps of {found.to.scale:.4g} for int32"})
     return limited(node(x.value, **numbers(op), **types(x.type, found.to)).result, found, constants)
@@ -150,7 +165,7 @@ def _integer_function(found: IntegerOperator, constants: ModuleConstants) -> SSA
 
 def _fixed(x: Quantized, node: Any) -> Quantized:
     """Returns a function of integers whose results have a type of their own."""
-    kind = fixed_type(node)
+    kind = fixed_type(node, x.type)
     return Quantized(node(x.value, **types(x.type, kind)).result, kind)
 
 
@@ -167,6 +182,7 @@ def _silu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("silu")
 def _integer_silu(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
+    check_ratio(found, e.MulOp, found.x.type.scale, fixed_type(e.LogisticOp, found.x.type).scale, found.to.scale)
     return of_two(found, e.MulOp, found.x, _fixed(found.x, e.LogisticOp), constants)
 
 
@@ -179,8 +195,12 @@ def _hard_sigmoid(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("hardsigmoid")
 def _integer_hard_sigmoid(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    x, gate, three = found.x, QuantizedType(i8, LOW, HIGH, (6 / 255,), (LOW,)), integer_of(3, constants, found.x.value)
-    sums = e.AddOp(x.value, three.value, fused_activation_function="RELU6", **types(x.type, three.type, gate)).result
+    x, three, (low, high) = found.x, integer_of(3, constants, found.x.value), RANGES[found.x.type.storage]
+    gate = own_type(i8, 6 / (high - low), low) if x.type.storage == i8 else own_type(i16, 6 / high)
+    check_ratio(found, e.AddOp, x.type.scale, three.type.scale, gate.scale)
+    check_ratio(found, e.MulOp, gate.scale, 1 / 6 / high, found.to.scale)
+    numbers: dict[str, Any] = {**types(x.type, three.type, gate), "pot_scale_int16": x.type.storage == i8}
+    sums = e.AddOp(x.value, three.value, fused_activation_function="RELU6", **numbers).result
     return of_two(found, e.MulOp, Quantized(sums, gate), integer_of(1 / 6, constants, x.value), constants)
 
 

@@ -10,9 +10,9 @@ from flambeau.backends.litert.converters.building import CONVERTERS, limited, on
 from flambeau.backends.litert.converters.layers import padded
 from flambeau.backends.litert.dialect.images import AveragePool2dOp, MaxPool2dOp
 from flambeau.backends.litert.dialect.movement import TransposeOp
-from flambeau.backends.litert.dialect.operators import LOW
 from flambeau.backends.litert.dialect.resizing import DepthToSpaceOp, ResizeBilinearOp, ResizeNearestNeighborOp, SpaceToDepthOp
 from flambeau.dialects.ir.tensor_types import shape_of
+from flambeau.dialects.quantized_decomposed.quantize import RANGES
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
 from flambeau.passes.delegation.normalized import Windows, windows_of
@@ -28,7 +28,7 @@ def pooled(op: SchemaOp, x: SSAValue, windows: Windows, kind: QuantizedType | No
     steps = {"stride_h": windows.stride[0], "stride_w": windows.stride[1]}
 
     def of_windows(image: SSAValue) -> SSAValue:
-        lowest = float(LOW) if kind is not None else float(-np.inf)
+        lowest = float(-np.inf) if kind is None else RANGES[kind.storage][0]
         image, padding = padded(image, windows, lowest, kind, constants)
         node: Any = MaxPool2dOp if is_max else AveragePool2dOp
         return node(image, padding=padding, **steps, **sides, **own).result

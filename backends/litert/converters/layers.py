@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import i8, i16
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.backends.litert.converters.building import (
     CONVERTERS,
-    constant,
     ended,
     floats_of,
     limited,
@@ -21,8 +22,8 @@ from flambeau.backends.litert.converters.building import (
 )
 from flambeau.backends.litert.dialect.images import Conv2dOp, DepthwiseConv2dOp, FullyConnectedOp, TransposeConvOp, around, padding_word
 from flambeau.backends.litert.dialect.movement import ConcatenationOp, SliceOp
-from flambeau.backends.litert.dialect.operators import WIDE
-from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
+from flambeau.backends.litert.dialect.operators import FILTER, WIDE
+from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.analysis.quantized_types import IntegerOperator, QuantizedType
@@ -72,8 +73,10 @@ class _Layer:
     def _parameters(self, image: SSAValue, kernel: Array) -> tuple[SSAValue, SSAValue | None]:
         """Returns a filter and the bias as constants."""
         element = WIDE[element_of(image)]
-        sums = None if self.bias is None else self.constants.add(f"{self.name}.bias", self.bias, tensor(element, self.bias.shape)).result
-        return constant(self.constants, self.name, kernel, image), sums
+        bias = None if self.bias is None else np.asarray(self.bias, numpy_dtype(element))
+        sums = None if bias is None else self.constants.add(f"{self.name}.bias", bias, tensor(element, bias.shape)).result
+        kept = np.asarray(kernel, numpy_dtype(FILTER[element_of(image)]), order="C")
+        return self.constants.add(self.name, kept, tensor(FILTER[element_of(image)], kept.shape)).result, sums
 
     def _call(self, kind: Any, image: SSAValue, kernel: Array, **numbers: Any) -> SSAValue:
         return kind(image, *self._parameters(image, kernel), filter_scales=self.filter_scales, **numbers, **self.numbers).result
@@ -136,13 +139,22 @@ def _float_layer(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return _results(op, x, _Layer(weight, numbers, None, name, constants))
 
 
+_SUMS: Mapping[Attribute, tuple[int, int, str, int]] = {i8: (2**8, 31, "int32", 2**30), i16: (2**15, 47, "48 bits", 2**7)}
+"""The greatest distance of an activation from its zero point, the bits of sums, their name, and the ratio up to which they are scaled."""
+
+
 @CONVERTERS.integers("convolution", "linear")
 def _integer_layer(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, x, given = operator_of(found), found.x, integer_layer(found, constants)
-    if given.most(2**8).max() > 2**31 - 1:
-        raise RefusedError({op: "its sums of products and bias may not fit int32"})
+    largest, bits, name, most_ratio = _SUMS[x.type.storage]
+    most, ratios = given.most(largest), given.scales / found.to.scale
+    if most.max() > 2**bits - 1:
+        raise RefusedError({op: f"its sums of products and bias may not fit {name}"})
+    if (most * ratios).max() > 2**31 - 1 or ratios.max() >= most_ratio:
+        reason = f"its sums, in steps of up to {given.scales.max():.4g}, are too many steps of {found.to.scale:.4g} for int32"
+        raise RefusedError({op: reason})
     own = types(x.type, found.to)
-    layer = _Layer(given.weight, given.bias.astype(np.int32), x.type, given.name, constants, given.weight_scales, own)
+    layer = _Layer(given.weight, given.bias, x.type, given.name, constants, given.weight_scales, own)
     if op.schema.base == "convolution" and op.argument("transposed"):
         return limited(_results(op, x.value, layer), found, constants)
 

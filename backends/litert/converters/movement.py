@@ -133,7 +133,8 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 
 
 def _gathered(op: SchemaOp, x: SSAValue) -> SSAValue:
-    return GatherOp(x, op.operands[1], axis=0 if op.schema.base == "embedding" else dim_of(op)).result
+    found = GatherOp(x, op.operands[1], axis=0 if op.schema.base == "embedding" else dim_of(op)).result
+    return reshaped(found, shape_of(op.result))  # a place without dimensions is one entry in PyTorch, and none here
 
 
 @CONVERTERS("index_select", "embedding")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from xdsl.dialects.builtin import i16
 from xdsl.ir import SSAValue
 
 from flambeau.backends.litert.converters.building import CONVERTERS, fixed_type, limited, operator_of, reshaped, same, transposed, types
@@ -15,6 +16,7 @@ from flambeau.backends.litert.legality import is_of_pixels
 from flambeau.dialects.ir.tensor_types import shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
+from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.delegation.lowering.transposes import inverse
 from flambeau.passes.delegation.normalized import Windows, dim_of, reduced_dims
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -27,6 +29,8 @@ _REDUCTIONS: dict[str, Any] = {
     "prod.dim_int": r.ReduceProdOp,
     "sum.dim_IntList": r.SumOp,
 }
+_MOST_IN_MEAN = 1 << 16
+"""The most int16 whose sum fits int32."""
 _CHOOSING = ("amax", "amin", "max.dim", "min.dim")
 
 
@@ -52,6 +56,9 @@ def _float_mean(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS.integers("mean.dim")
 def _integer_mean(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
     op, x = operator_of(found), found.x
+    count = prod(shape_of(x.value)[dim] for dim in reduced_dims(op))
+    if x.type.storage == i16 and count > _MOST_IN_MEAN:
+        raise RefusedError({op: f"its sums of {count} integers may not fit int32"})
     result = _mean(op, x.value, (x.type, found.to), constants)
     return limited(same(Quantized(result, x.type), found.to) if is_of_pixels(op) else result, found, constants)
 
@@ -98,6 +105,6 @@ def _float_softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("_softmax")
 def _integer_softmax(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    fixed = fixed_type(e.SoftmaxOp)
+    fixed = fixed_type(e.SoftmaxOp, found.x.type)
     result = _on_rows(operator_of(found), found.x.value, e.SoftmaxOp, **types(found.x.type, fixed))
     return limited(same(Quantized(result, fixed), found.to), found, constants)

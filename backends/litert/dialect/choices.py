@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i1, i8, i32, i64
+from xdsl.dialects.builtin import f32, i1, i8, i16, i32, i64
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, litert
 from flambeau.dialects.aten.elementwise.comparison import EqTensorOp, GeTensorOp, GtTensorOp, LeTensorOp, LtTensorOp, NeTensorOp
@@ -77,7 +77,7 @@ class SelectV2Op(LiteRtOp):
 
     elementwise = True
     keeps_type = True
-    takes = frozenset((f32, i1, i8))
+    takes = frozenset((f32, i1, i8, i16))
 
     @staticmethod
     def infer(condition: Tensor, a: Tensor, b: Tensor, /) -> Tensor:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import erfc
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i16
 
 from flambeau.backends.litert.dialect.operators import (
+    OF_BYTES,
     LiteRtOp,
     Numbers,
     Scales,
-    as_int8,
     check_scales,
     divided_by_power,
+    fitted,
     high_product,
     litert,
     looked_up,
@@ -70,7 +71,7 @@ class _RescalingOp(LiteRtOp):
     """A function whose operand and result have scales of their own between integers."""
 
     elementwise = True
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 2}
 
     @staticmethod
     def infer(x: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -82,12 +83,14 @@ class _RescalingOp(LiteRtOp):
 class AbsOp(_RescalingOp):
     """The absolute value."""
 
+    versions: ClassVar = {i8: 2, i16: 3}
+
     @staticmethod
     def numpy(x: Array, /, scales: Scales, zero_points: Numbers) -> Array:
         if not scales:
             return np.abs(x)
         found, (step, to) = np.abs(x.astype(np.int64) - zero_points[0]), map(np.float32, scales)
-        return as_int8(found if step == to else rescaled(found, float(step / to)), zero_points[1], scales[1])
+        return fitted(found if step == to else rescaled(found, float(step / to)), zero_points[1], scales[1], x.dtype)
 
 
 @litert(f"exp(Tensor x, *, {_TYPES}) -> Tensor")
@@ -107,6 +110,7 @@ def _below_zero(x: Array) -> Array:
 class EluOp(_RescalingOp):
     """exp(x) - 1 of negative elements; of integers, looked up in a table."""
 
+    takes = OF_BYTES
     versions: ClassVar = {}
 
     @staticmethod
@@ -145,7 +149,7 @@ class LeakyReluOp(_RescalingOp):
         step, to = map(np.float32, scales)
         distance, factor = x.astype(np.int64) - zero_points[0], float(step * np.float32(alpha) / to)
         below = int(np.sign(factor)) * rescaled(distance, abs(factor))
-        return as_int8(np.where(distance >= 0, rescaled(distance, float(step / to)), below), zero_points[1], scales[1])
+        return fitted(np.where(distance >= 0, rescaled(distance, float(step / to)), below), zero_points[1], scales[1], x.dtype)
 
 
 def _narrow(ratio: Any) -> tuple[int, int]:
@@ -158,6 +162,7 @@ def _narrow(ratio: Any) -> tuple[int, int]:
 class HardSwishOp(_RescalingOp):
     """x * min(max(x + 3, 0), 6) / 6; of integers, in steps of 16 bits."""
 
+    takes = OF_BYTES
     versions: ClassVar = {}
 
     @staticmethod
@@ -182,7 +187,7 @@ class HardSwishOp(_RescalingOp):
         gate = high_product(gate, gate_multiplier, 15)
         gate = np.clip(gate << 1, least, most) if gate_exponent > 0 else divided_by_power(gate, -gate_exponent)
         product = ((gate + (1 << 15)) >> 1) * result
-        return as_int8(divided_by_power(np.sign(product) * (np.abs(product) >> 15), -exponent), zero_points[1], scales[1])
+        return fitted(divided_by_power(np.sign(product) * (np.abs(product) >> 15), -exponent), zero_points[1], scales[1], x.dtype)
 
 
 @litert("prelu(Tensor input, Tensor alpha, *, float[] scales=[], int[] zero_points=[]) -> Tensor")
@@ -190,6 +195,7 @@ class PreluOp(LiteRtOp):
     """The elements, negative ones times those of another tensor."""
 
     elementwise = True
+    takes = OF_BYTES
 
     @staticmethod
     def infer(x: Tensor, alpha: Tensor, /, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -207,4 +213,4 @@ class PreluOp(LiteRtOp):
         step, slope, to = map(np.float32, scales)
         distance, factor = x.astype(np.int64) - zero_points[0], alpha.astype(np.int64) - zero_points[1]
         below = rescaled(distance * factor, float(step * slope / to))
-        return as_int8(np.where(distance >= 0, rescaled(distance, float(step / to)), below), zero_points[2], scales[2])
+        return fitted(np.where(distance >= 0, rescaled(distance, float(step / to)), below), zero_points[2], scales[2], x.dtype)

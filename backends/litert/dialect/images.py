@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i16
 
 from flambeau.backends.litert.dialect.operators import (
     ACTIVATIONS,
-    LOW,
+    FILTER,
     WIDE,
     LiteRtOp,
     Numbers,
     Scales,
     activated,
-    as_int8,
     check_scales,
+    fitted,
     half_away,
     limits_of,
     litert,
-    rescaled_by_channel,
+    rescaled_sums,
     single,
 )
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
@@ -65,7 +65,7 @@ def _check_names(padding: str, activation: str) -> None:
 
 
 def _check_layer(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, filter_scales: Scales) -> None:
-    if element_of(weight) != element_of(x) or (bias is not None and element_of(bias) != WIDE[element_of(x)]):
+    if element_of(weight) != FILTER[element_of(x)] or (bias is not None and element_of(bias) != WIDE[element_of(x)]):
         raise ValueError(f"activations {x}, the filter {weight} and the bias {bias} do not fit")
     if bias is not None and shape_of(bias) != (outputs,):
         raise ValueError(f"a bias of {list(shape_of(bias))}, and there are {outputs} outputs")
@@ -74,7 +74,14 @@ def _check_layer(x: Tensor, weight: Tensor, bias: Tensor | None, outputs: int, f
 
 
 def _finished(
-    sums: Array, bias: Array | None, activation: str, scales: Scales, zero_points: Numbers, filter_scales: Scales, outputs: int
+    sums: Array,
+    bias: Array | None,
+    activation: str,
+    scales: Scales,
+    zero_points: Numbers,
+    filter_scales: Scales,
+    outputs: int,
+    dtype: Any,
 ) -> Array:
     """Returns the results of sums of products: with the bias, the scale of the result, and its activation."""
     sums = sums if bias is None else sums + bias.astype(sums.dtype)
@@ -82,7 +89,7 @@ def _finished(
         return activated(sums, activation)
     x, to = map(single, scales)
     ratios = [x * single(scale) / to for scale in np.broadcast_to(filter_scales, outputs)]
-    return as_int8(rescaled_by_channel(sums.astype(np.int64), ratios), zero_points[1], to, activation)
+    return fitted(rescaled_sums(sums, ratios, dtype), zero_points[1], to, dtype, activation)
 
 
 _UNENDED = "str padding, int stride_w, int stride_h"
@@ -93,7 +100,7 @@ _LAYER_TYPES = f"{_TYPES}, float[] filter_scales=[]"
 
 
 class _ConvolutionOp(LiteRtOp):
-    versions: ClassVar = {i8: 3}
+    versions: ClassVar = {i8: 3, i16: 5}
     order: ClassVar[tuple[int, ...]]
     """The dimensions of the filter in this order: results, inputs of a group, height, width."""
 
@@ -144,7 +151,7 @@ class _ConvolutionOp(LiteRtOp):
         zero_points: Numbers,
         filter_scales: Scales,
     ) -> Array:
-        exact = np.float64 if scales else np.float32  # float64 holds each sum of products of bytes
+        exact = np.float64 if scales else np.float32  # float64 holds each sum of products
         kernel = weight.astype(exact).transpose(cls.order)
         strides, gaps = (stride_h, stride_w), (dilation_h_factor, dilation_w_factor)
         sides = zip(x.shape[1:3], kernel.shape[2:], strides, gaps, strict=True)
@@ -153,7 +160,7 @@ class _ConvolutionOp(LiteRtOp):
         image = np.pad(image, ((0, 0), *pads, (0, 0))).transpose(0, 3, 1, 2)
         groups = x.shape[3] // kernel.shape[1]
         sums = ConvolutionOp.numpy(image, kernel, None, strides, (0, 0), gaps, False, (0, 0), groups).transpose(0, 2, 3, 1)
-        return _finished(sums, bias, fused_activation_function, scales, zero_points, filter_scales, len(kernel))
+        return _finished(sums, bias, fused_activation_function, scales, zero_points, filter_scales, len(kernel), x.dtype)
 
 
 @litert(f"conv_2d(Tensor input, Tensor filter, Tensor bias, *, {_STEPS}, {_GAPS}, {_LAYER_TYPES}) -> Tensor")
@@ -161,6 +168,7 @@ class Conv2dOp(_ConvolutionOp):
     """A convolution by a filter [outputs, height, width, inputs]."""
 
     order = (0, 3, 1, 2)
+    versions: ClassVar = {i8: 3, i16: 4}
 
     @property
     def version(self) -> int:
@@ -179,7 +187,7 @@ class DepthwiseConv2dOp(_ConvolutionOp):
 class TransposeConvOp(LiteRtOp):
     """The images whose convolution by a filter [outputs, height, width, inputs] has the size of the operand, with its products summed."""
 
-    versions: ClassVar = {f32: 3, i8: 3}
+    versions: ClassVar = {f32: 3, i8: 3, i16: 3}
 
     @staticmethod
     def infer(
@@ -231,7 +239,7 @@ class TransposeConvOp(LiteRtOp):
         ]
         part = whole[:, before[0] :, before[1] :][:, : sums.shape[1], : sums.shape[2]]
         sums[:, : part.shape[1], : part.shape[2]] = part
-        return _finished(sums, bias, "NONE", scales, zero_points, filter_scales, len(weight))
+        return _finished(sums, bias, "NONE", scales, zero_points, filter_scales, len(weight), x.dtype)
 
 
 @litert(
@@ -241,7 +249,7 @@ class TransposeConvOp(LiteRtOp):
 class FullyConnectedOp(LiteRtOp):
     """The products of rows [..., inputs] with a filter [outputs, inputs]."""
 
-    versions: ClassVar = {f32: 5, i8: 12}
+    versions: ClassVar = {f32: 5, i8: 12, i16: 7}
 
     @staticmethod
     def infer(
@@ -280,11 +288,11 @@ class FullyConnectedOp(LiteRtOp):
             return activated(sums, fused_activation_function)
         x_scale, to = map(single, scales)  # unlike the kernels of images, this one multiplies in float64, and rounds once
         ratios = np.array([x_scale * single(scale) / to for scale in filter_scales])
-        return as_int8(half_away(sums * ratios), zero_points[1], to, fused_activation_function)
+        return fitted(half_away(sums * ratios), zero_points[1], to, x.dtype, fused_activation_function)
 
 
 class _PoolOp(LiteRtOp):
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
 
     @classmethod
     def infer(
@@ -340,10 +348,10 @@ class MaxPool2dOp(_PoolOp):
         scales: Scales,
         zero_points: Numbers,
     ) -> Array:
-        fill = LOW if scales else -np.inf
+        fill = np.iinfo(x.dtype).min if scales else -np.inf
         found = cls.windows(x, padding, (stride_h, stride_w), (filter_height, filter_width), fill).max((-2, -1)).transpose(0, 2, 3, 1)
         if scales:
-            return np.clip(found, *limits_of(fused_activation_function, scales[0], zero_points[0])).astype(np.int8)
+            return np.clip(found, *limits_of(fused_activation_function, scales[0], zero_points[0], x.dtype)).astype(x.dtype)
         return activated(found, fused_activation_function)
 
 
@@ -377,4 +385,4 @@ class AveragePool2dOp(_PoolOp):
         if not scales:
             return activated((sums / counts).astype(x.dtype), fused_activation_function)
         means = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts)
-        return np.clip(means, *limits_of(fused_activation_function, scales[0], zero_points[0])).astype(np.int8)
+        return np.clip(means, *limits_of(fused_activation_function, scales[0], zero_points[0], x.dtype)).astype(x.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import f32, i1, i8, i32, i64
+from xdsl.dialects.builtin import f32, i1, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, Scales, check_scales, litert
@@ -13,7 +13,7 @@ from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tens
 from flambeau.dialects.schema.move_types import joined_type, padded_type, part_type, permuted_type, reshaped_type
 from flambeau.support.lazy import Array, np
 
-_ANY: frozenset[Attribute] = frozenset((f32, i1, i8, i32, i64))
+_ANY: frozenset[Attribute] = frozenset((f32, i1, i8, i16, i32, i64))
 
 
 class _MoveOp(LiteRtOp):
@@ -40,7 +40,7 @@ class TransposeOp(_MoveOp):
     """The dimensions in another order."""
 
     takes = _ANY
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 5}
     versions_of_ranks: ClassVar = {5: 4, 6: 6}
 
     @staticmethod
@@ -56,7 +56,7 @@ class TransposeOp(_MoveOp):
 class ConcatenationOp(_MoveOp):
     """The tensors one behind the other, along one dimension."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
 
     @staticmethod
     def infer(tensors: Sequence[Tensor], /, axis: int) -> Tensor:
@@ -71,7 +71,7 @@ class ConcatenationOp(_MoveOp):
 class SliceOp(_MoveOp):
     """A part of a tensor: in each dimension `size` entries, the first of them at `begin`."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 4}
     versions_of_ranks: ClassVar = {5: 5}
 
     @staticmethod
@@ -87,7 +87,7 @@ class SliceOp(_MoveOp):
 class PadOp(_MoveOp):
     """A tensor with zeros around it: of integers, with their zero point. The padding has a pair for each dimension, as that of `padv2`."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
     versions_of_ranks: ClassVar = {5: 4}
 
     @staticmethod
@@ -105,7 +105,7 @@ class PadOp(_MoveOp):
 class PadV2Op(_MoveOp):
     """A tensor with a number of its own type around it; the padding has a pair for each dimension, before and behind it."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
     versions_of_ranks: ClassVar = {5: 4}
 
     @staticmethod
@@ -159,7 +159,7 @@ class TileOp(_MoveOp):
 class MirrorPadOp(_MoveOp):
     """A tensor reflected at its borders; the padding has a pair for each dimension, before and behind it."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
 
     @staticmethod
     def infer(x: Tensor, padding: Numbers, /, mode: str) -> Tensor:
@@ -194,8 +194,8 @@ class ReverseV2Op(_MoveOp):
 class GatherOp(_MoveOp):
     """The entries of a dimension at some places."""
 
-    takes = frozenset((f32, i8, i32, i64))
-    versions: ClassVar = {i8: 2}
+    takes = frozenset((f32, i8, i16, i32, i64))
+    versions: ClassVar = {i8: 2, i16: 4}
 
     @staticmethod
     def infer(x: Tensor, indices: Tensor, /, axis: int, batch_dims: int) -> Tensor:

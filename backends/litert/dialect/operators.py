@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import frexp
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects.builtin import f32, i8, i16, i32, i64
 from xdsl.ir import Attribute
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, is_float, shape_of
+from flambeau.dialects.quantized_decomposed.quantize import RANGES
 from flambeau.dialects.schema.namespace import Namespace
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -17,8 +18,11 @@ from flambeau.support.lazy import Array, np
 litert = Namespace("litert")
 Numbers = Sequence[int]
 Scales = Sequence[float]
-ELEMENTS: frozenset[Attribute] = frozenset((f32, i8))
-LOW, HIGH = -128, 127
+OF_BYTES: frozenset[Attribute] = frozenset((f32, i8))
+"""The elements of operators that have no kernel for int16."""
+ELEMENTS: frozenset[Attribute] = frozenset((*OF_BYTES, i16))
+INTEGERS: frozenset[Attribute] = frozenset((i8, i16))
+"""The types of quantized activations."""
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 """The functions that layers and sums end with, by their numbers in the format."""
 _LIMITS: Mapping[str, tuple[float | None, float | None]] = {
@@ -49,12 +53,16 @@ class LiteRtOp(SchemaOp):
 
 
 def check_scales(x: Tensor, scales: Scales, zero_points: Numbers, count: int) -> None:
-    """Raises ValueError unless integers have a scale and a zero point for each of `count` activations, and floats none."""
+    """Raises ValueError unless integers have a scale and a zero point for each of `count` activations, and floats none.
+
+    The zero points of int16 are 0.
+    """
     expected = 0 if is_float(element_of(x)) else count
     if len(scales) != expected or len(zero_points) != expected:
         raise ValueError(f"{len(scales)} scales and {len(zero_points)} zero points, and activations of {x.element_type} have {expected}")
-    if any(scale <= 0 for scale in scales) or any(not LOW <= item <= HIGH for item in zero_points):
-        raise ValueError(f"the scales {list(scales)} are not all positive, or the zero points {list(zero_points)} are no int8")
+    low, high = RANGES[i8] if element_of(x) == i8 else (0, 0)
+    if any(scale <= 0 for scale in scales) or any(not low <= item <= high for item in zero_points):
+        raise ValueError(f"the scales {list(scales)} are not all positive, or the zero points {list(zero_points)} not from {low} to {high}")
 
 
 def multiplier_of(ratio: float) -> tuple[int, int]:
@@ -71,6 +79,12 @@ def scaled(x: Array, multiplier: Array | int, exponent: Array | int) -> Array:
     exponent = np.asarray(exponent, np.int64)
     high = high_product(x.astype(np.int64) << np.maximum(exponent, 0), np.asarray(multiplier, np.int64), 31)
     return divided_by_power(high, np.maximum(-exponent, 0))
+
+
+def scaled_once(x: Array, multiplier: Array, exponent: Array) -> Array:
+    """Returns x * multiplier / 2 ** 31 * 2 ** exponent, of 15 bits of the multiplier: `MultiplyByQuantizedMultiplier`, of int64."""
+    short, down = np.minimum((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), 15 - exponent
+    return (x * short + (np.int64(1) << (down - 1))) >> down
 
 
 def high_product(x: Array, multiplier: Array | int, bits: int) -> Array:
@@ -97,10 +111,11 @@ def half_away(x: Array) -> Array:
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
 
 
-def rescaled_by_channel(x: Array, ratios: Sequence[float]) -> Array:
-    """Returns integers times a ratio of scales for each entry of the last dimension, rounded."""
+def rescaled_sums(sums: Array, ratios: Sequence[float], dtype: Any) -> Array:
+    """Returns sums of products, of activations of a type, times a ratio of scales for each entry of the last dimension, or one."""
     multipliers, exponents = zip(*map(multiplier_of, ratios), strict=True)
-    return scaled(x, np.array(multipliers), np.array(exponents))
+    function = scaled if dtype == np.int8 else scaled_once
+    return function(sums.astype(np.int64), np.array(multipliers), np.array(exponents))
 
 
 def activated(x: Array, activation: str) -> Array:
@@ -109,38 +124,63 @@ def activated(x: Array, activation: str) -> Array:
     return x if low is None else np.clip(x, x.dtype.type(low), None if high is None else x.dtype.type(high))
 
 
-def limits_of(activation: str, scale: float, zero_point: int) -> tuple[int, int]:
-    """Returns the least and the greatest int8 of a result with an activation: `CalculateActivationRangeQuantized`."""
+def limits_of(activation: str, scale: float, zero_point: int, dtype: Any) -> tuple[int, int]:
+    """Returns the least and the greatest integer of a result with an activation: `CalculateActivationRangeQuantized`."""
+    whole = np.iinfo(dtype)
     found = [
         default
         if limit is None
         else zero_point + int(np.trunc(np.float32(limit) / np.float32(scale) + np.copysign(np.float32(0.5), limit)))
-        for limit, default in zip(_LIMITS[activation], (LOW, HIGH), strict=True)
+        for limit, default in zip(_LIMITS[activation], (whole.min, whole.max), strict=True)
     ]
-    return max(found[0], LOW), min(found[1], HIGH)
+    return max(found[0], int(whole.min)), min(found[1], int(whole.max))
 
 
-def as_int8(x: Array, zero_point: int, scale: float, activation: str = "NONE") -> Array:
-    """Returns integers around a zero point, within the limits of an activation."""
-    return np.clip(x + zero_point, *limits_of(activation, scale, zero_point)).astype(np.int8)
+def fitted(x: Array, zero_point: int, scale: float, dtype: Any, activation: str = "NONE") -> Array:
+    """Returns integers around a zero point, of a type, within the limits of an activation."""
+    return np.clip(x + zero_point, *limits_of(activation, scale, zero_point, dtype)).astype(dtype)
 
 
-def quantized(x: Array, zero_point: int) -> Array:
+def quantized(x: Array, zero_point: int, dtype: Any) -> Array:
     """Returns floats, which are in steps of a scale, as integers around a zero point: halves away from zero, no number as the least.
 
-    Infinities and floats beyond int32 become the nearest int8, as in LiteRT's default kernels; its reference kernels cast as C does.
+    Infinities and floats beyond int32 become the nearest one, as in LiteRT's default kernels; its reference kernels cast as C does.
     """
     whole = np.trunc(x.astype(np.float64) + np.copysign(0.5, x))
-    return np.clip(np.nan_to_num(whole, nan=LOW - zero_point) + zero_point, LOW, HIGH).astype(np.int8)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.clip(np.nan_to_num(whole, nan=low - zero_point) + zero_point, low, high).astype(dtype)
 
 
 def looked_up(function: Callable[[Array], Array], x: Array, scales: Scales, zero_points: Numbers) -> Array:
-    """Returns what a function of float32 makes of integers, each of which has an entry in a table: `LUTPopulate`."""
+    """Returns what a function of float32 makes of integers: int8 has an entry in a table, int16 lies between two. `LUTPopulate`."""
     step, to = np.float32(scales[0]), np.float32(scales[1])
-    every = np.arange(LOW, HIGH + 1)
+    if x.dtype == np.int16:
+        return between(x, lines(function, step * np.float32(-(1 << 15)), step * np.float32((1 << 15) - 1), to))
+    every = np.arange(-128, 128)
     values = half_away(function(step * (every - zero_points[0]).astype(np.float32)) * (np.float32(1) / to))
-    table = np.clip(values + zero_points[1], LOW, HIGH).astype(np.int8)
-    return table[x.astype(np.int64) - LOW]
+    table = np.clip(values + zero_points[1], -128, 127).astype(np.int8)
+    return table[x.astype(np.int64) + 128]
+
+
+def lines(function: Callable[[Array], Array], low: Any, high: Any, to: Any) -> Array:
+    """Returns the values of a function at 513 places, as int16 in steps of `to`, so that lines between them are near it in the middle.
+
+    It is computed in the type of the numbers.
+    """
+    kind: Any = to.dtype.type
+    size = (high - low) / kind(512)
+    places, many = low + np.arange(513, dtype=kind) * size, kind(1 << 16) / (to * kind((1 << 15) - 1) - to * kind(-(1 << 15)))
+    values, middles = function(places) * many, half_away(function(places[:-1] + size / kind(2)) * many)
+    exact = half_away(values[:-1])
+    table = exact - half_away((half_away((values[1:] + exact) / kind(2)) - middles) / kind(2))
+    last = half_away(function(np.array([high])) * many)
+    return np.clip(np.concatenate([table, last]), -(1 << 15), (1 << 15) - 1).astype(np.int64)
+
+
+def between(x: Array, table: Array) -> Array:
+    """Returns what is on the lines between entries of a table, for each int16: `LUTLookup`."""
+    place, rest = 256 + (x.astype(np.int64) >> 7), x.astype(np.int64) & 127
+    return (table[place] + (((table[place + 1] - table[place]) * rest + 64) >> 7)).astype(np.int16)
 
 
 def single(scale: float | np.floating[Any]) -> float:
@@ -148,5 +188,7 @@ def single(scale: float | np.floating[Any]) -> float:
     return float(np.float32(scale))
 
 
-WIDE: Mapping[Attribute, Attribute] = {f32: f32, i8: i32}
+FILTER: Mapping[Attribute, ElementType] = {f32: f32, i8: i8, i16: i8}
+"""The element types of a filter, by those of the activations."""
+WIDE: Mapping[Attribute, ElementType] = {f32: f32, i8: i32, i16: i64}
 """The element types of a bias, by those of the activations."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i16
 
-from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, Scales, as_int8, check_scales, litert, rescaled, single
+from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, Scales, check_scales, fitted, litert, rescaled_sums, single
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
@@ -15,7 +15,7 @@ from flambeau.support.lazy import Array, np
 class BatchMatmulOp(LiteRtOp):
     """The products of matrices, whose dimensions before the last two are those of a batch; either may be transposed."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /, adj_x: bool, adj_y: bool, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -34,7 +34,7 @@ class BatchMatmulOp(LiteRtOp):
             return a @ b
         sums = (a.astype(np.float64) - zero_points[0]) @ (b.astype(np.float64) - zero_points[1])  # float64 holds them exactly
         ratio = single(np.float32(scales[0]) * np.float32(scales[1])) / single(scales[2])  # the kernel multiplies both in float32
-        return as_int8(rescaled(sums.astype(np.int64), ratio), zero_points[2], scales[2])
+        return fitted(rescaled_sums(sums, [ratio], a.dtype), zero_points[2], scales[2], a.dtype)
 
 
 def _in_order(shape: tuple[int, ...], is_turned: bool) -> tuple[int, ...]:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import f32, i8, i64
+from xdsl.dialects.builtin import f32, i8, i16, i64
 
 from flambeau.backends.litert.dialect.operators import (
     ELEMENTS,
     LiteRtOp,
     Numbers,
     Scales,
-    as_int8,
     check_scales,
+    fitted,
     litert,
     multiplier_of,
     scaled,
@@ -39,7 +39,7 @@ def _reduced_type(x: Tensor, axes: Numbers, keep_dims: bool) -> Tensor:
 class MeanOp(LiteRtOp):
     """The mean; of integers, the sum times a multiplier that is divided by the number of elements, and cut off."""
 
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
 
     @staticmethod
     def infer(x: Tensor, axes: Numbers, /, keep_dims: bool, scales: Scales, zero_points: Numbers) -> Tensor:
@@ -54,14 +54,14 @@ class MeanOp(LiteRtOp):
         sums = (x.astype(np.int64) - zero_points[0]).sum(tuple(axes), keepdims=keep_dims)
         multiplier, exponent = multiplier_of(step / to)
         shift = min(count.bit_length() - 1, 32, 31 + exponent)
-        return as_int8(scaled(sums, (multiplier << shift) // count, exponent - shift), zero_points[1], to)
+        return fitted(scaled(sums, (multiplier << shift) // count, exponent - shift), zero_points[1], to, x.dtype)
 
 
 class _ChoosingOp(LiteRtOp):
     """A reduction whose result has the scale of its operand."""
 
     keeps_type = True
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 3}
     function: ClassVar[Callable[..., Any]]
 
     @staticmethod

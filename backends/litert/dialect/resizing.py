@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i16
 
-from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, litert
+from flambeau.backends.litert.dialect.operators import OF_BYTES, LiteRtOp, Numbers, litert
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
 from flambeau.support.lazy import Array, np
 
@@ -16,12 +16,12 @@ FINE = 1 << 10
 
 class _ResizeOp(LiteRtOp):
     keeps_type = True
-    versions: ClassVar = {i8: 2}
+    versions: ClassVar = {i8: 2, i16: 4}
 
     @property
     def version(self) -> int:
         """The version with pixel centers at halves, if they are."""
-        return 3 if self.argument("half_pixel_centers") else super().version
+        return max(3 if self.argument("half_pixel_centers") else 1, super().version)
 
     @staticmethod
     def infer(x: Tensor, size: Numbers, /, align_corners: bool, half_pixel_centers: bool) -> Tensor:
@@ -55,16 +55,17 @@ class ResizeBilinearOp(_ResizeOp):
 
     @staticmethod
     def numpy(x: Array, size: Numbers, /, align_corners: bool, half_pixel_centers: bool) -> Array:
-        find, one = (fine_places, FINE) if x.dtype == np.int8 else (places, np.float32(1))
+        scaled = x.dtype != np.float32
+        find, one = (fine_places, FINE) if scaled else (places, np.float32(1))
         sides = [find(old, new, align_corners, half_pixel_centers) for old, new in zip(x.shape[1:3], size, strict=True)]
         (top, bottom, down), (left, right, along) = sides
         down, along = down[:, None, None], along[:, None]
-        wide = x.astype(np.int64) if x.dtype == np.int8 else x
+        wide = x.astype(np.int64) if scaled else x
         found = wide[:, top][:, :, left] * (one - down) * (one - along) + wide[:, bottom][:, :, left] * down * (one - along)
         found = found + wide[:, top][:, :, right] * (one - down) * along + wide[:, bottom][:, :, right] * down * along
-        if x.dtype != np.int8:
+        if not scaled:
             return found
-        return (np.sign(found) * ((np.abs(found) + FINE**2 // 2) // FINE**2)).astype(np.int8)
+        return (np.sign(found) * ((np.abs(found) + FINE**2 // 2) // FINE**2)).astype(x.dtype)
 
 
 @litert("resize_nearest_neighbor(Tensor input, int[] size, *, bool align_corners=False, bool half_pixel_centers=False) -> Tensor")
@@ -87,6 +88,7 @@ class DepthToSpaceOp(LiteRtOp):
     """Channels as squares of pixels: [..., side * side * channels] as [side, side, channels]."""
 
     keeps_type = True
+    takes = OF_BYTES
 
     @staticmethod
     def infer(x: Tensor, /, block_size: int) -> Tensor:
@@ -107,6 +109,7 @@ class SpaceToDepthOp(LiteRtOp):
     """Squares of pixels as channels: [side, side, channels] as [side * side * channels]."""
 
     keeps_type = True
+    takes = OF_BYTES
 
     @staticmethod
     def infer(x: Tensor, /, block_size: int) -> Tensor:

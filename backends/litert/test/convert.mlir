@@ -16,7 +16,7 @@ func.func @sum(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<2x3xi8> {
 // Other limits are operators of their own; a function with a scale of its own is rescaled.
 // CHECK-LABEL: delegate.partition @limits_litert_0
 // CHECK-NEXT:    %0 = litert.logistic(%x) {scales = [0.5, 0.00390625], zero_points = [3, -128]}
-// CHECK-NEXT:    %1 = litert.quantize(%0) {scales = [0.00390625, 0.0078125], zero_points = [-128, 0]}
+// CHECK-NEXT:    %1 = litert.quantize(%0) {dtype = i8, scales = [0.00390625, 0.0078125], zero_points = [-128, 0]}
 // CHECK-NEXT:    %2 = ml_program.global_load_const @maximum : tensor<1xi8>
 // CHECK-NEXT:    %3 = litert.maximum(%1, %2)
 // CHECK-NEXT:    %4 = ml_program.global_load_const @minimum : tensor<1xi8>

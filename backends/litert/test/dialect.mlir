@@ -13,12 +13,12 @@ func.func @layer(%x: tensor<1x8x8x3xi8>, %w: tensor<4x3x3x3xi8>, %b: tensor<4xi3
 }
 
 // CHECK-LABEL: func.func @borders
-// CHECK-NEXT:    %0 = litert.quantize(%x) {scales = [0.5], zero_points = [-3]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
-// CHECK-NEXT:    %1 = litert.quantize(%0) {scales = [0.5, 0.25], zero_points = [-3, 0]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %0 = litert.quantize(%x) {dtype = i8, scales = [0.5], zero_points = [-3]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %1 = litert.quantize(%0) {dtype = i8, scales = [0.5, 0.25], zero_points = [-3, 0]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
 // CHECK-NEXT:    %2 = litert.dequantize(%1) {scales = [0.25], zero_points = [0]} : (tensor<2x3xi8>) -> tensor<2x3xf32>
 func.func @borders(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %0 = litert.quantize(%x) {scales = [0.5], zero_points = [-3]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
-  %1 = litert.quantize(%0) {scales = [0.5, 0.25], zero_points = [-3, 0]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+  %0 = litert.quantize(%x) {dtype = i8, scales = [0.5], zero_points = [-3]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %1 = litert.quantize(%0) {dtype = i8, scales = [0.5, 0.25], zero_points = [-3, 0]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
   %2 = litert.dequantize(%1) {scales = [0.25], zero_points = [0]} : (tensor<2x3xi8>) -> tensor<2x3xf32>
   func.return %2 : tensor<2x3xf32>
 }

@@ -17,8 +17,8 @@ func.func @scales(%x: tensor<2x3xi8>) {
 // -----
 
 func.func @zero_points(%x: tensor<2x3xi8>) {
-  // expected-error @+1 {{litert.quantize: the scales [0.5, 0.5] are not all positive, or the zero points [0, 200] are no int8}}
-  %0 = litert.quantize(%x) {scales = [0.5, 0.5], zero_points = [0, 200]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
+  // expected-error @+1 {{litert.quantize: the scales [0.5, 0.5] are not all positive, or the zero points [0, 200] not from -128 to 127}}
+  %0 = litert.quantize(%x) {dtype = i8, scales = [0.5, 0.5], zero_points = [0, 200]} : (tensor<2x3xi8>) -> tensor<2x3xi8>
   func.return
 }
 
@@ -66,7 +66,7 @@ func.func @words(%x: tensor<1x4x4x3xf32>) {
 
 func.func @two_types_of_floats(%x: tensor<2x3xf32>) {
   // expected-error @+1 {{litert.quantize: 2 scales and 2 zero points, and activations of i8 have 1}}
-  %0 = litert.quantize(%x) {scales = [0.5, 0.25], zero_points = [0, 0]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  %0 = litert.quantize(%x) {dtype = i8, scales = [0.5, 0.25], zero_points = [0, 0]} : (tensor<2x3xf32>) -> tensor<2x3xi8>
   func.return
 }
 

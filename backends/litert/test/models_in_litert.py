@@ -3,6 +3,7 @@
     export PYTHONPATH=test:test/helpers:test/quantized:test/suite
     .venv/bin/python backends/litert/test/models_in_litert.py
     .venv/bin/python backends/litert/test/models_in_litert.py --floats --small
+    .venv/bin/python backends/litert/test/models_in_litert.py --int16
 
 Others are LiteRT's reference kernels, which must compute the same bits, or floats within 1e-5 of the largest, and Flambeau's kernels in C,
 which round in other places. A campaign, outside of the tests, which make the small models in shares. It prints, for each model, the
@@ -33,16 +34,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=list(MODELS))
     parser.add_argument("--floats", action="store_true")
+    parser.add_argument("--int16", action="store_true")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     (python,) = installed("litert-test")
-    judge, backend = litert(python), f"litert{{precision={'float32' if options.floats else 'int8'}}}"
+    judge = litert(python)
+    backend = "litert{precision=float32}" if options.floats else "litert{activations=int16}" if options.int16 else "litert"
     table, wrong = Table("model", "partitions", "arithmetic in them", "elements", "that differ", "from our kernels", "s"), 0
     for name in options.models:
         seed()
         start = time.perf_counter()
         found = compared_model((SMALL_MODELS if options.small else MODELS)[name](), backend, judge, in_floats=options.floats)
-        is_quantized = found.steps < 2**8  # otherwise it ends with an operator of floats
+        is_quantized = found.steps < 2 ** (16 if options.int16 else 8)  # otherwise it ends with an operator of floats
         distance = f"{found.steps} step" if is_quantized and not options.floats else f"{found.distance:.1e} of the largest"
         numbers = str(found.partitions), f"{found.share:.2%}", str(found.elements), str(found.different), distance
         table.add_row(name, *numbers, f"{time.perf_counter() - start:.0f}")

@@ -15,6 +15,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import OperatorTable, operator_name
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.analysis.quantized_types import IntegerOperator, integer_operator
+from flambeau.passes.delegation.interface import RefusedError
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.dialect_conversion import apply_full_conversion
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -28,7 +29,7 @@ none, nothing reads the operator when its readers are converted."""
 
 
 IntegerConverter: TypeAlias = "Callable[[IntegerOperator, ModuleConstants], SSAValue]"
-"""Gives the integers of the result of an operator between integers, within its limits."""
+"""Gives the integers of the result of an operator between integers, within its limits. Raises RefusedError, before it builds anything."""
 
 
 class Converters(Mapping[str, Converter]):
@@ -83,7 +84,8 @@ class Converters(Mapping[str, Converter]):
     def apply(self, partition: PartitionOp, constants: ModuleConstants, table: OperatorTable | None = None) -> None:
         """Rewrites a partition in the backend's dialect. Raises ConversionError that lists what has no form there.
 
-        `table` says which operators between integers are not taken as such, and stay in floats; without one, none.
+        `table` says which operators between integers are not taken as such, and stay in floats; without one, none. With one, an operator
+        that a converter refuses stays in floats too, if the table takes it there.
         """
         if self._integers:
             apply_patterns(partition, [self._between_integers(constants, table)])
@@ -98,7 +100,14 @@ class Converters(Mapping[str, Converter]):
             if found is not None and table is not None and table.why_not_integers(found) is not None:
                 return None
             converter = None if found is None else self._integers.get(operator_name(type(found.operator or op)))
-            return None if found is None or converter is None else converter(integer_operator(found, constants), constants)
+            if found is None or converter is None:
+                return None
+            try:
+                return converter(integer_operator(found, constants), constants)
+            except RefusedError:
+                if table is None or any(table.why_not_in_floats(part) is not None for part in found.parts):
+                    raise
+                return None
 
         return convert
 
