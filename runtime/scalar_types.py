@@ -47,6 +47,8 @@ class ScalarTypeRow:
     """Number in PyTorch and in the .pte format (schema/scalar_type.fbs)."""
     size: int
     """Bytes of one element."""
+    c_type: str
+    """The type of C in memory; a complex number is two of them."""
     category: int
     """0 bool, 1 integer, 2 floating, 3 complex: the order of type promotion."""
     computes: bool
@@ -58,11 +60,11 @@ class ScalarTypeRow:
 
 
 def _row(group: str, columns: list[str]) -> ScalarTypeRow:
-    _, number, size, _, mlir, name, safetensors, *more = columns
+    _, number, size, c_type, mlir, name, safetensors, *more = columns
     category = _CATEGORIES[group]
     by = int(more[0].removeprefix("i")) if category == 1 else None
     format = FloatFormat(int(more[0]), int(more[1]), more[2] if len(more) > 2 else "IEEE") if category == 2 else None
-    return ScalarTypeRow(name, mlir, safetensors, int(number), int(size), category, group != "FLOAT8", by, format)
+    return ScalarTypeRow(name, mlir, safetensors, int(number), int(size), c_type, category, group != "FLOAT8", by, format)
 
 
 _TABLE = resources.files("flambeau.runtime").joinpath("c", "include", "flambeau", "scalar_types.def").read_text(encoding="utf-8")

@@ -1,9 +1,10 @@
-"""A model compared with eager PyTorch: numpy at every stage, the C runtime for both targets, and stock ExecuTorch."""
+"""A model compared with eager PyTorch: numpy at every stage, the C runtime and emitted C for both targets, and stock ExecuTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, cast
 
 import ml_dtypes
@@ -12,6 +13,7 @@ from executorch import runtime as executorch_runtime
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from flambeau.compiler.ahead_of_time import compile_module
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES
 from flambeau.dialects.schema.context import FlambeauContext
@@ -23,6 +25,8 @@ from flambeau.runtime.interpreter import interpret
 peer: Any = executorch_runtime
 TARGETS = ("executorch", "flambeau")
 PEER = "stock ExecuTorch"
+EMITTED = Path(__file__).parents[1] / "build" / "emitted"
+"""The folder of emitted programs, which are compiled once for each content."""
 _TOLERANCE = 2e-4
 """The largest difference of floats, in units of the largest finite value that is expected of an output."""
 
@@ -89,6 +93,8 @@ def engines(program: torch.export.ExportedProgram, targets: Sequence[str] = TARG
             yield f"numpy, {stage}, {target}", lambda given, interpreted=interpreted: interpreted.run("forward", _as_arrays(given))
         data = compilation.emit()
         yield f"C runtime, {target}", Runtime.get().load_program(data).load_method("forward").execute
+        emitted = compile_module(compilation.module, context, data, cache_dir=EMITTED)
+        yield f"emitted C, {target}", emitted.load_method("forward").execute
         if target == "executorch":
             loaded = peer.Runtime.get().load_program(data, verification=peer.Verification.InternalConsistency).load_method("forward")
             yield PEER, loaded.execute

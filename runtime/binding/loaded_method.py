@@ -22,7 +22,7 @@ from flambeau.runtime.binding.library import (
     library,
     whole_number,
 )
-from flambeau.runtime.binding.metadata import MethodMeta, Slot, ValueTag
+from flambeau.runtime.binding.metadata import MethodMeta, Slot, TensorInfo, ValueTag
 from flambeau.runtime.binding.method_state import State
 from flambeau.runtime.binding.nesting import Nesting, parse_nesting
 from flambeau.runtime.binding.observation import Observation
@@ -51,17 +51,7 @@ class Method(ExplainsMembers):
 
     def __init__(self, program: "Program", index: int, instruction_limit: int = INSTRUCTION_LIMIT):
         limit = whole_number(instruction_limit, 1, 2**32 - 1, "an instruction limit")
-        self._handle = None
-        self._recording: Recording | Observation | None = None
-        self._room = _ROOM
-        self._program = program
-        self._lock = Lock()
-        self._library = library()
-        self._error = CError()
-        self.metadata = MethodMeta(program, index)
-        self._where = f"method {self.metadata.name()!r}"
-        self._written = self.metadata.written_inputs()
-        self.memory = self.metadata.memory
+        self._describe(program, index)
         try:
             self._blocks = [aligned_bytes(size) for size in (self.memory.method, self.memory.scratch)]
             known = program.shared_arenas
@@ -90,7 +80,24 @@ class Method(ExplainsMembers):
         if shared:
             known.update((arena, self._blocks[2 + arena]) for arena in shared)
             self._lock = program.shared_lock
-        self._own_outputs = [
+        self._own_outputs = self._unplaced_outputs()
+
+    def _describe(self, program: "Program", index: int) -> None:
+        self._handle = None
+        self._recording: Recording | Observation | None = None
+        self._room = _ROOM
+        self._program = program
+        self._lock = Lock()
+        self._library = library()
+        self._error = CError()
+        self.metadata = MethodMeta(program, index)
+        self._where = f"method {self.metadata.name()!r}"
+        self._written = self.metadata.written_inputs()
+        self.memory = self.metadata.memory
+
+    def _unplaced_outputs(self) -> list[tuple[int, TensorInfo]]:
+        """Returns the positions of the outputs in the caller's memory."""
+        return [
             (position, slot.tensor)
             for position, slot in enumerate(self.metadata.outputs)
             if slot.tensor is not None and not slot.tensor.planned and not slot.tensor.constant
@@ -183,7 +190,7 @@ class Method(ExplainsMembers):
                 what = f"input {shared[0]}: the method writes to it, and it shares memory with input {shared[1]}; give a copy of one"
                 raise FlambeauError(Status.INVALID_ARGUMENT, f"{self._where}, {what}")
             owned = self._set_outputs()
-            check(self._library.fl_method_execute(self._handle, self._error), self._error)
+            self._run()
             for given, used in self._copied:
                 given[...] = used
             outputs = [self._output(position, (self, kept, owned), copy) for position in range(len(self.metadata.outputs))]
@@ -297,11 +304,9 @@ class Method(ExplainsMembers):
         value.tag = slot.tag
         kept: object = None
         where = f"{self._where}, input {position}"
-        give = self._library.fl_method_set_input
         if slot.tensor is not None:
             array = self._given[position] = as_array(given, slot.tensor, where)
             if position in self._written:
-                give = self._library.fl_method_lend_input
                 if isinstance(given, bool | int | float) or not array.flags.writeable:
                     what = f"a {type(given).__name__}, which cannot be written" if array.flags.writeable else "read-only memory"
                     raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: the method writes to it, and it is {what}; give a copy")
@@ -311,8 +316,20 @@ class Method(ExplainsMembers):
             value.payload.tensor = ctypes.pointer(tensor)
         else:
             kept = _set_scalar(value, slot.tag, given, where)
-        check(give(self._handle, position, value, self._error), self._error)
+        self._give(position, value, where)
         return kept
+
+    def _give(self, position: int, value: CValue, where: str) -> None:
+        """Sets an input; one that the method writes is lent."""
+        lends = value.tag == ValueTag.TENSOR and position in self._written
+        give = self._library.fl_method_lend_input if lends else self._library.fl_method_set_input
+        check(give(self._handle, position, value, self._error), self._error)
+
+    def _run(self) -> None:
+        check(self._library.fl_method_execute(self._handle, self._error), self._error)
+
+    def _result(self, position: int) -> CValue:
+        return self._library.fl_method_output(self._handle, position).contents
 
     def _set_outputs(self) -> "list[Array]":
         owned: list[Array] = []
@@ -324,7 +341,7 @@ class Method(ExplainsMembers):
         return owned
 
     def _output(self, position: int, keeper: tuple["Method", object, "list[Array]"], copy: bool) -> object:
-        value = self._library.fl_method_output(self._handle, position).contents
+        value = self._result(position)
         match ValueTag(value.tag):
             case ValueTag.TENSOR:
                 tensor: CTensor = value.payload.tensor.contents

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flambeau.support.tables import set_discovery
 
 if TYPE_CHECKING:
+    from flambeau.compiler.ahead_of_time import aot
     from flambeau.compiler.configs import EdgeCompileConfig, ExecutorchBackendConfig, MemoryPlanningPass
     from flambeau.compiler.edge_program import (
         EdgeProgramManager,
@@ -60,6 +61,7 @@ _HOMES = {
     "Pipeline": "flambeau.passes.manager",
     "Recipe": "flambeau.frontends.torch_quantization.recipe",
     "Runtime": "flambeau.runtime",
+    "aot": "flambeau.compiler.ahead_of_time",
     "frontend": "flambeau.frontends.interface",
     "generate_etrecord": "flambeau.compiler.edge_program",
     "get_delegation_info": "flambeau.compiler.edge_program",
@@ -85,6 +87,7 @@ __all__ = [
     "Partitioner",
     "Recipe",
     "Runtime",
+    "aot",
     "get_delegation_info",
     "quantize",
     "to_edge",

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from all_engines import EMITTED
 from control_flow_operators import branch, loop, rows, steps
 from engines import peer
 from shares import dealt
@@ -18,12 +19,14 @@ from torch.export import Dim
 from torch.nn import functional as F
 from xdsl.dialects.builtin import ModuleOp
 
+from flambeau.compiler.ahead_of_time import compile_module
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.stages import STAGES
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.frontends.torch_export import import_program
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.runtime import FlambeauError, Runtime
+from flambeau.runtime.binding.emitted_method import EmittedMethod
 from flambeau.runtime.interpreter import InterpreterError, interpret
 
 Inputs = tuple[Tensor, ...]
@@ -342,6 +345,11 @@ def _compiled(name: str, target: str) -> Compiled:
     return Compiled(stages, compilation.emit(), context)
 
 
+def _emitted(name: str, target: str) -> EmittedMethod:
+    compiled = _compiled(name, target)
+    return compile_module(compiled.stages["planned"], compiled.context, compiled.program, cache_dir=EMITTED).load_method("forward")
+
+
 def _expected(program: Program, inputs: Inputs) -> list[Any]:
     with torch.no_grad():
         found: Any = program.function(*inputs)
@@ -367,11 +375,15 @@ def test_every_stage_computes_what_pytorch_computes(name: str, target: str):
 
 
 @pytest.mark.parametrize(("name", "target"), dealt(PROGRAMS, TARGETS))
-def test_the_c_runtime_computes_what_pytorch_computes(name: str, target: str):
+def test_the_c_runtime_and_emitted_c_compute_what_pytorch_computes(name: str, target: str):
     program, compiled = PROGRAMS[name], _compiled(name, target)
     method = Runtime.get().load_program(compiled.program).load_method("forward")
+    emitted = _emitted(name, target)
     for inputs in (program.example, *program.others, program.example):
-        _agree(method.execute([item.numpy() for item in inputs]), _expected(program, inputs), str([tuple(item.shape) for item in inputs]))
+        arrays = [item.numpy() for item in inputs]
+        found, same = method.execute(arrays), emitted.execute(arrays)
+        _agree(found, _expected(program, inputs), str([tuple(item.shape) for item in inputs]))
+        assert [np.asarray(item).tobytes() for item in found] == [np.asarray(item).tobytes() for item in same]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -395,10 +407,10 @@ def test_inputs_that_the_program_does_not_take_are_refused(name: str, index: int
             interpret(compiled.stages[stage], compiled.context).run("forward", [item.numpy() for item in inputs])
         assert "gelu" not in str(refused.value)
     for target in TARGETS:
-        method = Runtime.get().load_program(_compiled(name, target).program).load_method("forward")
-        with pytest.raises(FlambeauError) as caught:
-            method.execute([item.numpy() for item in inputs])
-        assert message in str(caught.value) and "approximate" not in str(caught.value)
+        for method in (Runtime.get().load_program(_compiled(name, target).program).load_method("forward"), _emitted(name, target)):
+            with pytest.raises(FlambeauError) as caught:
+                method.execute([item.numpy() for item in inputs])
+            assert message in str(caught.value) and "approximate" not in str(caught.value)
     method = peer.Runtime.get().load_program(compiled.program).load_method("forward")
     capfd.readouterr()
     with pytest.raises(RuntimeError):

@@ -7,11 +7,12 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from all_engines import TARGETS
+from all_engines import EMITTED, TARGETS
 from engines import TOLERANCE, Journey, distance, run_c, run_executorch, run_numpy
 from models import MODELS
 from shares import dealt
 
+from flambeau.compiler.ahead_of_time import compile_module
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import memory_reports
 from flambeau.dialects.ir.equivalence import equivalent
@@ -36,6 +37,8 @@ def test_every_engine_agrees_with_pytorch(journey: Journey) -> None:
     outputs = {stage: run_numpy(journey, stage) for stage in ("core", "edge", "exec", "planned")}
     outputs["aten"] = run_leaves(journey.stages["aten"], journey.context, journey.inputs)[0].numpy()
     outputs["c"] = run_c(journey.program, journey.arrays)
+    emitted = compile_module(journey.stages["planned"], journey.context, journey.program, cache_dir=EMITTED).load_method("forward")
+    assert emitted.execute(journey.arrays)[0].tobytes() == outputs["c"].tobytes()
     if journey.target == "executorch":
         outputs["stock ExecuTorch"] = run_executorch(journey.program, journey.inputs)
     distances = {engine: distance(output, journey.expected) for engine, output in outputs.items()}

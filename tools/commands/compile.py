@@ -19,6 +19,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
 from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
+from flambeau.dialects.emitc.names import c_name
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module
@@ -27,10 +28,12 @@ from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
 from flambeau.passes.targets.interface import find_target
+from flambeau.runtime.emit.c_program import WEIGHTS
 from flambeau.support.files import replacing
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import (
+    FOLDER_FORM,
     OWN_FORMS,
     OutputError,
     check_output,
@@ -60,7 +63,7 @@ class CompileOptions:
             "-o",
             "--output",
             metavar="FILE",
-            help="the .pte to write, the .mlir, or a file of a backend, as model.tflite; by default the model's name",
+            help="the .pte or .mlir to write, the folder of --emit c, a file of a backend, as model.tflite; by default the model's name",
         ),
     ] = None
     target: Annotated[
@@ -70,7 +73,9 @@ class CompileOptions:
     emit: Annotated[
         str | None,
         typer.Option(
-            "--emit", metavar="FORM", help="pte, mlir, or the suffix of a backend's files; by default as the output is named, or pte"
+            "--emit",
+            metavar="FORM",
+            help="pte, mlir, c (a folder), or the suffix of a backend's files; by default as the output is named, or pte",
         ),
     ] = None
     to: Annotated[
@@ -112,6 +117,10 @@ class CompileOptions:
             help="put constants whose names match PATTERN, or all, into NAME.ptd beside the .pte; may be given again",
         ),
     ] = None
+    weights: Annotated[
+        str,
+        typer.Option("--weights", metavar="FORM", help="of --emit c: array, or incbin: in a file that the assembler includes"),
+    ] = WEIGHTS[0]
     strip_debug: Annotated[
         bool,
         typer.Option("--strip-debug", help="leave out where in the model each instruction comes from, which errors at run time name"),
@@ -159,15 +168,18 @@ def compile_command(
 ) -> None:
     """Compile MODEL to a .pte, to a file of a backend, or to the IR of a stage."""
     form = form_of(options.output, options.emit, options.to)
-    path = options.output or Path(f"{stem_of(model)}.{form}")
+    path = options.output or Path(f"{stem_of(model)}{'_c' if form == FOLDER_FORM else f'.{form}'}")
     whole = None if form in OWN_FORMS else Partitioner.of_file(form, options.backends or ())
     road = _road(options, whole)
     if options.external_constants and form != "pte":
         where = "beside a .mlir, all weights are in one .safetensors" if form == "mlir" else f"a .{form} file has its weights in it"
         raise OutputError(f"--external-constants is for a .pte: {where}")
+    if options.weights not in WEIGHTS or (options.weights != WEIGHTS[0] and form != FOLDER_FORM):
+        raise OutputError(f"--weights is {' or '.join(WEIGHTS)}, and for --emit c; not {options.weights!r} for {form}")
     check_output(path, form, model, named=options.output is not None)
     external = external_files(options.external_constants or ())
-    check_outputs([("-o", path, form), *external_outputs(options.external_constants or (), path.parent)], model)
+    if form == "pte":
+        check_outputs([("-o", path, form), *external_outputs(options.external_constants or (), path.parent)], model)
     if options.dump_passes is not None and is_stage(Path(model), options.dump_passes):
         raise OutputError(f"--dump-passes: {model} is a stage in this folder, which would be written anew: name another folder")
     watchers = [CrashReproducer(settings=_run_settings(options), checks=lambda: _checks(options)), *_watchers(options)]
@@ -196,6 +208,11 @@ def compile_command(
             data = compilation.emit_file(whole)
             with replacing(path) as file:
                 file.write(data)
+        elif form == FOLDER_FORM:
+            for name, data in compilation.emit_c(c_name(path.name), options.weights).items():
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                with replacing(path / name) as file:
+                    file.write(data)
         elif form == "mlir":
             if options.strip_debug:
                 Pipeline.parse("strip-debuginfo").run(compilation.module, context)
@@ -210,7 +227,7 @@ def compile_command(
                     file.write(weights)
     notes = _notes(road, compilation.module)
     beside = [] if compilation.external is None else [path.parent / f"{name}.ptd" for name in compilation.external.files]
-    size = path.stat().st_size
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else path.stat().st_size
     memory = memory_reports(compilation.module, context)
     if json:
         report = {

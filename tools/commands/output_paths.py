@@ -9,6 +9,7 @@ from pathlib import Path
 from flambeau.dialects.ir.weight_files import check_beside
 from flambeau.passes.delegation.interface import file_backends
 from flambeau.runtime.emit import Constant, ExternalConstants
+from flambeau.runtime.emit.c_program import MARK
 from flambeau.runtime.emit.external_constants import is_file_name
 from flambeau.runtime.etdump.format import IDENTIFIER as ETDUMP_IDENTIFIER
 from flambeau.runtime.flat_tensor.flat_tensor_file import IDENTIFIER as PTD_IDENTIFIER
@@ -18,7 +19,9 @@ from flambeau.support.files import same_file
 _IDENTIFIERS = {"pte": IDENTIFIER, "etdp": ETDUMP_IDENTIFIER, "ptd": PTD_IDENTIFIER}
 """The bytes 4 to 7 of files of a form, whatever their names; 8 to 11 if the file begins with its size."""
 
-OWN_FORMS = ("pte", "mlir")
+FOLDER_FORM = "c"
+"""The form that is a folder of files."""
+OWN_FORMS = ("pte", "mlir", FOLDER_FORM)
 
 
 def forms() -> tuple[str, ...]:
@@ -41,7 +44,9 @@ def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
     if emit not in (None, "mlir") and to is not None:
         raise OutputError(f"--to {to} is for --emit mlir: a .{emit} is made at the end of all stages")
     suffix = "" if output is None else output.suffix[1:]
-    named = suffix if suffix in known else None
+    if suffix == FOLDER_FORM and emit == FOLDER_FORM:
+        raise OutputError(f"{output} is the name of a file, and --emit {FOLDER_FORM} writes a folder: name one with -o")
+    named = suffix if suffix in known and suffix != FOLDER_FORM else None
     form = emit or ("mlir" if to is not None else named or "pte")
     if named not in (None, form):
         why = f"--emit {emit}" if emit else f"--to {to}"
@@ -62,11 +67,24 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         OutputError: as `check_outputs`.
         BlobError: the weights would replace a file that is not of Flambeau.
     """
+    if form == FOLDER_FORM:
+        _check_folder(path)
+        return
     if form == "mlir" and not _is_device(path):
         check_beside(path, source)
     check_outputs([("-o", path, form)], source)
     if form == "mlir" and not named and path.is_file():
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
+
+
+def _check_folder(path: Path) -> None:
+    """Checks that the folder of a C program can be written: it is absent, empty, or one of Flambeau's."""
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path} is a file, and --emit {FOLDER_FORM} writes a folder: name another with -o")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.is_dir() and any(path.iterdir()) and not (path / MARK).is_file():
+        raise OutputError(f"{path} has other files: name a new folder, or one of an emitted program, with -o")
 
 
 def check_outputs(outputs: Iterable[tuple[str, Path | None, str]], *sources: str | Path | None) -> None:

@@ -27,6 +27,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD, Stage, place, planner_pass
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import ExternalConstants, emit_pte
+from flambeau.runtime.emit.c_program import c_files, c_interface
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
@@ -113,6 +114,21 @@ class Compilation:
         parts = emit_pte(self.module, self.context, strip_debug=self.strip_debug, external=self.external)
         self.records.append(StageRecord("pte", count_operations(self.module), time.perf_counter() - start))
         return parts
+
+    @collector_paused()
+    def emit_c(self, program: str, weights: str = "array") -> dict[str, bytes]:
+        """Returns the program as C, after running the remaining passes: the files by their path in the program's folder.
+
+        `program` is an identifier of C, and `weights` says in which form its weights are. The module stays as it is.
+        """
+        self.to(STAGES[-1])
+        start = time.perf_counter()
+        self.unmeasured = measure_scratch(self.module, self.context)
+        module = self.module.clone()
+        Pipeline.parse(f"convert-exec-to-emitc{{program={program}}}").run(module, self.context)
+        files = c_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
+        self.records.append(StageRecord("c", count_operations(module), time.perf_counter() - start))
+        return files
 
     @collector_paused()
     def emit_file(self, partitioner: Partitioner) -> bytes:

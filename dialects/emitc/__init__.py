@@ -1,0 +1,14 @@
+"""The `emitc` dialect, which is printed as C. Completes xDSL's dialect, as far as emitted programs need it."""
+
+from xdsl.dialects.emitc import EmitC
+from xdsl.ir import Dialect
+
+from flambeau.dialects.emitc.ops import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
+
+DIALECT = Dialect(
+    "emitc",
+    [*EmitC.operations, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp],
+    list(EmitC.attributes),
+)
+
+__all__ = ["BLOB", "DIALECT", "ConstantOp", "FuncOp", "GetGlobalOp", "GlobalOp", "IncludeOp", "ReturnOp", "VerbatimOp"]

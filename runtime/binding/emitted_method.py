@@ -1,0 +1,153 @@
+"""Methods of emitted C programs in a shared library, which run as loaded methods do."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Container
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flambeau.runtime.binding.arrays import aligned_bytes, from_tensor
+from flambeau.runtime.binding.library import CTensor, CValue, FlambeauError, Status, whole_number
+from flambeau.runtime.binding.loaded_method import Method
+from flambeau.runtime.binding.metadata import DTYPE_NAMES, ValueTag
+from flambeau.runtime.binding.method_state import State
+
+if TYPE_CHECKING:
+    from flambeau.runtime.binding.arrays import Array
+    from flambeau.runtime.binding.loaded_program import Program
+
+
+class _CContext(ctypes.Structure):
+    """`fl_context`."""
+
+    _fields_ = (
+        ("scratch", ctypes.c_void_p),
+        ("scratch_size", ctypes.c_size_t),
+        ("message", ctypes.c_char_p),
+        ("numbers", ctypes.c_int64 * 2),
+        ("has_numbers", ctypes.c_uint8),
+        ("is_condition", ctypes.c_uint8),
+        ("over", ctypes.c_void_p),
+        ("random", ctypes.c_void_p),
+    )
+
+
+class _CEmitted(ctypes.Structure):
+    """`fl_emitted`."""
+
+    _fields_ = (
+        ("context", _CContext),
+        ("seed", ctypes.c_uint64),
+        ("counter", ctypes.c_uint64),
+        ("scratch", ctypes.c_void_p),
+        ("scratch_size", ctypes.c_size_t),
+        ("instruction", ctypes.c_uint32),
+        ("status", ctypes.c_int),
+    )
+
+
+def _address(value: Any) -> int | None:
+    return ctypes.cast(value, ctypes.c_void_p).value
+
+
+class EmittedMethod(Method):
+    """A method of an emitted program. Its memory is that of the library: the program exists once in a process."""
+
+    def __init__(self, program: Program, index: int, code: ctypes.CDLL, name: str, function: str, fixed: Container[int]):
+        """Finds a method in the library of its program.
+
+        Args:
+            program: the `.pte` of the same program, which tells of inputs, outputs and nesting.
+            index: of the method in it.
+            code: the library.
+            name: of the program in C.
+            function: of the method in C.
+            fixed: the positions of the inputs that no instruction reads.
+        """
+        self._describe(program, index)
+        self._fixed = fixed
+        self._function = code[function]
+        self._function.restype = ctypes.c_int
+        self._function.argtypes = ()
+        self._restart = code[f"{name}_init"]
+        self._restart.restype = None
+        self._resize = code["fl_emitted_resize"]
+        self._resize.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.c_uint8)
+        self._state = _CEmitted.in_dll(code, f"{function}_run")
+        pointers = ctypes.POINTER(CValue)
+        self._inputs = (pointers * max(len(self.metadata.inputs), 1)).in_dll(code, f"{function}_inputs")
+        self._outputs = (pointers * max(len(self.metadata.outputs), 1)).in_dll(code, f"{function}_outputs")
+        given = {_address(self._inputs[position]) for position in range(len(self.metadata.inputs))}
+        # C gives an output that is an input no memory of its own.
+        self._own_outputs = [item for item in self._unplaced_outputs() if _address(self._outputs[item[0]]) not in given]
+
+    def _give(self, position: int, value: CValue, where: str) -> None:
+        own = self._inputs[position]
+        if value.tag != ValueTag.TENSOR:
+            self._give_scalar(position, own.contents, value, where)
+            return
+        source: CTensor = value.payload.tensor.contents
+        tensor: CTensor = own.contents.payload.tensor.contents
+        if source.dtype != tensor.dtype or source.rank != tensor.rank:
+            expected, got = (f"{DTYPE_NAMES[item.dtype]} of {item.rank} dimensions" for item in (tensor, source))
+            raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: expected {expected}, got {got}")
+        for dim in range(source.rank):
+            bound, size = (tensor.bounds if tensor.dynamic else tensor.sizes)[dim], source.sizes[dim]
+            if size > bound or (size != bound and not tensor.dynamic):
+                limit = f"{'at most ' if tensor.dynamic else ''}{bound}"
+                raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: its size in dimension {dim} is {size}, and must be {limit}")
+        if tensor.dynamic:
+            self._resize(ctypes.byref(self._state), own, source.sizes, source.rank)
+        if self._is_planned(position):
+            from_tensor(tensor, self)[...] = from_tensor(source, value)
+        else:
+            tensor.data = source.data
+
+    def _is_planned(self, position: int) -> bool:
+        tensor = self.metadata.inputs[position].tensor
+        return tensor is not None and tensor.planned
+
+    def _give_scalar(self, position: int, own: CValue, value: CValue, where: str) -> None:
+        if position not in self._fixed:
+            own.payload = value.payload
+            return
+        member = {ValueTag.INT: "integer", ValueTag.DOUBLE: "real", ValueTag.BOOL: "boolean"}.get(ValueTag(value.tag))
+        given, known = (None if member is None else getattr(item.payload, member) for item in (value, own))
+        if given != known:
+            text = f"{where}: the program takes only the value that it was made with, {known}, not {given}"
+            raise FlambeauError(Status.INVALID_ARGUMENT, text)
+
+    def _set_outputs(self) -> list[Array]:
+        owned: list[Array] = []
+        for position, tensor in self._own_outputs:
+            owned.append(aligned_bytes(tensor.size_in_bytes))
+            self._outputs[position].contents.payload.tensor.contents.data = owned[-1].ctypes.data
+        return owned
+
+    def _run(self) -> None:
+        status = self._function()
+        if status != Status.OK:
+            text = (self._state.context.message or b"").decode(errors="replace")
+            for number in self._state.context.numbers if self._state.context.has_numbers else ():
+                text = text.replace("%", str(number), 1)
+            raise FlambeauError(Status(status), f"{self._where}, instruction {self._state.instruction}: {text}")
+
+    def _result(self, position: int) -> CValue:
+        return self._outputs[position].contents
+
+    def reset(self) -> None:
+        """Restores the state of every method of the program, and begins its random numbers again."""
+        self._restart()
+
+    def seed(self, seed: int) -> None:
+        """Starts the stream of random numbers with this seed, from which the method draws. Raises ValueError for what is no seed."""
+        self._state.seed, self._state.counter = whole_number(seed, 0, 2**64 - 1, "a seed"), 0
+
+    @cached_property
+    def state(self) -> State:
+        """Empty: emitted programs have no names of their state."""
+        return State({}, self._where)
+
+    def _set_hook(self, hook: ctypes.c_void_p | None, user: object) -> None:
+        raise FlambeauError(Status.NOT_SUPPORTED, f"{self._where}: an emitted program tells of no events")

@@ -1,0 +1,160 @@
+"""The files of a C program: the program, its header and weights, an example of an application, and the runtime that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+
+from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp
+from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
+from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
+from flambeau.runtime.emit.c_program.printer import print_c
+
+_RUNTIME = "flambeau"
+WEIGHTS = ("array", "incbin")
+"""The forms of weights."""
+MARK = f"{_RUNTIME}/include/flambeau/emitted.h"
+"""A file that each folder has."""
+
+
+def c_files(module: ModuleOp, blobs: BlobStore, program: str, header: str, weights: str = "array") -> dict[str, bytes]:
+    """Returns the files by their path in the folder of a program.
+
+    Args:
+        module: what `convert-exec-to-emitc` leaves.
+        blobs: the weights.
+        program: the name of the program, an identifier of C.
+        header: the text of its header.
+        weights: one of `WEIGHTS`: as arrays of C; or in a file that the assembler includes, which compiles at once, however large it is.
+    """
+    kernels = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks]
+    sources = needed_sources(kernels)
+    texts = {
+        f"{program}.h": header,
+        f"{program}.c": f"/* The program {program}, written by Flambeau. */\n{print_c(module)}",
+        "main.c": _MAIN.replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
+        "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights),
+        **{f"{_RUNTIME}/{path}": text for path, text in sources.items()},
+    }
+    known = _weights(module, blobs)
+    files = _arrays(known, program) if weights == "array" else _included(known, program)
+    return {path: text.encode() for path, text in texts.items()} | files
+
+
+def _first_method(module: ModuleOp, program: str) -> str:
+    functions = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
+    return next(name for name in functions if name != f"{program}_init")
+
+
+def _weights(module: ModuleOp, blobs: BlobStore) -> dict[str, memoryview]:
+    """Returns the bytes of each weight by the name of its variable."""
+    return {
+        op.sym_name.data: blobs.get(blob)
+        for op in module.body.block.ops
+        if isinstance(op, GlobalOp) and isinstance(blob := op.attributes.get(BLOB), BlobAttr)
+    }
+
+
+def _arrays(weights: Mapping[str, memoryview], program: str) -> dict[str, bytes]:
+    parts = [f'/* The weights of the program {program}, written by Flambeau. */\n#include "flambeau/emitted.h"\n']
+    for name, data in weights.items():
+        size = max(len(data), 1)
+        lines = (",".join(map(str, data[start : start + 32] or b"\0")) for start in range(0, size, 32))
+        parts.append(f"\nextern const uint8_t {name}[{size}];\nconst FL_ALIGNED(16) uint8_t {name}[{size}] = {{\n")
+        parts += (f"{line},\n" for line in lines)
+        parts.append("};\n")
+    return {f"{program}_weights.c": "".join(parts).encode()}
+
+
+def _included(weights: Mapping[str, memoryview], program: str) -> dict[str, bytes]:
+    lines = [
+        f"/* The weights of the program {program}, written by Flambeau. */",
+        "#ifdef __APPLE__",
+        "#define SYMBOL(name) _##name",
+        "  .const",
+        "#else",
+        "#define SYMBOL(name) name",
+        "  .section .rodata",
+        "#endif",
+    ]
+    data = bytearray()
+    for name, content in weights.items():
+        data += bytes(-len(data) % 16)
+        lines += ["  .balign 16", f"  .globl SYMBOL({name})", f"SYMBOL({name}):"]
+        lines.append(f'  .incbin "{program}_weights.bin", {len(data)}, {len(content)}' if len(content) else "  .byte 0")
+        data += content
+    lines += ["#ifdef __ELF__", '  .section .note.GNU-stack,"",%progbits', "#endif"]
+    return {f"{program}_weights.S": "\n".join([*lines, ""]).encode(), f"{program}_weights.bin": bytes(data)}
+
+
+def _cmake(program: str, sources: list[str], weights: str) -> str:
+    listed = "\n  ".join(f"{_RUNTIME}/{path}" for path in sources)
+    languages, suffix = ("C", "c") if weights == "array" else ("C ASM", "S")
+    found = _CMAKE.replace("LANGUAGES LANGUAGE", f"LANGUAGES {languages}").replace("PROGRAM_weights.c", f"PROGRAM_weights.{suffix}")
+    return found.replace("PROGRAM", program).replace("SOURCES", listed)
+
+
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.15)
+project(PROGRAM LANGUAGES LANGUAGE)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+
+# The kernels. Nothing reads errno or the floating-point flags; with them, sqrt and comparisons would not vectorise.
+add_library(PROGRAM_kernels OBJECT
+  SOURCES
+)
+target_compile_options(PROGRAM_kernels PRIVATE -fno-math-errno -fno-trapping-math)
+
+add_library(PROGRAM STATIC PROGRAM.c PROGRAM_weights.c $<TARGET_OBJECTS:PROGRAM_kernels>)
+# The assembler, too, looks there for the file of the weights.
+target_include_directories(PROGRAM PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/flambeau/include)
+target_link_libraries(PROGRAM PUBLIC m)
+foreach(target PROGRAM PROGRAM_kernels)
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/flambeau ${CMAKE_CURRENT_SOURCE_DIR}/flambeau/include)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wconversion> -ffunction-sections -fdata-sections)
+endforeach()
+
+# An example of an application, for machines with files.
+add_executable(PROGRAM_main main.c)
+target_link_libraries(PROGRAM_main PRIVATE PROGRAM -Wl,--gc-sections)
+"""
+
+_MAIN = """\
+/* Runs the program PROGRAM once. Each argument is a file with the bytes of an input, in order; inputs without a file are zeros. Writes the
+ * bytes of the outputs to stdout, one after the other. */
+#include <stdio.h>
+
+#include "PROGRAM.h"
+
+static size_t bytes_of(const fl_tensor *tensor) { return fl_numel(tensor) * fl_element_size(tensor->dtype); }
+
+int main(int argc, char **argv) {
+  PROGRAM_init();
+  for (int i = 0; i + 1 < argc && i < METHOD_input_count; ++i) {
+    const fl_tensor *input = fl_get_tensor(METHOD_inputs[i]);
+    FILE *file = fopen(argv[i + 1], "rb");
+    if (file == NULL || input == NULL || input->data == NULL || fread(input->data, 1, bytes_of(input), file) != bytes_of(input)) {
+      fprintf(stderr, "%s: not the %zu bytes of input %d\\n", argv[i + 1], input == NULL ? 0 : bytes_of(input), i);
+      return 2;
+    }
+    fclose(file);
+  }
+  if (METHOD() != FL_OK) {
+    fprintf(stderr, "instruction %u: %s\\n", (unsigned)METHOD_run.instruction, METHOD_run.context.message);
+    return 1;
+  }
+  for (int i = 0; i < METHOD_output_count; ++i) {
+    const fl_tensor *output = fl_get_tensor(METHOD_outputs[i]);
+    if (output != NULL && fwrite(output->data, 1, bytes_of(output), stdout) != bytes_of(output)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+"""
