@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from flambeau.dialects.emitc import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
-from flambeau.dialects.emitc.names import c_name
+from flambeau.dialects.emitc.c_names import c_name
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
@@ -22,7 +22,7 @@ from flambeau.dialects.ir.diagnostics import OperationError
 from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.ml_program import GlobalOp as ProgramGlobalOp
-from flambeau.passes.emission.declarations import Declarations, array, opaque, text
+from flambeau.passes.emission.c_variables import Declarations, array, opaque, text
 from flambeau.passes.emission.slot_values import SlotValues, c_string
 from flambeau.passes.manager import count
 from flambeau.runtime.emit import failure

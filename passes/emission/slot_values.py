@@ -15,7 +15,7 @@ from flambeau.dialects.exec.instructions import MoveOp, written_literals
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
-from flambeau.passes.emission.declarations import Declarations, array, opaque
+from flambeau.passes.emission.c_variables import Declarations, array, opaque
 
 
 def dense_strides(sizes: Sequence[int], order: Sequence[int]) -> list[int]:

@@ -19,7 +19,7 @@ from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import MemoryReport, memory_reports
 from flambeau.compiler.stages import STAGES, StageError, stage_of
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
-from flambeau.dialects.emitc.names import c_name
+from flambeau.dialects.emitc.c_names import c_name
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.text.module_text import write_module

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
+from flambeau.runtime.emit.c_program.c_text import print_c
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
-from flambeau.runtime.emit.c_program.printer import print_c
 
 _RUNTIME = "flambeau"
 WEIGHTS = ("array", "incbin")

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
-from flambeau.dialects.emitc.names import c_name
+from flambeau.dialects.emitc.c_names import c_name
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.types import BoolType, DoubleType, IntType

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import methods_of
-from flambeau.dialects.emitc.names import c_name
+from flambeau.dialects.emitc.c_names import c_name
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.runtime.binding import Runtime
 from flambeau.runtime.binding.emitted_method import EmittedMethod

@@ -10,7 +10,7 @@ from xdsl.dialects.emitc import EmitC_ArrayType, EmitC_OpaqueAttr, EmitC_OpaqueT
 from xdsl.ir import Attribute
 
 from flambeau.dialects.emitc import GlobalOp
-from flambeau.dialects.emitc.names import c_name
+from flambeau.dialects.emitc.c_names import c_name
 
 
 def opaque(type: str) -> EmitC_OpaqueType:
