@@ -7,7 +7,6 @@ import hashlib
 import os
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from flambeau.dialects.schema.context import FlambeauContext
 
 NAME = "program"
-_FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
+_FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wl,-u,fl_emitted_resize", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
 
 
 class CompilerError(ValueError):
@@ -118,7 +117,7 @@ def _compiled(files: Mapping[str, bytes], folder: Path) -> Path:
     for path, data in sorted(files.items()):
         key.update(f"{path} {len(data)} ".encode())
         key.update(data)
-    target = folder / f"{key.hexdigest()[:32]}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    target = folder / f"{key.hexdigest()[:32]}.so"
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
