@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.extents import may_equal as extents_may_equal
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, may_equal, shape_of, tensor
 
 
 def reshaped_type(x: Tensor, shape: Sequence[int]) -> Tensor:
     """Returns the type of the same elements in another shape. Raises ValueError where there are more of them, or fewer."""
-    if prod(shape) != prod(shape_of(x)):
+    if not extents_may_equal(prod(shape), prod(shape_of(x))):
         raise ValueError(f"{list(shape_of(x))} does not have the elements of {list(shape)}")
     return tensor(element_of(x), shape)
+
+
+def whole_shape(x: Tensor, shape: Sequence[int]) -> Sequence[int]:
+    """Returns a shape with the rest of a tensor's elements in place of the size -1. Raises ValueError for several of them."""
+    rests = [dim for dim, size in enumerate(shape) if is_known(size) and size == -1]
+    if len(rests) > 1:
+        raise ValueError(f"{list(shape)} says several sizes to be the rest of {list(shape_of(x))}")
+    others = prod(size for dim, size in enumerate(shape) if dim not in rests)
+    if rests and others == 0:
+        raise ValueError(f"{list(shape)} has no elements, whatever the rest is")
+    return [prod(shape_of(x)) // others if dim in rests else size for dim, size in enumerate(shape)]
 
 
 def permuted_type(x: Tensor, order: Sequence[int]) -> Tensor:
@@ -26,7 +39,8 @@ def joined_type(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """Returns the type of tensors one behind the other. Raises ValueError where their other dimensions differ."""
     shapes = [list(shape_of(item)) for item in tensors]
     first = shapes[0] if shapes else []
-    if not 0 <= axis < len(first) or any(shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :] for shape in shapes):
+    others = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
+    if not 0 <= axis < len(first) or not all(may_equal(shape, others[0]) for shape in others):
         raise ValueError(f"tensors {shapes} cannot be joined along dimension {axis}")
     return tensor(element_of(tensors[0]), [*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]])
 

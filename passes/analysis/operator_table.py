@@ -106,7 +106,8 @@ class Limit:
         if self.bounded and any(is_unknown(size) or largest(size) is None for size in shape_of(value)):
             return f"a size of {name} depends on data, or has no greatest value"
         if self.filled and not all(map(exceeds, shape_of(value), [0] * len(shape_of(value)))):
-            return f"{name} {'has' if 0 in map(largest, shape_of(value)) else 'may have'} no elements"
+            may = "may have no elements; sizes that are never 0 are exported with Dim(…, min=1)"
+            return f"{name} has no elements" if 0 in map(largest, shape_of(value)) else f"{name} {may}"
         return f"{name} is not row-major" if self.row_major and not is_row_major(value) else None
 
 

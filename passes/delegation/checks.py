@@ -83,9 +83,14 @@ def pads_with_number(op: SchemaOp) -> str | None:
 
 
 def keeps_elements(op: SchemaOp) -> str | None:
-    """Negative pads that leave elements."""
-    kept = [size + min(low, 0) + min(high, 0) for size, low, high in zip(shape_of(op.operands[0]), *pads_of(op), strict=True)]
-    return None if min(kept) > 0 else f"its negative pads {list(op.argument('pad'))} leave no elements of {list(shape_of(op.operands[0]))}"
+    """Negative pads that leave elements, of sizes that are known before the run."""
+    cuts = [min(low, 0) + min(high, 0) for low, high in zip(*pads_of(op), strict=True)]
+    shape = shape_of(op.operands[0])
+    cut = [size for size, change in zip(shape, cuts, strict=True) if change]
+    if open_extents(cut):
+        return "it cuts elements off a size that is known when it runs only"
+    kept = [size + change for size, change in zip(cut, filter(None, cuts), strict=True)]
+    return None if min(kept, default=1) > 0 else f"its negative pads {list(op.argument('pad'))} leave no elements of {list(shape)}"
 
 
 def limits_in_order(op: SchemaOp) -> str | None:

@@ -10,11 +10,18 @@ from math import prod
 from typing import cast
 
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import has_static_entries, normalize_dim, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 
-_SHAPES = ("view_copy", "expand_copy")
-"""Operators whose numbers are the shape of the result."""
+_SHAPES = ("view_copy", "expand_copy", "native_group_norm")
+"""Operators whose numbers are sizes of their tensors."""
+
+
+def only_first_is_open(op: SchemaOp) -> str | None:
+    """No size that only the run knows, but for those of first dimensions."""
+    results = [value for value in op.results if value.uses or len(op.results) == 1]
+    found = next((value for value in (*op.operands, *results) if not has_static_entries(value)), None)
+    return None if found is None else f"a size of {list(shape_of(found))} behind the first is known when it runs only"
 
 
 def numbers_are_known(op: SchemaOp) -> str | None:
@@ -53,8 +60,10 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
             yield from _broadcast([shape[:-2] for shape in shapes[:3]], shape_of(op.result)[:-2])
             yield from _broadcast(shapes[3:], (*shape_of(op.result)[:-1], key[-2]))
         case "prelu":
-            yield from ((size, prod(shapes[1])) for size in shapes[0][1:2] if prod(shapes[1]) != 1)
-        case "native_layer_norm":
+            yield from ((size, prod(shapes[1])) for size in shapes[0][:2][-1:] if prod(shapes[1]) != 1)
+        case "native_group_norm":
+            yield from zip(shapes[0], (op.argument("N"), op.argument("C")), strict=False)
+        case "native_layer_norm" | "layer_norm" | "rms_norm":
             sizes = op.argument("normalized_shape")
             yield from ((a, b) for shape in shapes for a, b in zip(shape[-len(sizes) :], sizes, strict=True))
         case "view_copy":

@@ -9,7 +9,8 @@ import pytest
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
+from flambeau.passes.delegation.checks import keeps_elements
+from flambeau.passes.delegation.open_sizes import numbers_are_known, only_first_is_open, sizes_fit
 
 S3, S4 = "s3 in [1, 6]", "s4 in [1, 8]"
 
@@ -40,7 +41,7 @@ def operation(name: str, operands: Sequence[str | None], result: str, attributes
 ATTRIBUTES = {
     "expand_copy": "size = [2, 3, 4]",
     "view_copy": f"size = [{S4}, 6]",
-    "native_layer_norm": "normalized_shape = [4], eps = 1.0e-05",
+    **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), "normalized_shape = [4], eps = 1.0e-05"),
     "convolution": "stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 4",
 }
 QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
@@ -66,7 +67,10 @@ QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
         ("cat", [kind(2, 3), kind(1, S3)], kind(3, 3), "s3 is 3"),
         ("view_copy", [kind(S4, S3)], kind(S4, 6), "s3 * s4 is s4 * 6"),
         ("native_layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
+        ("layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
+        ("rms_norm", [kind(2, S4), None], kind(2, S4), "s4 is 4"),
         ("prelu", [kind(2, S3, 5), kind(3)], kind(2, S3, 5), "s3 is 3"),
+        ("prelu", [kind(S3), kind(3)], kind(S3), "s3 is 3"),
         ("convolution", [kind(1, S4, 5, 5), kind(4, 1, 3, 3), None], kind(1, 4, 3, 3), "s4 is 4"),
     ],
 )
@@ -101,3 +105,22 @@ def test_numbers_of_operators_are_known_before_the_run(name: str, operand: str, 
 def test_sizes_that_are_the_same_symbol_fit(name: str, operands: list[str | None], result: str, attributes: str):
     op = operation(name, operands, result, attributes)
     assert sizes_fit(op) is None and numbers_are_known(op) is None
+
+
+def test_only_first_sizes_are_open():
+    found = only_first_is_open(operation("permute_copy", [kind(S3, 4)], kind(4, S3), "dims = [1, 0]"))
+    assert found == "a size of [4, s3] behind the first is known when it runs only"
+    assert only_first_is_open(operation("relu", [kind(S3, 4)], kind(S3, 4))) is None
+    assert only_first_is_open(operation("relu", [kind(3, 4)], kind(3, 4))) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "pads", "why"),
+    [
+        ((S4, 3), "[0, 0, -1, 0]", "it cuts elements off a size that is known when it runs only"),
+        ((S4, 3), "[-1, 0, 1, 0]", None),
+        ((S4, 3), "[-2, -1, 0, 0]", "its negative pads [-2, -1, 0, 0] leave no elements of [s4, 3]"),
+    ],
+)
+def test_pads_cut_elements_off_known_sizes(shape: Sequence[int | str], pads: str, why: str | None):
+    assert keeps_elements(operation("constant_pad_nd", [kind(*shape)], "tensor<?x?xf32>", f"pad = {pads}, value = 0.0")) == why
