@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from flambeau.backends.litert.dialect.operators import LiteRtOp
+from flambeau.backends.litert.dialect.operators import OPEN, LiteRtOp
 from flambeau.backends.litert.encode import PARAMETERS
-from flambeau.backends.litert.label import unlabelled
+from flambeau.backends.litert.label import Range, unlabelled
 from flambeau.backends.litert.payload import CODES, DTYPES, OPERATORS, OPTIONS, read
 from flambeau.dialects.ir.blobs import BlobStore
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known, unknown
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, is_float, is_static, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.passes.delegation.interface import BackendError, partition_module
@@ -29,14 +30,21 @@ _NAMES = {number: name for name, number in OPERATORS.items()}
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
     """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
     identifier = "LiteRtBackend"
-    return decoded(unlabelled(data, f"a payload of {identifier!r}"), blobs, identifier)
+    return decoded(*unlabelled(data, f"a payload of {identifier!r}"), blobs, identifier)
 
 
-def decoded(data: memoryview, blobs: BlobStore, identifier: str) -> ModuleOp:
-    """Returns a module with the constants and the partition of a model, for the backend that programs call `identifier`."""
+def decoded(data: memoryview, ranges: Sequence[Range], blobs: BlobStore, identifier: str) -> ModuleOp:
+    """Returns a module with the constants and the partition of a model, for the backend that programs call `identifier`.
+
+    `ranges` are those of the first sizes of the inputs that only the run knows; without them, nothing is known of these.
+    """
     what = f"a payload of {identifier!r}"
     reader = _Reader(read(data, what), blobs, what)
-    return partition_module(identifier, [reader.kind(number) for number in reader.graph.inputs], reader.results, reader.globals)
+    inputs = reader.graph.inputs
+    if ranges and len(ranges) != len(inputs):
+        raise BackendError(f"{what} is damaged: it has {len(inputs)} inputs, and the sizes of {len(ranges)}")
+    kinds = [reader.kind(*item) for item in zip(inputs, ranges or [(1, None)] * len(inputs), strict=True)]
+    return partition_module(identifier, kinds, reader.results, reader.globals)
 
 
 class _Reader:
@@ -56,12 +64,14 @@ class _Reader:
             raise self._refused(f"there is no tensor {number}")
         return self.graph.tensors[number]
 
-    def kind(self, number: int) -> Tensor:
-        """Returns the type of a tensor. Raises BackendError."""
+    def kind(self, number: int, first: Range | tuple[int, None] = (1, None)) -> Tensor:
+        """Returns the type of a tensor, whose first size is in a range if only the run knows it. Raises BackendError."""
         item = self._tensor(number)
-        if item.type not in _ELEMENTS or len(item.shape) > MOST_DIMENSIONS or min(item.shape, default=1) < 1:
+        shape = list(item.shape_signature or item.shape)
+        is_open, rank = shape[:1] == [OPEN], len(item.shape)
+        if item.type not in _ELEMENTS or len(shape) != rank or rank > MOST_DIMENSIONS or min(shape[is_open:], default=1) < 1:
             raise self._refused(f"tensor {number} is of a type or of sizes that are not read")
-        return tensor(_ELEMENTS[item.type], item.shape)
+        return tensor(_ELEMENTS[item.type], [*[unknown(*first)] * is_open, *shape[is_open:]])
 
     def results(self, *arguments: SSAValue) -> Sequence[SSAValue]:
         """Builds the operators. Returns the results. Raises BackendError."""
@@ -77,7 +87,7 @@ class _Reader:
                 result = row(**self._arguments(row, step)).result
             except (VerifyException, TypeError, ValueError, IndexError, OverflowError) as error:
                 raise self._refused(f"operator {index}, {row.schema.base}: {error}") from error
-            if result.type != self.kind(step.outputs[0]):
+            if not _is_alike(result, self.kind(step.outputs[0])):
                 raise self._refused(
                     f"operator {index}, {row.schema.base}, gives {result.type}, and its tensor is {self.kind(step.outputs[0])}"
                 )
@@ -149,9 +159,16 @@ class _Reader:
         buffers = self.model.buffers
         data = buffers[item.buffer].data if 0 < item.buffer < len(buffers) else None
         dtype = np.dtype(numpy_dtype(element_of(kind)))
-        if data is None or len(data) != prod(shape_of(kind)) * dtype.itemsize:
+        if data is None or not is_static(kind) or len(data) != prod(shape_of(kind)) * dtype.itemsize:
             raise self._refused(f"tensor {number} is no constant of {kind}, and nothing before it computes it")
         return np.frombuffer(data, dtype).reshape(shape_of(kind))
+
+
+def _is_alike(value: SSAValue, kind: Tensor) -> bool:
+    """Returns whether a value has an element type, the sizes that are known, and others that only the run knows."""
+    sizes = zip(shape_of(value), shape_of(kind), strict=False)
+    is_alike = len(shape_of(value)) == len(shape_of(kind)) and element_of(value) == element_of(kind)
+    return is_alike and all(is_known(a) == is_known(b) and (not is_known(a) or a == b) for a, b in sizes)
 
 
 def _word(name: str, number: int) -> str:

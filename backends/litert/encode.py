@@ -8,12 +8,14 @@ from itertools import islice
 from typing import Any, cast
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
-from flambeau.backends.litert.dialect.operators import INTEGERS, LiteRtOp, single
+from flambeau.backends.litert.dialect.operators import INTEGERS, OPEN, LiteRtOp, single
 from flambeau.backends.litert.label import labelled
 from flambeau.backends.litert.payload import BUFFER, CODES, DTYPES, OPERATOR, OPTIONS, QUANTIZATION, SUBGRAPH, TENSOR, operator_code, write
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.edge.layout import upper_bounds
+from flambeau.dialects.ir.extents import Extent, is_known, is_unknown, least
 from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
@@ -28,7 +30,8 @@ PARAMETERS = ("filter", "bias")
 def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> Encoded:
     """Returns the payload of a partition. Raises BackendError."""
     kind = partition.function_type
-    return Encoded(labelled(encode_model(partition, constants), len(kind.inputs), len(kind.outputs)))
+    ranges = [] if is_static(*kind.inputs) else [_range(value) for value in kind.inputs]
+    return Encoded(labelled(encode_model(partition, constants), len(kind.inputs), len(kind.outputs), ranges))
 
 
 def encode_model(partition: PartitionOp, constants: ModuleConstants) -> bytes:
@@ -36,6 +39,18 @@ def encode_model(partition: PartitionOp, constants: ModuleConstants) -> bytes:
     writer = ModelWriter(constants)
     writer.add(partition.body.block, "main")
     return writer.model()
+
+
+def _range(value: Attribute) -> tuple[int, int]:
+    """Returns the least and the greatest size of the first dimension of an input."""
+    size, most = shape_of(value)[:1] or (1,), upper_bounds(value)[:1] or (1,)
+    return least(size[0]), most[0]
+
+
+def _least_size(size: int) -> int:
+    """Returns a size where each symbol has its least value."""
+    found = size.expression if isinstance(size, Extent) else None
+    return size if found is None else found.evaluate({symbol.name: int(symbol.low) for symbol in found.symbols})
 
 
 @dataclass(frozen=True)
@@ -204,11 +219,23 @@ class _GraphWriter:
         if kind is not None:
             numbers = QUANTIZATION.record(scale=kind.scales, zero_point=kind.zero_points, quantized_dimension=kind.axis)
         name = name or f"tensor_{len(self.tensors)}"
-        if element not in DTYPES or not is_static(tensor(element, shape)):
+        if element not in DTYPES or any(map(is_unknown, shape)):
+            types = ", ".join(map(str, DTYPES))
             raise BackendError(
-                f"tensor {name!r} is {tensor(element, shape)}, and a TFLite model has static ones of {', '.join(map(str, DTYPES))}"
+                f"tensor {name!r} is {tensor(element, shape)}, and a TFLite model has tensors of {types}, of sizes with bounds"
             )
-        self.tensors.append(TENSOR.record(shape=shape, type=DTYPES[element], buffer=buffer, name=name, quantization=numbers))
+        sizes, signature = [_least_size(size) for size in shape], [size if is_known(size) else OPEN for size in shape]
+        signed = signature if signature != sizes else None
+        record = TENSOR.record(
+            shape=sizes,
+            type=DTYPES[element],
+            buffer=buffer,
+            name=name,
+            quantization=numbers,
+            shape_signature=signed,
+            has_rank=signed is not None,
+        )
+        self.tensors.append(record)
         return len(self.tensors) - 1
 
     def _output(self, value: SSAValue, others: Sequence[int], name: str) -> int:
@@ -216,7 +243,8 @@ class _GraphWriter:
         source = self._number(value)
         if isinstance(value.owner, LiteRtOp) and source not in others:
             return source
-        shape = self._tensor(self._unused(f"{name}/shape"), i32, (len(shape_of(value)),), np.array(shape_of(value), np.int32))
+        sizes = np.array([size if is_known(size) else OPEN for size in shape_of(value)], np.int32)
+        shape = self._tensor(self._unused(f"{name}/shape"), i32, sizes.shape, sizes)
         number = self._tensor(name, element_of(value), shape_of(value), None, self.types.get(value))
         self._add("reshape", 1, {}, [source, shape], number)
         return number

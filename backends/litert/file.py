@@ -44,7 +44,8 @@ def encode_file(methods: Sequence[WholeMethod], constants: ModuleConstants, opti
     ]
     version = runtime_version(writer.operators).encode().ljust(_VERSION_BYTES, b"\0")
     metadata = {"min_runtime_version": version}
-    if len(graphs) == 1:  # offsets of other graphs would overlap those of the first
+    if len(graphs) == 1 and all(item.shape_signature is None for item in graphs[0].tensors):
+        # Offsets of other graphs would overlap those of the first; sizes that only the run knows have none.
         metadata["OfflineMemoryAllocation"] = _plan(graphs[0])
     return writer.model(
         description="Made by Flambeau.",

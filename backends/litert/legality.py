@@ -13,7 +13,7 @@ from flambeau.backends.litert.dialect.choices import COMPARISONS
 from flambeau.backends.litert.dialect.functions import UNARY
 from flambeau.backends.litert.dialect.images import padding_word
 from flambeau.backends.litert.dialect.resizing import FINE
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, shape_of
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, is_static, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.number_format import NumberFormat
@@ -22,6 +22,7 @@ from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.lowering.splits import as_slices, splits_integers
 from flambeau.passes.delegation.normalized import reduced_dims, windows_of
+from flambeau.passes.delegation.open_sizes import numbers_are_known, only_first_is_open, sizes_fit
 from flambeau.support.lazy import np
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ MOST_DIMENSIONS = 6
 def is_of_pixels(op: SchemaOp) -> bool:
     """Returns whether a reduction is one of images over height and width."""
     return len(shape_of(op.operands[0])) == 4 and reduced_dims(op) == [2, 3]
+
+
+def _has_size(op: SchemaOp) -> str | None:
+    """Transposed convolutions of static sizes."""
+    is_known = not op.argument("transposed") or is_static(op.result)
+    return None if is_known else "the number of images is known when it runs only, and LiteRT's operator has it in a constant"
 
 
 def _counts_no_padding(op: SchemaOp) -> str | None:
@@ -163,8 +170,9 @@ _BOTH = {
     "elu": Rule(checks=(_is_plain,)),
     "hardswish": Rule(),
     "prelu": Rule(checks=(_has_slopes,)),
-    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "clone"), Rule()),
-    **dict.fromkeys(("expand_copy", "repeat", "stack"), Rule()),
+    **dict.fromkeys(("slice_copy.Tensor", "select_copy.int"), Rule(checks=(checks.dim_is_known,))),
+    **dict.fromkeys(("unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "clone", "repeat", "stack"), Rule()),
+    "expand_copy": Rule(checks=(checks.growth_is_known,)),
     "flip": Rule((Limit("self", rank=(1, MOST_DIMENSIONS)),)),
     "constant_pad_nd": Rule((Limit("self", rank=(1, 5)),), checks=(checks.pads_with_number, checks.keeps_elements)),
     "reflection_pad1d": _REFLECTED,
@@ -176,7 +184,7 @@ _BOTH = {
     "where.self": Rule((Limit("condition", dtypes=(i1,)),)),
     "upsample_nearest2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes,)),
     "upsample_bilinear2d.vec": Rule((_INPUT,), checks=(checks.scales_as_sizes,)),
-    "convolution": Rule((Limit("input", rank=(3, 4)),), _LAYER, dequantized=("weight",), checks=(checks.output_padding_is_small,)),
+    "convolution": Rule((Limit("input", rank=(3, 4)),), _LAYER, (), (checks.output_padding_is_small, _has_size), dequantized=("weight",)),
     "linear": Rule((Limit("weight", rank=(2, 2)),), _LAYER, dequantized=("weight",)),
     "mm": Rule(),
     "bmm": Rule(),
@@ -190,7 +198,9 @@ _BOTH = {
     "_softmax": Rule((Limit("half_to_float", only=False),)),
     **dict.fromkeys(("sigmoid", "tanh"), Rule()),
 }
-_TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), static=True, row_major=True, filled=True)
+_TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), bounded=True, row_major=True, filled=True)
+_OPEN = (only_first_is_open, numbers_are_known, sizes_fit)
+"""Checks of sizes that only the run knows, which are those of batches."""
 _OF_INTEGERS = {
     **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"), _is_fine_enough),
     "hardswish": _fits_hard_swish,
@@ -226,7 +236,7 @@ _FLOATS = {
     "sum.dim_IntList": Rule((_SAME_TYPE,)),
     "prod.dim_int": Rule((_SAME_TYPE,)),
     **dict.fromkeys(("argmax", "argmin"), Rule((Limit("result", dtypes=(i64,)),))),
-    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    "split_with_sizes_copy": Rule(checks=(checks.dim_is_known, checks.parts_have_elements)),
     **dict.fromkeys([f"{name}.{kind}" for name in COMPARISONS for kind in ("Tensor", "Scalar")], _COMPARISON),
     **dict.fromkeys([f"logical_{name}" for name in ("and", "or", "xor", "not")], _LOGIC),
     **dict.fromkeys(("bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not"), _LOGIC),
@@ -264,13 +274,13 @@ _ATTENTION = {"scaled_dot_product_attention": Rule(checks=(_sees_all_keys,))}
 def table(options: LiteRtOptions) -> OperatorTable:
     """Returns what the backend takes in a precision."""
     if options.precision == "float32":
-        return OperatorTable(_FLOATS, _TENSORS, in_parts=_ATTENTION)
+        return OperatorTable(_FLOATS, _TENSORS, checks=_OPEN, in_parts=_ATTENTION)
     element, integers, checked = (i8, _INTEGERS, ()) if options.activations == "int8" else (i16, _OF_INT16, (checks.has_no_zero_points,))
     rules, parts = ({}, _BETWEEN) if options.precision == "int8" else ({**_FLOATS, **_borders(element)}, _ATTENTION)
     return OperatorTable(
         rules,
         _TENSORS,
-        checks=checked,
+        checks=(*_OPEN, *checked),
         in_parts=parts,
         integers=integers,
         activations=(element,),

@@ -12,7 +12,7 @@ from flambeau.backends.litert import LiteRtOptions
 from flambeau.backends.litert.converters import borders, functions, images, layers, movement, norms, products, reductions
 from flambeau.backends.litert.converters.building import CONVERTERS, reshaped
 from flambeau.backends.litert.dialect.elements import LIMITED, DequantizeOp
-from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
+from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadOp, PadV2Op, ReshapeOp, SliceOp, StridedSliceOp, TransposeOp
 from flambeau.backends.litert.dialect.operators import LiteRtOp
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -37,7 +37,12 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     CONVERTERS.apply(partition, constants, chosen)
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
-    moving += [moves.past(SliceOp, "begin", "size"), moves.past(PadOp, "padding"), moves.past(PadV2Op, "padding")]
+    moving += [
+        moves.past(SliceOp, "begin", "size"),
+        moves.past(StridedSliceOp, "begin", "end", "strides"),
+        moves.past(PadOp, "padding"),
+        moves.past(PadV2Op, "padding"),
+    ]
     apply_patterns(partition, moving)
     apply_patterns(partition, [moves.as_reshape(), *moving])
     apply_patterns(partition, [end_with_activation])

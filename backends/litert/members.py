@@ -90,8 +90,8 @@ def narrowed(names: Collection[str], checks: Mapping[str, Sequence[Check]], most
         return replace(own, checks=(*own.checks, *common, *checks.get(name, ())))
 
     kept = {name: rule(name, own) for name, own in whole.integers.items() if name in names or name.startswith("quantized_decomposed.")}
-    tensors = replace(whole.tensors, rank=(1, most_dimensions))
-    return replace(whole, integers=kept, in_parts={}, tensors=tensors, checks=(*whole.checks, of_one_image))
+    tensors = replace(whole.tensors, rank=(1, most_dimensions), static=True)
+    return replace(whole, integers=kept, in_parts={}, tensors=tensors, checks=(of_one_image,))
 
 
 Frame = Callable[[bytes, int, int], bytes]
@@ -144,6 +144,6 @@ def unframed(identifier: str, model_of: Callable[[memoryview], memoryview]) -> D
     """Returns the `decode` of a backend, from a function that finds the model in a payload, which raises BackendError and CompiledError."""
 
     def decode_framed(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-        return decoded(model_of(data), blobs, identifier)
+        return decoded(model_of(data), (), blobs, identifier)
 
     return decode_framed

@@ -220,7 +220,11 @@ _FLOATS, _INTEGERS, _LONG = Scalars("f", float), Scalars("i"), Scalars("q")
 _TYPE_FIELDS: dict[str, Kind] = {"min": _FLOATS, "max": _FLOATS, "scale": _FLOATS, "zero_point": _LONG}
 QUANTIZATION = _table("quantization", {**_TYPE_FIELDS, "details": OneOf((_table("custom", {}),)), "quantized_dimension": _NUMBER})
 _TENSOR_FIELDS: dict[str, Kind] = {"shape": _INTEGERS, "type": _CODE, "buffer": Scalar("I"), "name": Text()}
-TENSOR = _table("tensor", {**_TENSOR_FIELDS, "quantization": Ref(QUANTIZATION)})
+_SIGNATURE: dict[str, Kind] = {"shape_signature": _INTEGERS, "has_rank": _FLAG}
+_LAST_FIELDS: dict[str, Kind] = {"is_variable": _FLAG, "sparsity": Ref(_table("sparsity", {})), **_SIGNATURE}
+TENSOR = _table("tensor", {**_TENSOR_FIELDS, "quantization": Ref(QUANTIZATION), **_LAST_FIELDS})
+"""In the signature of a shape, -1 is a size that only the run knows; the shape has one that it may have. LiteRT's compiled models read
+signatures of tensors that say they have a rank."""
 OPERATOR = _table("operator", {"opcode_index": Scalar("I"), "inputs": _INTEGERS, "outputs": _INTEGERS, "builtin_options": OneOf(_MEMBERS)})
 OPERATOR_CODE = _table(
     "operator_code",

@@ -8,10 +8,11 @@ from typing import Any
 from xdsl.ir import Attribute, SSAValue
 
 from flambeau.backends.litert.dialect import elements as e
-from flambeau.backends.litert.dialect.movement import PadOp, PadV2Op, ReshapeOp, SliceOp, TransposeOp
-from flambeau.backends.litert.dialect.operators import ACTIVATIONS, limits_of
+from flambeau.backends.litert.dialect.movement import EVERY, PadOp, PadV2Op, ReshapeOp, SliceOp, StridedSliceOp, TransposeOp
+from flambeau.backends.litert.dialect.operators import ACTIVATIONS, OPEN, limits_of
 from flambeau.dialects.edge.layout import CHANNELS_LAST
-from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.extents import is_known
+from flambeau.dialects.ir.tensor_types import element_of, is_static, numpy_dtype, same_shape, shape_of, tensor
 from flambeau.dialects.quantized_decomposed.quantize import RANGES
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType
@@ -26,7 +27,12 @@ _SWAPPED = (0, 2, 1)
 
 def reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
     """Returns the same elements in another shape."""
-    return value if shape_of(value) == tuple(shape) else ReshapeOp(value, tuple(shape)).result
+    return value if same_shape(shape_of(value), shape) else ReshapeOp(value, as_numbers(shape)).result
+
+
+def as_numbers(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns sizes as numbers of an operator: -1, which is the rest of the elements, for one that only the run knows."""
+    return tuple(size if is_known(size) else OPEN for size in shape)
 
 
 def constant(constants: ModuleConstants, name: str, array: Array, like: SSAValue) -> SSAValue:
@@ -57,10 +63,18 @@ def on_images(x: SSAValue, function: Callable[[SSAValue], SSAValue]) -> SSAValue
 def part(x: SSAValue, dim: int, start: int, size: int) -> SSAValue:
     """Returns consecutive entries of one dimension."""
     begin, sizes = [0] * len(shape_of(x)), list(shape_of(x))
-    if sizes[dim] == size:
-        return x
     begin[dim], sizes[dim] = start, size
-    return SliceOp(x, tuple(begin), tuple(sizes)).result
+    return sliced(x, begin, sizes)
+
+
+def sliced(x: SSAValue, begin: Sequence[int], sizes: Sequence[int]) -> SSAValue:
+    """Returns so many entries of each dimension, all of one whose size only the run knows."""
+    if same_shape(sizes, shape_of(x)):
+        return x
+    if is_static(x):
+        return SliceOp(x, tuple(begin), tuple(sizes)).result
+    ends = tuple(first + size if is_known(size) else EVERY for first, size in zip(begin, sizes, strict=True))
+    return StridedSliceOp(x, tuple(begin), ends, (1,) * len(ends)).result
 
 
 def with_margin(
@@ -69,7 +83,7 @@ def with_margin(
     """Returns a tensor with a number around it, and without what negative padding takes away. Integers are of type `kind`."""
     begin = tuple(max(-low, 0) for low in before)
     size = tuple(extent + min(low, 0) + min(high, 0) for extent, low, high in zip(shape_of(x), before, behind, strict=True))
-    x = x if size == shape_of(x) else SliceOp(x, begin, size).result
+    x = sliced(x, begin, size)
     pads = tuple(max(item, 0) for pair in zip(before, behind, strict=True) for item in pair)
     if not any(pads):
         return x

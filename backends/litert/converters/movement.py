@@ -20,8 +20,9 @@ from flambeau.backends.litert.converters.building import (
     with_margin,
 )
 from flambeau.backends.litert.dialect.choices import COMPARISONS, LOGIC, CastOp, LogicalNotOp, SelectV2Op
-from flambeau.backends.litert.dialect.movement import ConcatenationOp, GatherOp, MirrorPadOp, ReverseV2Op, StridedSliceOp, TileOp
+from flambeau.backends.litert.dialect.movement import EVERY, ConcatenationOp, GatherOp, MirrorPadOp, ReverseV2Op, StridedSliceOp, TileOp
 from flambeau.dialects.aten.movement.shape import normalize_dims
+from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
@@ -34,7 +35,8 @@ def _sliced(op: SchemaOp, x: SSAValue) -> SSAValue:
     count = shape_of(op.result)[dim]
     if step == 1 or count == 1:
         return part(x, dim, first, count)
-    begin, end, steps = [0] * len(shape_of(x)), list(shape_of(x)), [1] * len(shape_of(x))
+    shape = shape_of(x)
+    begin, end, steps = [0] * len(shape), [size if is_known(size) else EVERY for size in shape], [1] * len(shape)
     begin[dim], end[dim], steps[dim] = first, first + (count - 1) * step + 1, step
     return StridedSliceOp(x, tuple(begin), tuple(end), tuple(steps)).result
 
@@ -45,7 +47,7 @@ def _selected(op: SchemaOp, x: SSAValue) -> SSAValue:
 
 def _flipped(op: SchemaOp, x: SSAValue) -> SSAValue:
     for axis in normalize_dims(op.argument("dims"), len(shape_of(x))):
-        x = x if shape_of(x)[axis] == 1 else ReverseV2Op(x, (axis,)).result
+        x = x if provably_equal(shape_of(x)[axis], 1) else ReverseV2Op(x, (axis,)).result
     return x
 
 
@@ -58,7 +60,7 @@ def _reflected(op: SchemaOp, x: SSAValue) -> SSAValue:
 
 def _expanded(op: SchemaOp, x: SSAValue) -> SSAValue:
     old, new = sizes_before(op), shape_of(op.result)
-    counts = tuple(after // before for before, after in zip(old, new, strict=True))
+    counts = tuple(1 if provably_equal(before, after) else after // before for before, after in zip(old, new, strict=True))
     x = reshaped(x, old)
     return x if all(count == 1 for count in counts) else TileOp(x, counts).result
 

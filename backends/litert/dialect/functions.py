@@ -23,7 +23,7 @@ from flambeau.backends.litert.dialect.operators import (
     single,
 )
 from flambeau.dialects.aten.elementwise.math import CeilOp, CosOp, FloorOp, LogOp, NegOp, RoundOp, RsqrtOp, SinOp, SqrtOp
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, may_equal, shape_of
 from flambeau.dialects.schema.derived_rows import derived
 from flambeau.support.lazy import Array, np
 
@@ -202,7 +202,7 @@ class PreluOp(LiteRtOp):
         if element_of(x) != element_of(alpha):
             raise ValueError(f"operands {x} and {alpha} are not of one type")
         check_scales(x, scales, zero_points, 3)
-        if broadcast(shape_of(x), shape_of(alpha)) != shape_of(x):
+        if not may_equal(broadcast(shape_of(x), shape_of(alpha)), shape_of(x)):
             raise ValueError(f"{alpha} does not broadcast to {x}")
         return x
 

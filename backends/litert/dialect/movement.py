@@ -10,9 +10,18 @@ from xdsl.ir import Attribute
 
 from flambeau.backends.litert.dialect.operators import LiteRtOp, Numbers, Scales, check_scales, litert
 from flambeau.dialects.ir.tensor_types import Tensor, element_of, shape_of, tensor
-from flambeau.dialects.schema.move_types import joined_type, padded_type, part_type, permuted_type, reshaped_type
+from flambeau.dialects.schema.move_types import (
+    joined_type,
+    padded_type,
+    part_type,
+    permuted_type,
+    reshaped_type,
+    whole_shape,
+)
 from flambeau.support.lazy import Array, np
 
+EVERY = 2**31 - 1
+"""An end behind all entries of a dimension, however many there are."""
 _ANY: frozenset[Attribute] = frozenset((f32, i1, i8, i16, i32, i64))
 
 
@@ -22,13 +31,13 @@ class _MoveOp(LiteRtOp):
 
 @litert("reshape(Tensor input, int[] shape) -> Tensor")
 class ReshapeOp(_MoveOp):
-    """The same elements in another shape."""
+    """The same elements in another shape, of which one size may be -1: the rest."""
 
     takes = _ANY
 
     @staticmethod
     def infer(x: Tensor, /, shape: Numbers) -> Tensor:
-        return reshaped_type(x, shape)
+        return reshaped_type(x, whole_shape(x, shape))
 
     @staticmethod
     def numpy(x: Array, /, shape: Numbers) -> Array:
@@ -69,7 +78,10 @@ class ConcatenationOp(_MoveOp):
 
 @litert("slice(Tensor input, int[] begin, int[] size) -> Tensor")
 class SliceOp(_MoveOp):
-    """A part of a tensor: in each dimension `size` entries, the first of them at `begin`."""
+    """A part of a tensor: in each dimension `size` entries, the first of them at `begin`.
+
+    LiteRT cannot tell before the run how large a part is of a tensor that only the run knows; of `strided_slice`, it can.
+    """
 
     versions: ClassVar = {i8: 2, i16: 4}
     versions_of_ranks: ClassVar = {5: 5}
@@ -121,7 +133,7 @@ class PadV2Op(_MoveOp):
 
 @litert("strided_slice(Tensor input, int[] begin, int[] end, int[] strides) -> Tensor")
 class StridedSliceOp(_MoveOp):
-    """Every so many entries of each dimension, from `begin` on and before `end`."""
+    """Every so many entries of each dimension, from `begin` on and before `end`, or all if that is `EVERY`."""
 
     versions: ClassVar = {i8: 2}
     versions_of_ranks: ClassVar = {5: 4}
@@ -131,9 +143,12 @@ class StridedSliceOp(_MoveOp):
         shape = shape_of(x)
         if not len(begin) == len(end) == len(strides) == len(shape) or min(strides, default=1) < 1:
             raise ValueError(f"{list(begin)}, {list(end)} and {list(strides)} are no steps along each of the {len(shape)} dimensions")
-        if any(not 0 <= first < last <= size for first, last, size in zip(begin, end, shape, strict=True)):
+        wholes = [item == (0, EVERY, 1) for item in zip(begin, end, strides, strict=True)]
+        sides = zip(wholes, begin, end, shape, strict=True)
+        if any(not is_whole and not 0 <= first < last <= size for is_whole, first, last, size in sides):
             raise ValueError(f"there is nothing from {list(begin)} to {list(end)} of {list(shape)}")
-        return tensor(element_of(x), [len(range(*item)) for item in zip(begin, end, strides, strict=True)])
+        counts = [len(range(*item)) for item in zip(begin, end, strides, strict=True)]
+        return tensor(element_of(x), [size if whole else count for whole, count, size in zip(wholes, counts, shape, strict=True)])
 
     @staticmethod
     def numpy(x: Array, /, begin: Numbers, end: Numbers, strides: Numbers) -> Array:

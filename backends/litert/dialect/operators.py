@@ -23,6 +23,8 @@ OF_BYTES: frozenset[Attribute] = frozenset((f32, i8))
 ELEMENTS: frozenset[Attribute] = frozenset((*OF_BYTES, i16))
 INTEGERS: frozenset[Attribute] = frozenset((i8, i16))
 """The types of quantized activations."""
+OPEN = -1
+"""A size that only the run knows in the numbers of a shape: the rest of the elements."""
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 """The functions that layers and sums end with, by their numbers in the format."""
 _LIMITS: Mapping[str, tuple[float | None, float | None]] = {

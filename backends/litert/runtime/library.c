@@ -27,6 +27,7 @@ static const fl_library_symbol symbols[] = {
     {"LiteRtCreateCompiledModel", offsetof(lrt_library, compile), 0},
     {"LiteRtDestroyCompiledModel", offsetof(lrt_library, destroy_compiled), 0},
     {"LiteRtGetCompiledModelOutputTensorLayouts", offsetof(lrt_library, output_layouts), 0},
+    {"LiteRtCompiledModelResizeInputTensor", offsetof(lrt_library, resize), 0},
     {"LiteRtCompiledModelGetErrorMessages", offsetof(lrt_library, messages), 0},
     {"LiteRtCompiledModelClearErrors", offsetof(lrt_library, clear_messages), 0},
     {"LiteRtCreateTensorBufferFromHostMemory", offsetof(lrt_library, create_buffer), 0},

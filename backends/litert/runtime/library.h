@@ -68,6 +68,7 @@ typedef struct lrt_library {
   lrt_status (*compile)(lrt_environment *environment, lrt_model *model, lrt_options *options, lrt_compiled **compiled);
   void (*destroy_compiled)(lrt_compiled *compiled);
   lrt_status (*output_layouts)(lrt_compiled *compiled, size_t signature, size_t count, lrt_layout *layouts, bool allocates);
+  lrt_status (*resize)(lrt_compiled *compiled, size_t signature, size_t input, const int *dims, size_t rank);
   lrt_status (*messages)(lrt_compiled *compiled, char **text);
   lrt_status (*clear_messages)(lrt_compiled *compiled);
   lrt_status (*create_buffer)(const lrt_type *type, void *data, size_t size, void (*release)(void *data), lrt_buffer **buffer);

@@ -14,9 +14,11 @@ enum {
 
 /* An input or output of the model. */
 typedef struct port {
-  lrt_type type;
+  lrt_type type; /* with the sizes of the last call, where calls decide the first; before any, that is 0 */
   size_t bytes;
-  void *data; /* the memory of its buffer */
+  int is_open;         /* nonzero: calls decide the first size, */
+  uint32_t least, most; /* of an input, within these */
+  void *data;          /* the memory of its buffer */
   void *copy; /* for tensors that lie where LiteRT does not take them: at a multiple of 64 bytes in `block`, to be freed */
   void *block;
 } port;
@@ -29,6 +31,8 @@ typedef struct delegate {
   void *moved; /* the model, to be freed, if the payload's is not aligned; else NULL */
   size_t inputs;
   size_t outputs;
+  int is_open;          /* nonzero: calls decide the first sizes of some arguments */
+  int is_prepared;      /* nonzero: LiteRT's operators are prepared for the sizes in the ports */
   port *ports;          /* the inputs, then the outputs */
   lrt_buffer **buffers; /* of the ports */
 } delegate;
@@ -142,7 +146,24 @@ static lrt_status describe(delegate *d, lrt_graph *graph, size_t index) {
   return status != 0 ? status : d->library.type(tensor, &p->type);
 }
 
-static fl_status describe_ports(delegate *d) {
+/* Computes the bytes of a port: 0 for a type or sizes that are not supported. */
+static void measure_port(port *p) {
+  p->bytes = p->type.layout.rank <= LRT_MOST_RANK && !p->type.layout.has_strides ? element_bytes(p->type.element) : 0;
+  for (unsigned k = 0; k < p->type.layout.rank && k < LRT_MOST_RANK; ++k) {
+    const int32_t size = p->type.layout.dims[k];
+    p->bytes = size > 0 && p->bytes <= PTRDIFF_MAX / (size_t)size ? p->bytes * (size_t)size : 0;
+  }
+}
+
+/* Stores that calls decide the first size of port `index`; an input has its least one until then. */
+static void open_port(delegate *d, const lrt_payload *payload, size_t index) {
+  port *const p = &d->ports[index];
+  p->is_open = d->is_open = 1;
+  p->least = index < d->inputs ? fl_lrt_least_size(payload, index, &p->most) : 1;
+  p->type.layout.dims[0] = (int32_t)p->least;
+}
+
+static fl_status describe_ports(delegate *d, const lrt_payload *payload) {
   lrt_graph *graph = NULL;
   size_t inputs = 0, outputs = 0;
   lrt_status status = d->library.graph(d->model, 0, &graph);
@@ -155,27 +176,50 @@ static fl_status describe_ports(delegate *d) {
   for (size_t i = 0; status == 0 && i < inputs + outputs; ++i) {
     status = describe(d, graph, i);
     port *const p = &d->ports[i];
-    p->bytes = element_bytes(p->type.element);
-    for (unsigned k = 0; status == 0 && k < p->type.layout.rank && k < LRT_MOST_RANK; ++k) {
-      const int32_t size = p->type.layout.dims[k];
-      p->bytes = size > 0 && p->bytes <= PTRDIFF_MAX / (size_t)size ? p->bytes * (size_t)size : 0;
+    if (status == 0 && payload->ranges != NULL && p->type.layout.rank > 0 && p->type.layout.dims[0] < 0) {
+      open_port(d, payload, i);
     }
-    if (status == 0 && (p->bytes == 0 || p->type.layout.rank > LRT_MOST_RANK || p->type.layout.has_strides)) {
+    measure_port(p);
+    if (status == 0 && p->bytes == 0) {
       return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: argument %zu has a type or sizes that are not supported", i);
     }
   }
   return status == 0 ? FL_OK : fl_lrt_refused(&d->library, NULL, status, "LiteRT does not describe its arguments");
 }
 
-/* Has LiteRT prepare each operator, which it would do at the first run. */
+/* Takes the sizes of an output that LiteRT has computed from those of the inputs. */
+static fl_status resize_output(delegate *d, size_t index, const lrt_layout *layout) {
+  port *const p = &d->ports[index];
+  int fits = layout->rank == p->type.layout.rank;
+  for (unsigned k = 0; fits && k < layout->rank && k < LRT_MOST_RANK; ++k) {
+    fits = layout->dims[k] == p->type.layout.dims[k] || (k == 0 && p->is_open);
+  }
+  if (fits && layout->rank > 0) {
+    p->type.layout.dims[0] = layout->dims[0];
+  }
+  measure_port(p);
+  return fits && p->bytes != 0 ? FL_OK : fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "argument %zu has other sizes than its payload says", index);
+}
+
+/* Has LiteRT prepare each operator for the sizes of the inputs, and takes those of the outputs. */
 static fl_status prepare(delegate *d) {
   lrt_layout *const layouts = (lrt_layout *)calloc(d->outputs, sizeof *layouts);
   if (layouts == NULL) {
     return fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for its outputs");
   }
-  const lrt_status status = d->library.output_layouts(d->compiled, 0, d->outputs, layouts, true);
+  lrt_status status = 0;
+  for (size_t i = 0; status == 0 && i < d->inputs; ++i) {
+    const port *const p = &d->ports[i];
+    status = p->is_open ? d->library.resize(d->compiled, 0, i, p->type.layout.dims, p->type.layout.rank) : 0;
+  }
+  status = status != 0 ? status : d->library.output_layouts(d->compiled, 0, d->outputs, layouts, true);
+  fl_status done = status == 0 ? FL_OK : fl_lrt_refused(&d->library, d->compiled, status, "LiteRT does not prepare it");
+  for (size_t i = 0; done == FL_OK && d->is_open && i < d->outputs; ++i) {
+    done = resize_output(d, d->inputs + i, &layouts[i]);
+  }
   free(layouts);
-  return status == 0 ? FL_OK : fl_lrt_refused(&d->library, d->compiled, status, "LiteRT does not prepare it");
+  d->is_prepared = done == FL_OK;
+  return done;
 }
 
 static fl_status build(delegate *d, const lrt_payload *payload, const lrt_settings *set) {
@@ -185,7 +229,7 @@ static fl_status build(delegate *d, const lrt_payload *payload, const lrt_settin
     return fl_library_fail(FL_NOT_FOUND, "LiteRT does not start on this machine");
   }
   fl_status status = read_model(d, payload);
-  status = status != FL_OK ? status : describe_ports(d);
+  status = status != FL_OK ? status : describe_ports(d, payload);
   status = status != FL_OK ? status : compile(d, set);
   return status != FL_OK ? status : prepare(d);
 }
@@ -228,13 +272,58 @@ static int element_type(int8_t dtype) {
   }
 }
 
-/* Returns whether an argument has the type, rank and sizes of its port. */
+/* Returns whether an argument has the type, rank and sizes of its port, but for a first size that calls decide. */
 static int fits(const port *p, const fl_tensor *t) {
   int fit = t != NULL && element_type(t->dtype) == p->type.element && t->rank == p->type.layout.rank && fl_is_contiguous(t);
-  for (unsigned i = 0; fit && i < p->type.layout.rank; ++i) {
+  for (unsigned i = p->is_open ? 1 : 0; fit && i < p->type.layout.rank; ++i) {
     fit = t->sizes[i] == p->type.layout.dims[i];
   }
   return fit;
+}
+
+/* Drops what is bound to a port of other sizes. */
+static void unbind(delegate *d, size_t index) {
+  port *const p = &d->ports[index];
+  if (d->buffers[index] != NULL) {
+    d->library.destroy_buffer(d->buffers[index]);
+    d->buffers[index] = NULL;
+  }
+  free(p->block);
+  p->block = p->copy = p->data = NULL;
+}
+
+/* Prepares the model for the first sizes of inputs, where they are others than those of the last call, and gives outputs theirs. */
+static fl_status take_sizes(delegate *d, fl_context *context, fl_value *const *args) {
+  fl_status status = FL_OK;
+  for (size_t i = 0; status == FL_OK && i < d->inputs; ++i) {
+    port *const p = &d->ports[i];
+    const int32_t size = p->is_open ? fl_get_tensor(args[i])->sizes[0] : 0;
+    if (p->is_open && size != p->type.layout.dims[0]) {
+      if (size < 0 || (uint32_t)size < p->least || (uint32_t)size > p->most) {
+        return fl_library_fail(FL_INVALID_ARGUMENT, "argument %zu has %d entries, and its payload takes %u to %u", i, (int)size, p->least, p->most);
+      }
+      d->is_prepared = 0;
+      p->type.layout.dims[0] = size;
+      measure_port(p);
+      status = p->bytes != 0 ? FL_OK : fl_library_fail(FL_INVALID_ARGUMENT, "argument %zu has more bytes than there can be", i);
+    }
+  }
+  if (status == FL_OK && !d->is_prepared) {
+    for (size_t i = 0; i < d->inputs + d->outputs; ++i) {
+      unbind(d, i);
+    }
+    status = prepare(d);
+  }
+  for (size_t i = d->inputs; status == FL_OK && i < d->inputs + d->outputs; ++i) {
+    const port *const p = &d->ports[i];
+    fl_tensor *const t = fl_get_tensor(args[i]);
+    if (p->is_open && t->sizes[0] != p->type.layout.dims[0]) {
+      status = fl_resize(context, t, p->type.layout.dims, t->rank) == FL_OK
+                   ? FL_OK
+                   : fl_library_fail(FL_INVALID_ARGUMENT, "argument %zu has no room for %d entries", i, (int)p->type.layout.dims[0]);
+    }
+  }
+  return status;
 }
 
 /* Returns whether LiteRT takes a tensor where it lies. */
@@ -278,9 +367,14 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   (void)self;
   FL_CHECK(context, count == d->inputs + d->outputs, "the call has more or fewer arguments than its payload");
   for (size_t i = 0; status == FL_OK && i < count; ++i) {
-    const fl_tensor *const t = fl_get_tensor(args[i]);
-    const int fit = fits(&d->ports[i], t);
-    status = fit ? bind(d, i, t) : fl_library_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
+    const int fit = fits(&d->ports[i], fl_get_tensor(args[i]));
+    status = fit ? FL_OK : fl_library_fail(FL_INVALID_ARGUMENT, "argument %u is not the tensor that its payload says", (unsigned)i);
+  }
+  if (status == FL_OK && d->is_open) {
+    status = take_sizes(d, context, args);
+  }
+  for (size_t i = 0; status == FL_OK && i < count; ++i) {
+    status = bind(d, i, fl_get_tensor(args[i]));
   }
   if (status == FL_OK) {
     const lrt_status done = d->library.run(d->compiled, 0, d->inputs, d->buffers, d->outputs, d->buffers + d->inputs);

@@ -6,7 +6,7 @@
 
 #define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
-enum { LABEL_BYTES = 32, VERSION = 1, MOST_THREADS = 1024 };
+enum { LABEL_BYTES = 32, STATIC = 1, OPEN = 2, RANGE_BYTES = 8, MOST_THREADS = 1024 };
 
 static uint32_t u32(const uint8_t *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24; }
 
@@ -20,10 +20,11 @@ fl_status fl_lrt_read_payload(const fl_payload *payload, lrt_payload *found) {
   if (memcmp(label, "FLTF", 4) != 0) {
     return DAMAGED("it does not end with a label");
   }
-  if (u32(label + 4) != VERSION) {
-    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %d", u32(label + 4), VERSION);
+  const uint32_t version = u32(label + 4);
+  if (version != STATIC && version != OPEN) {
+    return fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is of version %u; this runtime reads %d and %d", version, STATIC, OPEN);
   }
-  *found = (lrt_payload){data, size, u32(label + 8), u32(label + 12)};
+  *found = (lrt_payload){data, size, u32(label + 8), u32(label + 12), NULL};
   if (fl_library_adler32(data, size) != u32(label + 16)) {
     return DAMAGED("its model has another checksum than its label says");
   }
@@ -31,7 +32,28 @@ fl_status fl_lrt_read_payload(const fl_payload *payload, lrt_payload *found) {
   if (found->inputs > size || found->outputs > size || found->outputs == 0) {
     return DAMAGED("%u inputs and %u outputs are not those of %llu bytes", found->inputs, found->outputs, (unsigned long long)size);
   }
+  if (version == OPEN) {
+    const size_t bytes = (size_t)found->inputs * RANGE_BYTES;
+    if (bytes >= size) {
+      return DAMAGED("%u inputs have no sizes in %llu bytes", found->inputs, (unsigned long long)size);
+    }
+    found->size = size - bytes;
+    found->ranges = data + found->size;
+  }
+  for (uint32_t i = 0; found->ranges != NULL && i < found->inputs; ++i) {
+    uint32_t most;
+    const uint32_t least = fl_lrt_least_size(found, i, &most);
+    if (least == 0 || least > most || most > INT32_MAX) {
+      return DAMAGED("argument %u has %u to %u entries", i, least, most);
+    }
+  }
   return FL_OK;
+}
+
+uint32_t fl_lrt_least_size(const lrt_payload *payload, size_t index, uint32_t *most) {
+  const uint8_t *const range = payload->ranges + index * RANGE_BYTES;
+  *most = u32(range + 4);
+  return u32(range);
 }
 
 /* ---- Options ---- */

@@ -9,6 +9,7 @@ typedef struct lrt_payload {
   size_t size;
   uint32_t inputs;
   uint32_t outputs;
+  const uint8_t *ranges; /* of the first sizes of the inputs that the run decides; NULL if it decides none */
 } lrt_payload;
 
 typedef struct lrt_settings {
@@ -20,6 +21,8 @@ typedef struct lrt_settings {
 
 /* Checks a payload, and stores its parts in `found`. */
 fl_status fl_lrt_read_payload(const fl_payload *payload, lrt_payload *found);
+/* Returns the least first size of input `index`, and stores the greatest in `most`. */
+uint32_t fl_lrt_least_size(const lrt_payload *payload, size_t index, uint32_t *most);
 /* Stores the settings of a delegate in `found`: the options of the application, or else those with which the payload was compiled. */
 fl_status fl_lrt_read_settings(const fl_backend *self, const fl_payload *payload, lrt_settings *found);
 

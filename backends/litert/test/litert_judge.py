@@ -27,8 +27,12 @@ def interpreter(data):
 
 def run(data, arrays):
     model = interpreter(data)
+    places = model.get_input_details()
+    for place, array in zip(places, arrays):
+        if tuple(place["shape"]) != array.shape:
+            model.resize_tensor_input(place["index"], array.shape, strict=True)
     model.allocate_tensors()
-    for place, array in zip(model.get_input_details(), arrays):
+    for place, array in zip(places, arrays):
         model.set_tensor(place["index"], array)
     model.invoke()
     return [model.get_tensor(place["index"]) for place in model.get_output_details()]

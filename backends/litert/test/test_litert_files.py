@@ -190,7 +190,7 @@ def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
     other = next(name for name in backend_names() if find_backend(name).file is None)
     with pytest.raises(BackendError, match=f"made by the backend 'litert', and not by {other}"):
         named().save(path, other)
-    with pytest.raises(BackendError, match="is tensor<3xf64>, and a TFLite model has static ones of f32"):
+    with pytest.raises(BackendError, match="is tensor<3xf64>, and a TFLite model has tensors of f32"):
         to_edge(torch.export.export(nn.Identity(), (x.double(),))).save(path)
     with pytest.raises(ValueError, match=r"is IR, which is of no backend; there are files of backends by the suffixes .*tflite"):
         named().save(tmp_path / "model.mlir", "litert")

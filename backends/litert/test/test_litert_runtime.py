@@ -163,8 +163,8 @@ CHANGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         REFUSES + "its payload is damaged: it does not end with a label$",
     ),
     "version": (
-        lambda payload: payload[: 4 - LABEL_BYTES] + b"\2" + payload[5 - LABEL_BYTES :],
-        REFUSES + "its payload is of version 2; this runtime reads 1$",
+        lambda payload: payload[: 4 - LABEL_BYTES] + b"\3" + payload[5 - LABEL_BYTES :],
+        REFUSES + "its payload is of version 3; this runtime reads 1 and 2$",
     ),
     "model": (lambda payload: b"\0" + payload[1:], REFUSES + "its payload is damaged: its model has another checksum than its label says$"),
     "tables": (
