@@ -36,9 +36,9 @@ def sides_of(op: SchemaOp) -> list[Side]:
     old, new, is_nearest = shape_of(op.operands[0])[2:], shape_of(op.result)[2:], op.schema.base == "upsample_nearest2d"
     sides: list[Side] = []
     for extent, size in zip(old, new, strict=True):
-        if is_nearest:  # half a step less, because TOSA rounds where PyTorch cuts off
+        if is_nearest and size % extent:  # half a step less, because TOSA rounds where PyTorch cuts off
             sides.append(Side.of(extent, size, -size, 2 * size, 2 * extent))
-        elif not op.argument("align_corners"):
+        elif is_nearest or not op.argument("align_corners"):  # by the centres of pixels, of which copies of pixels are the nearest
             sides.append(Side.of(extent, size, extent - size, 2 * size, 2 * extent))
         elif size == 1 or extent == 1:  # one pixel for all
             sides.append(Side.of(1, size, 0, size, 1))

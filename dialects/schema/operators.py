@@ -90,7 +90,7 @@ def find_op(name: str) -> type[SchemaOp] | None:
     base, dot, overload = short.partition(".")
     if dialect == "edge" and base.endswith("_copy"):
         found = declared_row("aten", short)
-        if found is None or found.schema.is_view:
+        if found is None or found.schema.is_view or not (found.core or found.keep):
             found = find_row("aten", base.removesuffix("_copy") + dot + overload)
     elif (found := find_row("aten", short)) is not None and dialect == "edge" and found.schema.is_view:
         return None

@@ -36,7 +36,8 @@ class FoldConstantsPass(ModulePass):
 
     A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
     takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses. A `where` whose condition
-    is the same everywhere is what it chooses. Quantized weights stay integers, which are a fourth of the floats.
+    is the same everywhere is what it chooses. Quantized weights stay integers, which are a fourth of the floats;
+    biases of int32 become floats.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
     """
@@ -142,7 +143,7 @@ class FoldConstantsPass(ModulePass):
 def _foldable(op: SchemaOp) -> bool:
     if not type(op).has("numpy") or not is_side_effect_free(op) or not is_static(*op.results):
         return False
-    if isinstance(op, DEQUANTIZATIONS) or widens_weight(op):
+    if widens_weight(op) or (isinstance(op, DEQUANTIZATIONS) and nbytes(op.results[0].type) > nbytes(op.operands[0].type)):
         return False
     size = sum(nbytes(result.type) for result in op.results)
     return size <= max(_EVALUATED, 2 * sum(nbytes(operand.type) for operand in op.operands if is_static(operand)))

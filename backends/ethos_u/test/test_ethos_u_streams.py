@@ -62,6 +62,25 @@ def test_a_bias_of_more_than_40_bits_stays_where_sums_have_40(vela: str, monkeyp
     simulator.close()
 
 
+class Copies(nn.Module):
+    """Images of twice the size, by copies of pixels."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The images."""
+        return quantized(F.interpolate(quantized(x, 0.125, 3, torch.int8), scale_factor=2.0), 0.125, 3, torch.int8)
+
+
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
+def test_the_smallest_accelerator_copies_pixels(vela: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAMBEAU_VELA", vela)
+    recorder, x = Recorder(monkeypatch), torch.linspace(-9, 9, 60).reshape(1, 4, 3, 5)
+    edge = to_edge_transform_and_lower(torch.export.export(Copies(), (x,)), partitioner=["ethos_u"])
+    assert len(streams(edge)) == 1
+    simulator = Simulator(str(Path(vela).with_name("python")))
+    assert recorder.differences(simulator, edge, [x.numpy()]) == [0]
+    simulator.close()
+
+
 @pytest.mark.parametrize(
     ("accelerator", "dtype"),
     [

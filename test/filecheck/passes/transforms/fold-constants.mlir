@@ -93,3 +93,19 @@ func.func @choices(%x: tensor<2xf32>, %y: tensor<2xf32>, %one: tensor<1xf32>) ->
   %4 = core.where.self(%0, %one, %x) : (tensor<2xi1>, tensor<1xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %2, %3, %4 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// A bias of int32 becomes floats, which take no more bytes; weights of int8 stay.
+// CHECK-LABEL: func.func @biases
+// CHECK:         quantized_decomposed.dequantize_per_channel({{.*}}tensor<2x2xi8>
+// CHECK-NOT:     quantized_decomposed.dequantize_per_channel
+// CHECK:         ml_program.global_load_const @{{.*}}dequantize_per_channel{{.*}} : tensor<2xf32>
+func.func @biases(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %0 = core.full() {size = [2, 2], fill_value = 3, dtype = i8} : () -> tensor<2x2xi8>
+  %1 = core.full() {size = [2], fill_value = 1000, dtype = i32} : () -> tensor<2xi32>
+  %2 = core.full() {size = [2], fill_value = 0.5, dtype = f32} : () -> tensor<2xf32>
+  %3 = core.full() {size = [2], fill_value = 0, dtype = i64} : () -> tensor<2xi64>
+  %4 = quantized_decomposed.dequantize_per_channel(%0, %2, %3) {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  %5 = quantized_decomposed.dequantize_per_channel(%1, %2, %3) {axis = 0, quant_min = -2147483648, quant_max = 2147483647, dtype = i32} : (tensor<2xi32>, tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  %6 = core.linear(%x, %4, %5) : (tensor<1x2xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<1x2xf32>
+  func.return %6 : tensor<1x2xf32>
+}
