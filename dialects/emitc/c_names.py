@@ -1,6 +1,7 @@
 """Identifiers of C and C++."""
 
 import re
+from collections.abc import Iterable
 
 _KEYWORDS = frozenset(
     "alignas alignof and asm auto bool break case catch char class const constexpr continue default delete do double else enum explicit "
@@ -15,3 +16,18 @@ def c_name(text: str) -> str:
     name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_") or "value"
     # Names that begin with fl_ are the library's, and capital letters are those of macros.
     return f"v_{name}" if name[0].isdigit() or name in _KEYWORDS or name.lower().startswith("fl_") or name.isupper() else name
+
+
+def function_names(program: str, methods: Iterable[str]) -> dict[str, str]:
+    """Returns the function of each method of a program, which has `<program>_init` too, and variables beside each function."""
+    taken = {f"{program}_init"}
+    found: dict[str, str] = {}
+    for method in methods:
+        wanted = name = f"{program}_{c_name(method)}"
+        number = 0
+        while taken & (own := {name, *(f"{name}_{suffix}" for suffix in ("run", "inputs", "outputs"))}):
+            number += 1
+            name = f"{wanted}_{number}"
+        taken |= own
+        found[method] = name
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,8 +13,9 @@ from xdsl.dialects.emitc import EmitC_CallOpaqueOp, EmitC_PointerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.emitc import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
-from flambeau.dialects.emitc.c_names import c_name
+from flambeau.dialects.emitc.c_names import c_name, function_names
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
@@ -25,6 +27,7 @@ from flambeau.dialects.ml_program import GlobalOp as ProgramGlobalOp
 from flambeau.passes.emission.c_variables import Declarations, array, opaque, text
 from flambeau.passes.emission.slot_values import SlotValues, c_string
 from flambeau.passes.manager import count
+from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.runtime.emit import failure
 from flambeau.runtime.manifest import KernelRow, kernel_rows
 
@@ -39,7 +42,7 @@ class ConvertExecToEmitcPass(ModulePass):
 
     Needs: planned `exec.method`s whose kernels Flambeau's runtime has, and their globals. Leaves: `emitc` operations and `cf` branches
     between the blocks of a function; a declaration of a weight has its `#flambeau.blob` as an attribute.
-    Raises OperationError for a method without a plan, an operator without a kernel, and a delegate.
+    Raises OperationError for a method without a plan, and ConversionError that lists every operator without a kernel and every delegate.
     """
 
     name = "convert-exec-to-emitc"
@@ -72,19 +75,22 @@ class _Program:
         methods = [op for op in self.module.body.block.ops if isinstance(op, MethodOp)]
         globals = {op.sym_name.data: op for op in self.module.body.block.ops if isinstance(op, ProgramGlobalOp)}
         for op in self.module.body.block.ops:
-            if not isinstance(op, MethodOp | ProgramGlobalOp | NamedDataOp):
+            if not isinstance(op, MethodOp | ProgramGlobalOp | NamedDataOp | PayloadOp):
                 raise OperationError(op, f"{op.name} cannot be in a C program: it holds planned methods and their globals")
         for method in methods:
             if method.arena_sizes is None:
                 raise OperationError(method, f"method @{method.sym_name.data} is not planned: run plan-memory first")
+        if illegal := [item for method in methods for op in method.instructions if (item := _illegal(op)) is not None]:
+            raise ConversionError(LegalizationReport.of("C", illegal))
         weights = self._weights(methods, globals)
         arenas = _Arenas(self.declarations, methods)
         scratch = max((method.scratch.value.data for method in methods if method.scratch is not None), default=0)
         memory = "NULL" if scratch == 0 else self.declarations.variable("scratch", array(_BYTES, scratch), None)
+        functions = function_names(self.name, (method.sym_name.data for method in methods))
         bodies: list[Operation] = []
         init = Block()
         for method in methods:
-            converted = _Method(self, method, arenas.of(method), weights, len(methods) > 1)
+            converted = _Method(self, method, functions[method.sym_name.data], arenas.of(method), weights, len(methods) > 1)
             run = self.declarations.variable(f"{converted.function}_run", opaque("fl_emitted"), f"FL_EMITTED({memory}, {scratch})", ())
             bodies += converted.convert(run)
             converted.initialise(init, run, globals, arenas)
@@ -111,11 +117,9 @@ class _Program:
             names[symbol] = name
         return names
 
-    def kernel(self, op: Operation, operator: str) -> KernelRow:
+    def kernel(self, operator: str) -> KernelRow:
         """Returns the kernel of an operator, and declares its function."""
-        row = kernel_rows().get(operator)
-        if row is None:
-            raise OperationError(op, f"Flambeau's runtime has no kernel of {operator}")
+        row = kernel_rows()[operator]
         if row.run not in self.kernels:
             inputs: list[Attribute] = [
                 EmitC_PointerType(opaque("fl_context")),
@@ -124,6 +128,16 @@ class _Program:
             ]
             self.kernels[row.run] = FuncOp(row.run, FunctionType.from_lists(inputs, [_STATUS]), ("extern",))
         return row
+
+
+def _illegal(op: InstructionOp) -> IllegalOperation | None:
+    match op:
+        case CallOp() if op.operator.data not in kernel_rows():
+            return IllegalOperation(op, f"Flambeau's runtime has no kernel of {op.operator.data}")
+        case DelegateCallOp():
+            return IllegalOperation(op, f"delegate @{op.delegate.string_value()}: delegates cannot be called from C")
+        case _:
+            return None
 
 
 class _Arenas:
@@ -166,14 +180,13 @@ class _Method:
 
     program: _Program
     method: MethodOp
+    function: str
     arenas: dict[int, str]
     weights: Mapping[str, str]
     is_one_of_several: bool
 
     def __post_init__(self) -> None:
-        own = c_name(self.method.sym_name.data)
-        self.prefix = f"{own}_" if self.is_one_of_several else ""
-        self.function = f"{self.program.name}_{own}"
+        self.prefix = f"{self.function.removeprefix(f'{self.program.name}_')}_" if self.is_one_of_several else ""
         self.values = SlotValues(self.method, self.program.declarations, self.arenas, self.weights, self.prefix)
 
     def convert(self, run: str) -> list[Operation]:
@@ -209,7 +222,8 @@ class _Method:
         """Returns the instructions: calls in order, and jumps between blocks."""
         labels = {op.label.data: Block() for op in self.method.instructions if isinstance(op, LabelOp)}
         for name, target in labels.items():
-            target.name_hint = c_name(name)
+            # The printer numbers blocks without a name: bb0.
+            target.name_hint = None if re.fullmatch(r"bb\d+", name) else c_name(name)
         block = Block()
         blocks, place, number = [block], "", 0
         for op in self.method.instructions:
@@ -247,18 +261,16 @@ class _Method:
                 message = f"FL_STRING_VALUE({c_string(failure.text_of(op.message.data))})"
                 name = declare.constant("v_message", opaque("fl_value"), message)
                 found = self.values.address(op.found)
-                return self._kernel(op, failure.OPERATOR, [found, f"FL_CONSTANT({name})", found, found], run, number)
+                return self._kernel(failure.OPERATOR, [found, f"FL_CONSTANT({name})", found, found], run, number)
             case MoveOp():
                 return [_call("FL_MOVE", self.values.name(op.source), self.values.name(op.target))]
-            case DelegateCallOp():
-                raise OperationError(op, f"delegate @{op.delegate.string_value()} cannot be called from emitted C")
             case _:
                 return []
 
     def _call(self, op: CallOp, operator: str, arguments: tuple[SSAValue, ...], run: str, number: int) -> list[Operation]:
-        row = self.program.kernel(op, operator)
+        row = self.program.kernel(operator)
         over = next((index for index, value in enumerate(op.ins) if self._lies_over(op, row, index, value)), None)
-        return self._kernel(op, operator, list(map(self.values.address, arguments)), run, number, over)
+        return self._kernel(operator, list(map(self.values.address, arguments)), run, number, over)
 
     def _lies_over(self, op: CallOp, row: KernelRow, index: int, operand: SSAValue) -> bool:
         """Returns whether a dynamic out lies in the memory of an operand, whose sizes it must have."""
@@ -268,10 +280,8 @@ class _Method:
         place = self.values.place(operand)
         return place is not None and any(out is not operand and self.values.place(out) == place for out in outs)
 
-    def _kernel(
-        self, op: Operation, operator: str, addresses: list[str], run: str, number: int, over: int | None = None
-    ) -> list[Operation]:
-        row = self.program.kernel(op, operator)
+    def _kernel(self, operator: str, addresses: list[str], run: str, number: int, over: int | None = None) -> list[Operation]:
+        row = self.program.kernel(operator)
         type = array("fl_value *const", len(addresses))
         name = self.program.declarations.constant(f"{self.prefix}args_{number}", type, f"{{{', '.join(addresses)}}}", ())
         args = GetGlobalOp(name, type)

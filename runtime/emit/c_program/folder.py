@@ -43,8 +43,9 @@ def c_files(module: ModuleOp, blobs: BlobStore, program: str, header: str, weigh
 
 
 def _first_method(module: ModuleOp, program: str) -> str:
-    functions = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
-    return next(name for name in functions if name != f"{program}_init")
+    """Returns the first function that is not of this file alone."""
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and op.specifiers is None]
+    return next(op.sym_name.data for op in functions if op.sym_name.data != f"{program}_init")
 
 
 def _weights(module: ModuleOp, blobs: BlobStore) -> dict[str, memoryview]:

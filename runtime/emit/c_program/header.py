@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
-from flambeau.dialects.emitc.c_names import c_name
+from flambeau.dialects.emitc.c_names import c_name, function_names
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.types import BoolType, DoubleType, IntType
@@ -20,6 +20,7 @@ _SCALARS = {IntType: ("int64_t", "integer"), DoubleType: ("double", "real"), Boo
 def c_interface(module: ModuleOp, program: str) -> str:
     """Returns the text of `<program>.h` for the planned methods of a module; `program` is an identifier of C."""
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
+    functions = function_names(program, (method.sym_name.data for method in methods))
     guard = f"{program.upper()}_H"
     lines = [
         f"/* The program {program}, written by Flambeau. One thread at a time may run it. */",
@@ -36,7 +37,7 @@ def c_interface(module: ModuleOp, program: str) -> str:
         "",
         "/* Gives arenas, state and values their first content. Call it before the first run, and to begin again. */",
         f"void {program}_init(void);",
-        *(line for method in methods for line in _method(method, program, len(methods) > 1)),
+        *(line for method in methods for line in _method(method, functions[method.sym_name.data], len(methods) > 1)),
         "",
         "#ifdef __cplusplus",
         "}",
@@ -47,8 +48,7 @@ def c_interface(module: ModuleOp, program: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _method(method: MethodOp, program: str, is_one_of_several: bool) -> Iterator[str]:
-    name = f"{program}_{c_name(method.sym_name.data)}"
+def _method(method: MethodOp, name: str, is_one_of_several: bool) -> Iterator[str]:
     inputs, outputs = list(method.terminator.inputs), list(method.terminator.outputs)
     yield ""
     yield f"/* Runs the method {method.sym_name.data}. Returns FL_OK, or why an instruction failed; {name}_run has its number and message."

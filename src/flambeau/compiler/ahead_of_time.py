@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.compiler.memory_report import methods_of
-from flambeau.dialects.emitc.c_names import c_name
+from flambeau.dialects.emitc.c_names import function_names
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.runtime.binding import Runtime
 from flambeau.runtime.binding.emitted_method import EmittedMethod
@@ -70,7 +70,7 @@ def aot(program: ExecutorchProgramManager, *, cache_dir: str | os.PathLike[str] 
 
     Raises:
         CompilerError: there is no C compiler (`CC`, or cc), or it failed.
-        OperationError: a part of the program cannot be C, such as a delegate.
+        PassError: lists the parts of the program that cannot be C, such as delegates.
     """
     return compile_module(program.module, program.context, program.buffer, cache_dir=cache_dir)
 
@@ -90,9 +90,11 @@ def compile_module(
         copy.flush()
         code = ctypes.CDLL(copy.name)
     getattr(code, f"{NAME}_init")()
+    known = methods_of(module)
+    functions = function_names(NAME, known)
     methods = {
-        name: EmittedMethod(loaded, index, code, NAME, f"{NAME}_{c_name(name)}", _fixed_inputs(method))
-        for index, (name, method) in enumerate(methods_of(module).items())
+        name: EmittedMethod(loaded, index, code, NAME, functions[name], _fixed_inputs(method))
+        for index, (name, method) in enumerate(known.items())
     }
     return CompiledProgram(library, methods)
 

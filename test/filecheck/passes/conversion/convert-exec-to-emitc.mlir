@@ -92,8 +92,11 @@ exec.method @forward {} {
 
 exec.method @forward {arenas = [8]} {
   %x = exec.tensor {arena = 1, offset = 0} : tensor<2xf32>
-  // expected-error @+1 {{Flambeau's runtime has no kernel of mine::add.out}}
+  // expected-error @+2 {{cannot be converted to C}}
+  // expected-note @+1 {{exec.call: Flambeau's runtime has no kernel of mine::add.out}}
   exec.call "mine::add.out"(%x) outs(%x)
+  // expected-note @+1 {{exec.call: Flambeau's runtime has no kernel of mine::sub.out}}
+  exec.call "mine::sub.out"(%x) outs(%x)
   exec.return inputs(%x) outputs(%x)
 }
 
