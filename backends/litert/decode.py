@@ -139,6 +139,8 @@ class _Reader:
             raise ValueError("its integers have no scale, or several")
         found = {"scales": [item[0][0] for item in numbers if item], "zero_points": [item[1][0] for item in numbers if item]}
         if "filter_scales" in names:
+            if "filter" not in given:
+                raise ValueError("it has no filter")
             kind = self._type(given["filter"])
             found["filter_scales"] = [] if kind is None else list(kind[0])
         return found

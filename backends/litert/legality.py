@@ -202,13 +202,13 @@ _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), bounded=True, row_maj
 _OPEN = (only_first_is_open, numbers_are_known, sizes_fit)
 """Checks of sizes that only the run knows, which are those of batches."""
 _OF_INTEGERS = {
-    **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"), _is_fine_enough),
-    "hardswish": _fits_hard_swish,
-    "upsample_bilinear2d.vec": _is_interpolated_exactly,
+    **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"), (_is_fine_enough,)),
+    "hardswish": (_fits_hard_swish,),
+    "upsample_bilinear2d.vec": (_is_interpolated_exactly, _is_fine_enough),
 }
 """Checks of operators between integers: what fails them may be computed in floats."""
 _INTEGERS = {
-    **{name: replace(rule, checks=(*rule.checks, _OF_INTEGERS[name])) if name in _OF_INTEGERS else rule for name, rule in _BOTH.items()},
+    **{name: replace(rule, checks=(*rule.checks, *_OF_INTEGERS[name])) if name in _OF_INTEGERS else rule for name, rule in _BOTH.items()},
     "quantized_decomposed.quantize_per_tensor": Rule(),
 }
 """The operators between integers."""

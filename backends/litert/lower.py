@@ -13,7 +13,7 @@ from flambeau.backends.litert.converters import borders, functions, images, laye
 from flambeau.backends.litert.converters.building import CONVERTERS, reshaped
 from flambeau.backends.litert.dialect.elements import LIMITED, DequantizeOp
 from flambeau.backends.litert.dialect.movement import ConcatenationOp, PadOp, PadV2Op, ReshapeOp, SliceOp, StridedSliceOp, TransposeOp
-from flambeau.backends.litert.dialect.operators import LiteRtOp
+from flambeau.backends.litert.dialect.operators import INTEGERS, LiteRtOp
 from flambeau.backends.litert.legality import table
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
@@ -22,6 +22,7 @@ from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.lowering.transposes import Transposes
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
+from flambeau.passes.rewriting.pattern import Pattern
 from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.support.lazy import np
 
@@ -35,6 +36,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     own = options if isinstance(options, LiteRtOptions) else LiteRtOptions()
     chosen = table(own) if own.precision == "mixed" else None
     CONVERTERS.apply(partition, constants, chosen)
+    apply_patterns(partition, [fold_integers(constants)])
     moves = Transposes(TransposeOp, "perm", reshaped, lambda op: op.elementwise, constants)
     moving = [moves.join(), moves.past_elements(LiteRtOp), moves.past_axis(ConcatenationOp), moves.join_reshapes(ReshapeOp)]
     moving += [
@@ -62,6 +64,21 @@ def end_with_activation(op: LiteRtOp) -> SSAValue | None:
         return None
     kind: Any = type(source)
     return kind(**{**given, "fused_activation_function": activation}).result
+
+
+def fold_integers(constants: ModuleConstants) -> Pattern:
+    """Returns the pattern that computes integers of constant integers, which XNNPACK refuses to do at each call."""
+
+    @rewrites(LiteRtOp, counter="constants folded")
+    def fold(op: LiteRtOp) -> SSAValue | None:
+        kinds = {element_of(value) for value in (*op.operands, op.result)}
+        if not kinds <= INTEGERS or not op.operands or not all(map(constants.is_constant, op.operands)):
+            return None
+        arrays = [constants.elements(value) for value in op.operands]
+        found = op.call("numpy", op.bind(arrays, op.properties))
+        return constants.add(constants.name(op.operands[0]), np.asarray(found), tensor(element_of(op.result), found.shape)).result
+
+    return fold
 
 
 FEWEST = 64

@@ -53,8 +53,9 @@ def padding_word(sizes: Numbers, kernel: Numbers, stride: Numbers, dilation: Num
 
 def _count(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
     """Returns the number of windows. Raises ValueError where there is none."""
-    room = size + sum(around(size, kernel, stride, dilation, padding)) - (kernel - 1) * dilation - 1
-    if min(kernel, stride, dilation) < 1 or room < 0:
+    are_positive = min(kernel, stride, dilation) > 0
+    room = size + sum(around(size, kernel, stride, dilation, padding)) - (kernel - 1) * dilation - 1 if are_positive else -1
+    if room < 0:
         raise ValueError(f"there is no window of {kernel} with gaps of {dilation} in steps of {stride} in {size} elements, {padding}")
     return room // stride + 1
 

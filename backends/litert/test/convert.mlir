@@ -78,3 +78,23 @@ func.func @floats(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.tanh(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
+
+// A place without dimensions is one entry; a constant is given the type of the result when it is compiled.
+// CHECK-LABEL: delegate.partition @place_litert_0
+// CHECK-NEXT:    %0 = litert.gather(%x, %i) {axis = 0} : (tensor<2x3xi8>, tensor<i32>) -> tensor<3xi8>
+// CHECK-NEXT:    %1 = litert.reshape(%0) {shape = [1, 3]}
+// CHECK-NEXT:    %2 = ml_program.global_load_const @c_1 : tensor<1x3xi8>
+// CHECK-NEXT:    %3 = litert.concatenation([%1, %2]) {axis = 0}
+// CHECK-NEXT:    delegate.return %3
+ml_program.global private @c(dense<[[2, 4, 6]]> : tensor<1x3xi8>) : tensor<1x3xi8>
+func.func @place(%x: tensor<2x3xi8>, %i: tensor<i32>) -> tensor<2x3xi8> {
+  %c = ml_program.global_load_const @c : tensor<1x3xi8>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.index_select(%0, %i) {dim = 0} : (tensor<2x3xf32>, tensor<i32>) -> tensor<1x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3xf32>) -> tensor<1x3xi8>
+  %3 = quantized_decomposed.dequantize_per_tensor(%2) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3xi8>) -> tensor<1x3xf32>
+  %4 = quantized_decomposed.dequantize_per_tensor(%c) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3xi8>) -> tensor<1x3xf32>
+  %5 = edge.cat([%3, %4]) {dim = 0} : (tensor<1x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %6 : tensor<2x3xi8>
+}

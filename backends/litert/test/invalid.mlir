@@ -133,3 +133,27 @@ func.func @conversion(%x: tensor<4xf32>) {
   %0 = litert.cast(%x) {in_data_type = "INT32", out_data_type = "BOOL"} : (tensor<4xf32>) -> tensor<4xi1>
   func.return
 }
+
+// -----
+
+func.func @steps(%x: tensor<1x4x4x3xf32>) {
+  // expected-error @+1 {{litert.max_pool_2d: there is no window of 2 with gaps of 1 in steps of 0 in 4 elements, SAME}}
+  %0 = litert.max_pool_2d(%x) {padding = "SAME", stride_w = 0, stride_h = 0, filter_width = 2, filter_height = 2} : (tensor<1x4x4x3xf32>) -> tensor<1x4x4x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @int16(%x: tensor<2x3xi16>) {
+  // expected-error @+1 {{litert.add: it is between int16 by the kernel of scales that are powers of two (pot_scale_int16)}}
+  %0 = litert.add(%x, %x) {scales = [0.5, 0.5, 0.5], zero_points = [0, 0, 0]} : (tensor<2x3xi16>, tensor<2x3xi16>) -> tensor<2x3xi16>
+  func.return
+}
+
+// -----
+
+func.func @zero_point(%x: tensor<2x3xi16>) {
+  // expected-error @+1 {{litert.relu: the scales [0.5] are not all positive, or the zero points [1] not from 0 to 0}}
+  %0 = litert.relu(%x) {scales = [0.5], zero_points = [1]} : (tensor<2x3xi16>) -> tensor<2x3xi16>
+  func.return
+}

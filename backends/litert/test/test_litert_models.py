@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -19,8 +20,8 @@ from torch_programs import seed
 from vendor_tools import installed
 
 from flambeau import EdgeProgramManager, to_edge_transform_and_lower
-from flambeau.backends.litert.decode import decode
-from flambeau.backends.litert.payload import OPERATORS, read
+from flambeau.backends.litert.decode import decode, decoded
+from flambeau.backends.litert.payload import OPERATORS, read, write
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.passes.delegation.interface import BackendError
@@ -118,6 +119,24 @@ def test_bytes_that_are_no_model_are_refused() -> None:
             refused += 1
             assert str(error).startswith("a payload of 'LiteRtBackend' is") and "\n" not in str(error)
     assert refused > 150
+
+
+FEWEST_OPERANDS = {"concatenation": 1, "depthwise_conv_2d": 2, "fully_connected": 2}
+"""Of operators that may have more."""
+
+
+def test_operators_without_some_of_their_operands_are_refused() -> None:
+    seed()
+    x = torch.randn(2, 3, 16, 16)
+    (data,) = models_of(to_edge_transform_and_lower(quantized_by_pt2e(Network().eval(), x, per_channel=True), partitioner=["litert"]))
+    model = read(data, "the model")
+    graph, fewest = model.subgraphs[0], {OPERATORS[name]: count for name, count in FEWEST_OPERANDS.items()}
+    for place, operator in enumerate(graph.operators):
+        for count in range(fewest.get(model.operator_codes[operator.opcode_index].builtin_code, len(operator.inputs))):
+            operators = [replace(item, inputs=item.inputs[:count]) if item is operator else item for item in graph.operators]
+            fields = {"operator_codes": model.operator_codes, "buffers": model.buffers, "subgraphs": [replace(graph, operators=operators)]}
+            with pytest.raises(BackendError, match=f"operator {place}, "):
+                decoded(memoryview(write(**fields)), (), BlobStore(), "LiteRtBackend")
 
 
 @pytest.mark.parametrize("python", installed("litert-test"))

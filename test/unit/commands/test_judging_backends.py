@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import ir_backend
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i32, i64
 from xdsl.ir import Operation
 
 from flambeau.backends.elementwise import BACKEND
@@ -279,3 +279,13 @@ def test_what_is_drawn_does_not_hang_on_how_a_function_is_approximated():
             assert [difference_of(a, np.asarray(b), SemanticsOptions()) for a, b in zip(expected, found, strict=True)] == [None] * len(
                 found
             )
+
+
+def test_no_integers_are_drawn_of_extremes() -> None:
+    """Libraries differ in the place of a largest number where one is none, and in what becomes of numbers that int32 does not hold."""
+    places, converted = Limit("result", dtypes=(i64,)), Limit("result", dtypes=(i32,))
+    table = OperatorTable({"argmax": Rule((places,)), "_to_copy": Rule((converted,))}, Limit(dtypes=(f32,), static=True))
+    operators, _ = operators_of(table)
+    graphs = [graph for seed in range(8) if (graph := draw_graph(table, operators, seed, 1)) is not None]
+    assert len(graphs) > 4
+    assert all(np.abs(array).max(initial=0) < 1e5 for graph in graphs for inputs in graph.calls for array in inputs)

@@ -267,7 +267,7 @@ class Drawing:
         return tuple(extent(of_symbol(self.open[size])) if is_open and size in self.open else size for size in sizes)
 
     def computed(self, op: SchemaOp, new: New, others: Sequence[Value] = ()) -> list[Value] | None:
-        """Returns the results in the first call; None if the first is too large, extreme, or dominated by rounding.
+        """Returns the results in the first call; None if the first is too large, extreme, made of extremes, or dominated by rounding.
 
         Others that are, such as the indices of a pool, are left out: nothing reads or returns them. The operation reads values of the
         graph, new ones and `others`.
@@ -282,7 +282,9 @@ class Drawing:
             noisy = [self.moved(run[place], index, op) for index, run in enumerate(runs[1:])]
             # Results that are not empty, of empty operands: some kernels do not write sums and products without terms.
             is_made_of_nothing = array.size and any(not value.array.size for value in operands)
-            if array.size > MOST_ELEMENTS or is_made_of_nothing or not self.is_steady(array, noisy):
+            # Libraries differ in the places of numbers that are none, and in what integers are of what they cannot hold.
+            is_made_of_extremes = array.dtype.kind in "iu" and any(_is_extreme(value.array) for value in operands)
+            if array.size > MOST_ELEMENTS or is_made_of_nothing or is_made_of_extremes or not self.is_steady(array, noisy):
                 if not place:
                     return None
                 self.unsteady.add(result)
@@ -435,6 +437,11 @@ def is_steady(array: Array, noisy: Sequence[Array]) -> bool:
     noise = noise_of(array, noisy)
     wide = array.astype(np.float64)
     return bool((np.abs(wide) <= LARGEST).all() and (noise is None or (noise <= _STEADY * tolerance * np.abs(wide).max(initial=0)).all()))
+
+
+def _is_extreme(array: Array) -> bool:
+    """Returns whether an array has floats that are not drawn as results."""
+    return array.dtype.name in TOLERANCES and not bool((np.abs(array.astype(np.float64)) <= LARGEST).all())
 
 
 def _known(argument: Any) -> Any:
