@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Container
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from flambeau.runtime.binding.arrays import aligned_bytes, from_tensor
+from flambeau.runtime.binding.arrays import aligned_bytes, from_tensor, numpy_dtype
 from flambeau.runtime.binding.library import CTensor, CValue, FlambeauError, Status, whole_number
 from flambeau.runtime.binding.loaded_method import Method
-from flambeau.runtime.binding.metadata import DTYPE_NAMES, ValueTag
+from flambeau.runtime.binding.metadata import DTYPE_NAMES, Slot, TensorInfo, ValueTag
 from flambeau.runtime.binding.method_state import State
+from flambeau.support.lazy import np
 
 if TYPE_CHECKING:
     from flambeau.runtime.binding.arrays import Array
@@ -78,9 +79,34 @@ class EmittedMethod(Method):
         pointers = ctypes.POINTER(CValue)
         self._inputs = (pointers * max(len(self.metadata.inputs), 1)).in_dll(code, f"{function}_inputs")
         self._outputs = (pointers * max(len(self.metadata.outputs), 1)).in_dll(code, f"{function}_outputs")
+        self._places = [self._place(position, slot.tensor) for position, slot in enumerate(self.metadata.inputs)]
         given = {_address(self._inputs[position]) for position in range(len(self.metadata.inputs))}
         # C gives an output that is an input no memory of its own.
         self._own_outputs = [item for item in self._unplaced_outputs() if _address(self._outputs[item[0]]) not in given]
+
+    def _set_input(self, position: int, slot: Slot, given: object) -> object:
+        # The common case in few steps: an array of the fixed sizes, as dense as the program has it.
+        place = self._places[position]
+        if place is not None and isinstance(given, np.ndarray):
+            array = cast("Array", given)
+            address, shape, dtype = place
+            if array.shape == shape and array.dtype == dtype and array.flags.c_contiguous:
+                ctypes.memmove(address, array.ctypes.data, array.nbytes)
+                self._given[position] = array
+                return array
+        return super()._set_input(position, slot, cast(object, given))
+
+    def _place(self, position: int, info: TensorInfo | None) -> tuple[int, tuple[int, ...], np.dtype[Any]] | None:
+        """Returns address, sizes and dtype of an input in an arena, if its elements are in logical order and its sizes are fixed."""
+        if (
+            info is None
+            or not info.planned
+            or info.is_dynamic
+            or position in self._written
+            or list(info.dim_order) != sorted(info.dim_order)
+        ):
+            return None
+        return self._inputs[position].contents.payload.tensor.contents.data, info.shape, numpy_dtype(info.type)
 
     def _give(self, position: int, value: CValue, where: str) -> None:
         own = self._inputs[position]
