@@ -2,9 +2,9 @@
 
     PYTHONPATH=test .venv/bin/python test/campaigns/emitted_c.py [names of models]
 
-A campaign, outside of the tests. Each folder is built by its own CMakeLists.txt for this machine's instruction set, once with `--weights array` and
-once with `incbin`. It prints, for each model and target, the bytes of the program beside kernels and weights, of its data, and whether the bits are
-those of the `.pte`. The exit status is 1 if some are not, or if a compiler or a sanitizer says anything.
+A campaign, outside of the tests. Each folder is built by its own CMakeLists.txt for this machine's instruction set: for one target with
+`--weights array`, for the other with `incbin`. It prints the bytes of each program beside kernels and weights, of its data, and whether the
+bits are those of the `.pte`. The exit status is 1 if some are not, or if a compiler or a sanitizer says anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from all_engines import TARGETS
 from models import SMALLER
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
@@ -61,7 +60,7 @@ def main(names: list[str]) -> int:
     for name in names or SMALLER:
         for target, weights in zip(TARGETS, WEIGHTS, strict=True):
             module, inputs = SMALLER[name]()
-            arrays = [item.numpy() for item in inputs if isinstance(item, Tensor)]
+            arrays = [item.numpy() for item in inputs]
             context = FlambeauContext()
             compilation = Compilation(export_module(module, inputs, context), context, PipelineOptions(target=target))
             results = Runtime.get().load_program(compilation.emit()).load_method("forward").execute(arrays)

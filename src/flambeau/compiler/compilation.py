@@ -76,8 +76,8 @@ class Compilation:
 
     @property
     def stage(self) -> str:
-        """The current stage of the module."""
-        return self.records[-1].stage
+        """The current stage of the module. What was emitted from it is none."""
+        return next(record.stage for record in reversed(self.records) if record.stage in STAGES)
 
     def to(self, stage: str) -> None:
         """Runs the passes up to `stage`. Raises StageError for an unknown or earlier stage, and PassError if a pass fails."""
