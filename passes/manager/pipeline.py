@@ -143,7 +143,7 @@ def _find(element: Element) -> Sequence[ModulePass]:
         raise PipelineError(error.message, element.offset if error.offset is None else error.offset) from error
 
 
-_AT_EVERY_STAGE = {"builtin", "func", "ml_program"}
+_AT_EVERY_STAGE = {"builtin", "delegate", "func", "ml_program", "quantized_decomposed"}
 """Dialects whose operations say nothing about the stage of a module."""
 
 _ANCHORS = (MODULE, ANY, "func.func", "exec.method", "delegate.partition")

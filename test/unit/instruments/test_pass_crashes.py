@@ -22,6 +22,16 @@ TEXT = """func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
   func.return %1 : tensor<2xf32>
 }
 """
+NUMBERS = "scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8"
+DELEGATED = f"""delegate.partition @p backend "Other" (%a: tensor<2xf32>) -> (tensor<2xf32>) {{
+  delegate.return %a : tensor<2xf32>
+}}
+func.func @f(%x: tensor<2xi8>) -> tensor<2xf32> {{
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {{{NUMBERS}}} : (tensor<2xi8>) -> tensor<2xf32>
+  %1 = delegate.call @p(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}}
+"""
 PLUGIN = """
 import sys
 from dataclasses import dataclass
@@ -149,6 +159,7 @@ def test_an_interrupt_names_the_pass(run: Run, capsys: pytest.CaptureFixture[str
         (TEXT, "compile", []),
         (TEXT, "compile{target=flambeau}", []),
         ("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}", "compile{target=flambeau}", []),
+        (DELEGATED, "fuse-rms-norm,fuse-epilogues", []),
         ("", "plan,fuse-epilogues", []),
     ],
 )
