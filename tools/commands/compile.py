@@ -254,7 +254,12 @@ def _notes(road: PipelineOptions, module: ModuleOp) -> list[str]:
     """Returns notes for the user on the delegates of a program."""
     used = {op.backend.data for op in module.body.block.ops if isinstance(op, PartitionOp | PayloadOp)}
     told = {item.backend.name: item.options.only_here for item in road.backends if item.backend.identifier in used}
-    return [f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None]
+    asked = () if stage_of(module) in ("aten", "core") else road.backends
+    unused = [item.backend.name for item in asked if item.backend.identifier not in used]
+    notes = [f"{name} has no operator of this program; --explain-partitions says why" for name in unused]
+    return notes + [
+        f"ExecuTorch cannot run the delegates of {name} in this program: {why}" for name, why in told.items() if why is not None
+    ]
 
 
 def _road(options: CompileOptions, whole: Partitioner | None) -> PipelineOptions:
