@@ -161,7 +161,8 @@ class MethodProgram:
         if array.dtype != target.dtype:
             raise InterpreterError(f"input {name!r} must be {target.dtype}, got {array.dtype}")
         if array.shape != target.shape:
-            raise InterpreterError(f"input {name!r} must have the shape {list(shape_of(slot))}, got {list(array.shape)}")
+            most = "" if is_static(slot) else "at most "
+            raise InterpreterError(f"input {name!r} must have {most}the shape {list(upper_bounds(slot))}, got {list(array.shape)}")
         target[...] = array
         memory.values[slot] = target
 

@@ -1,6 +1,7 @@
 """Arithmetic of the interpreter, element by element, against Python's own numbers."""
 
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -16,6 +17,7 @@ from xdsl.traits import IsTerminator
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
+from flambeau.passes.manager import Pipeline
 from flambeau.runtime.interpreter import FunctionProgram, InterpreterError, MethodProgram, interpret
 from flambeau.runtime.interpreter.functions import interpreter_function
 
@@ -368,3 +370,14 @@ def test_every_operation_of_these_dialects_has_a_meaning():
         for kind in dialect.operations:
             ends = kind.has_trait(IsTerminator)
             assert ends or interpreter_function(kind.create()) is not None, kind.name
+
+
+@pytest.mark.parametrize("shape", [(9, 3), (2, 4), (3,)])
+def test_an_input_beyond_its_bounds_is_told_of_them(shape: tuple[int, ...]):
+    kind = "tensor<?x3xf32, #edge.layout<sizes = [s0 in [1, 8], 3]>>"
+    text = f"func.func @f(%x: {kind}) -> {kind} {{ %r = edge.relu(%x) : ({kind}) -> {kind} func.return %r : {kind} }}"
+    context = FlambeauContext()
+    module = parse_module(text, context).module
+    Pipeline.parse("edge-to-exec,plan").run(module, context)
+    with pytest.raises(InterpreterError, match=re.escape(f"input 'input_0' must have at most the shape [8, 3], got {list(shape)}")):
+        interpret(module, context).run("f", [np.zeros(shape, np.float32)])
