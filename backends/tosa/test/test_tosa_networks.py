@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -67,19 +68,29 @@ def test_a_residual_network_is_as_many_partitions_as_it_must_be(middle: bool, pe
 LAYERS = (QuantizedLayer, QuantizedSum, QuantizedProduct, QuantizedFunction, QuantizedPool)
 
 
+class Layers(nn.Module):
+    """Layers beside each other."""
+
+    def __init__(self, layers: Sequence[Any]):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.inputs = tuple(item for layer in layers for item in layer.inputs)
+        self.steps = [layer.output_scale for layer in layers]
+
+    def forward(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        """The results of each."""
+        given = iter(inputs)
+        return [layer(*(next(given) for _ in cast(Any, layer).inputs)) for layer in self.layers]
+
+
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_layer_is_within_a_step_of_its_floats(kind: type[Any]) -> None:
-    taken = 0
-    for number in range(12):
-        layer = kind(number)
-        exported = torch.export.export(layer, layer.inputs)
-        edge = to_edge_transform_and_lower(exported, partitioner=["tosa"])
-        taken += len(payloads_of(edge))
-        inputs = [item.numpy() for item in layer.inputs]
-        (found,) = interpret(edge.module, edge.context, run_payload).run("forward", inputs)
-        (wanted,) = (item.detach().numpy() for item in (layer(*layer.inputs),))
-        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=1.01 * layer.output_scale)
-    assert taken
+    layers = Layers([kind(number) for number in range(12)])
+    edge = to_edge_transform_and_lower(torch.export.export(layers, layers.inputs), partitioner=["tosa"])
+    assert payloads_of(edge)
+    results = interpret(edge.module, edge.context, run_payload).run("forward", [item.numpy() for item in layers.inputs])
+    for found, wanted, step in zip(results, layers(*layers.inputs), layers.steps, strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted.detach(), rtol=0, atol=1.01 * step)
 
 
 class LargeBias(nn.Module):
