@@ -89,9 +89,9 @@ def find_op(name: str) -> type[SchemaOp] | None:
         return found
     base, dot, overload = short.partition(".")
     if dialect == "edge" and base.endswith("_copy"):
-        found = declared_row("aten", short)
-        if found is None or found.schema.is_view or not (found.core or found.keep):
-            found = find_row("aten", base.removesuffix("_copy") + dot + overload)
+        found = find_row("aten", base.removesuffix("_copy") + dot + overload)
+        if found is None or not found.schema.is_view or not (found.core or found.keep):
+            found = declared_row("aten", short)
     elif (found := find_row("aten", short)) is not None and dialect == "edge" and found.schema.is_view:
         return None
     return found.at(dialect) if found is not None and (found.core or found.keep) else None
