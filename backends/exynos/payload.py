@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flambeau.backends.litert.members import OPERATORS, framed, narrowed, unframed
+from flambeau.backends.litert.members import OPERATORS, framed, is_not_transposed, narrowed, unframed
 from flambeau.passes.analysis.operator_table import OperatorTable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MORE = (
 
 def table(options: ExynosOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return narrowed((*OPERATORS, *MORE), {}, MOST_DIMENSIONS)
+    return narrowed((*OPERATORS, *MORE), {"convolution": (is_not_transposed,)}, MOST_DIMENSIONS)
 
 
 encode = framed(lambda model, inputs, outputs: model)

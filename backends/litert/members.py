@@ -44,11 +44,16 @@ def of_one_image(op: SchemaOp) -> str | None:
 
 
 def _is_of_plain_images(op: SchemaOp) -> str | None:
-    """Of images, not transposed, without groups or with one for each channel."""
+    """Of images, without groups or with one for each channel."""
     groups, shape = op.argument("groups"), shape_of(op.operands[0])
-    if op.argument("transposed") or len(shape) != 4:
-        return "it is transposed, or not of images"
+    if len(shape) != 4:
+        return "it is not of images"
     return None if groups in (1, shape[1]) else f"it has {groups} groups of {shape[1]} channels"
+
+
+def is_not_transposed(op: SchemaOp) -> str | None:
+    """Not transposed."""
+    return "it is transposed" if op.argument("transposed") else None
 
 
 def _is_of_pixels(op: SchemaOp) -> str | None:

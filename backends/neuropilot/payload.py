@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flambeau.backends.litert.members import COMPILED, MODEL, OPERATORS, Converter, framed, narrowed, unframed
+from flambeau.backends.litert.members import COMPILED, MODEL, OPERATORS, Converter, framed, is_not_transposed, narrowed, unframed
 from flambeau.backends.litert.payload import IDENTIFIER
 from flambeau.backends.neuropilot import COMPILER
 from flambeau.passes.analysis.operator_table import OperatorTable
@@ -27,7 +27,7 @@ _HEADER = struct.Struct("<BIII")
 
 def table(options: NeuropilotOptions) -> OperatorTable:
     """Returns what the backend takes."""
-    return narrowed(OPERATORS, {}, MOST_DIMENSIONS)
+    return narrowed(OPERATORS, {"convolution": (is_not_transposed,)}, MOST_DIMENSIONS)
 
 
 def _frame(model: bytes, inputs: int, outputs: int) -> bytes:
