@@ -31,18 +31,19 @@ FILE = "{activations=int16}"
 
 
 class Network(nn.Module):
-    """Layers of each kind between functions, sums and images of another size."""
+    """A gate before layers and functions of images that grow, and classes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 1, 1, groups=8)
-        self.up, self.classes = nn.ConvTranspose2d(8, 4, 2, 2), nn.Linear(4, 5)
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU())
+        self.gate = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1, groups=8), nn.Sigmoid())
+        self.growing = nn.Sequential(nn.ConvTranspose2d(8, 4, 2, 2), nn.Tanh(), nn.Upsample(scale_factor=2), nn.GELU())
+        self.classes = nn.Sequential(nn.Linear(4, 5), nn.Softmax(-1))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """The classes of an image."""
-        x = torch.relu(self.first(x))
-        x = torch.tanh(self.up(x * torch.sigmoid(self.second(x)) - x))
-        return self.classes(F.gelu(F.interpolate(x, scale_factor=2)).amax((2, 3))).softmax(-1)
+    def forward(self, image: Tensor) -> Tensor:
+        """The probabilities of classes."""
+        stem = self.stem(image)
+        return self.classes(self.growing(stem * self.gate(stem) - stem).amax((2, 3)))
 
 
 @cache
