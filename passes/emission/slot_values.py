@@ -65,7 +65,7 @@ class SlotValues:
         # A list itself stays: what a call writes are its items.
         written = {
             slot
-            for slot in written_literals(instructions)
+            for slot in written_literals([*instructions, self.method.terminator])
             if not isinstance(slot.owner, literals.SlotListOp | literals.OptionalTensorListOp)
         }
         self._changed = written | {op.target for op in instructions if isinstance(op, MoveOp)}
