@@ -29,7 +29,12 @@ def compile_tool(backend: Path, folder: Path, vendor: Path | None = None) -> Pat
     """
     tool, core = folder / "changed_payloads", include_folder().parent / "core"
     own = Path(__file__).with_suffix(".c")
-    sources = [own, *backend.glob("runtime/*.c"), core.parent / "library" / "library.c", *core.rglob("*.c")]
+    sources = [
+        own,
+        *backend.glob("runtime/*.c"),
+        core.parent / "library" / "library.c",
+        *(path for path in core.rglob("*.c") if path.stem != "numbers"),
+    ]
     includes = [f"-I{core.parent}", f"-I{include_folder()}", f"-DBACKEND=fl_backend_{backend.name}"]
     flags = _SANITIZE
     if vendor is not None:

@@ -1,4 +1,7 @@
-"""The `emitc` dialect, which is printed as C. Completes xDSL's dialect, as far as emitted programs need it."""
+"""The `emitc` dialect, which is printed as C. Completes xDSL's dialect, as far as emitted programs need it.
+
+xDSL has `emitc.add`, `emitc.apply` and `emitc.call_opaque`.
+"""
 
 from xdsl.dialects.emitc import EmitC
 from xdsl.ir import Dialect

@@ -59,7 +59,8 @@ def dialect_page(name: str) -> str:
     else:
         lines += _families(rows.get(name, {}).values(), leveled=name == "aten")
     dialect: Dialect = package.DIALECT
-    attributes, operations = list(dialect.attributes), list(dialect.operations)
+    # Operations of xDSL have its documentation, whose examples are parts of programs.
+    attributes, operations = list(dialect.attributes), [item for item in dialect.operations if not item.__module__.startswith("xdsl.")]
     if attributes:
         lines += ["## Types and attributes", "", *_attributes(attributes)]
     for operation in operations:

@@ -106,7 +106,7 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["-o", "x.pte", "--emit", "mlir"], "x.pte is the name of a .pte file, but with --emit mlir it would be a .mlir file: change one"),
         (["-o", "x.pte", "--to", "core"], "x.pte is the name of a .pte file, but with --to core it would be a .mlir file: change one"),
         (["--emit", "pte", "--to", "core"], "--to core is for --emit mlir: a .pte is made at the end of all stages"),
-        (["--emit", "onnx"], "--emit is pte, mlir or tflite, not 'onnx'"),
+        (["--emit", "onnx"], "--emit is pte, mlir, c or tflite, not 'onnx'"),
         (["--to", "attic"], "there is no stage 'attic'; there are aten, core, edge, exec, planned"),
         (["-o", "there/x.pte"], "there/x.pte cannot be written: there is no folder there"),
         (["-o", "."], ". is a folder, not a file to write"),
