@@ -113,15 +113,15 @@ def test_runs_use_no_heap_and_no_library_but_memory_and_mathematics(files: dict[
     assert {name for name in outside if not name.startswith(("net_", "fl_emitted_", "_GLOBAL_OFFSET"))} <= known
 
 
-@pytest.mark.skipif(not MLIR, reason="there is no mlir-translate")
-def test_mlir_prints_the_same_calls(program: ExecutorchProgramManager, files: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", MLIR)
+def test_mlir_prints_the_same_calls(program: ExecutorchProgramManager, files: dict[str, bytes], tmp_path: Path, tool: str) -> None:
     module = program.module.clone()
     flambeau.Pipeline.parse("convert-exec-to-emitc{program=net}").run(module, program.context)
     for op in module.body.block.ops:
         op.attributes.clear()
     path = tmp_path / "net.mlir"
     path.write_text(str(module))
-    call = [MLIR[0], "--mlir-to-cpp", "--declare-variables-at-top", str(path)]
+    call = [tool, "--mlir-to-cpp", "--declare-variables-at-top", str(path)]
     printed = subprocess.run(call, capture_output=True, text=True, check=True).stdout
 
     def statements(text: str) -> set[str]:
