@@ -40,11 +40,16 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: EthosUO
 
 
 def encode(partition: PartitionOp, constants: ModuleConstants, options: EthosUOptions) -> Encoded:
-    """Returns the payload of a partition. Raises RefusedError with Vela's words, and ToolError where Vela is not."""
+    """Returns the payload of a partition.
+
+    Raises RefusedError with Vela's words, and ToolError where Vela is not, or does not know a word of the options.
+    """
     tool = VELA.find()
     try:
         result = _result(partition, constants, options)
     except ToolError as error:
+        if any(name in error.output for name in _OF_OPTIONS):
+            raise
         if _REFUSAL in error.output and (culprits := _culprits(partition, constants, options)):
             raise RefusedError(culprits) from error
         raise RefusedError({partition: str(error)}) from error
@@ -94,6 +99,8 @@ def _culprits(partition: PartitionOp, constants: ModuleConstants, options: Ethos
     return found
 
 
+_OF_OPTIONS = ("CliOptionError", "ConfigOptionError")
+"""Vela's errors of its command line and of its configuration: no operator is refused."""
 _REFUSAL = "could not run on NPU"
 """What Vela says when it refuses an operator, of which it names the kind."""
 _MOVES = ("reshape", "rescale")

@@ -99,6 +99,15 @@ def test_what_vela_refuses_stays_with_its_words(monkeypatch: pytest.MonkeyPatch,
         compiled(1, "{strict=true}")
 
 
+@pytest.mark.usefixtures("own_results")
+@pytest.mark.parametrize(("name", "words"), [("memory", "Memory_Mode.Fast not found"), ("system", "System_Config.Fast not found")])
+@pytest.mark.parametrize("vela", installed("ethos_u", "vela"))
+def test_words_that_vela_does_not_know_are_an_error(vela: str, name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAMBEAU_VELA", vela)
+    with pytest.raises(Exception, match=rf"vela 5.* fails with status 1: .*{words}"):
+        compiled(1, f"{{{name}=Fast}}")
+
+
 def test_without_vela_operators_stay_and_why_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FLAMBEAU_VELA", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
