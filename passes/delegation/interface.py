@@ -42,7 +42,8 @@ class RefusedError(BackendError):
 
     def __init__(self, reasons: Mapping[Operation, str]):
         names = (f"@{op.sym_name.data}" if isinstance(op, PartitionOp) else op.name for op in reasons)
-        super().__init__("; ".join(f"its compiler refuses {name}: {reason}" for name, reason in zip(names, reasons.values(), strict=True)))
+        told = (f"its compiler refuses {name}: {reason}" for name, reason in zip(names, reasons.values(), strict=True))
+        super().__init__("; ".join(dict.fromkeys(told)))
         self.reasons = reasons
 
 

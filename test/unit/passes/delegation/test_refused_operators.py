@@ -168,6 +168,13 @@ def test_a_strict_backend_refuses_the_program(npu: Npu) -> None:
     assert npu.tried == [["edge.tanh", "edge.cos"]]
 
 
+def test_a_refusal_of_several_operators_is_told_once() -> None:
+    module = parse_module(chain("cos", "cos", "sin"), FlambeauContext()).module
+    operators = [op for op in module.walk() if isinstance(op, SchemaOp)]
+    told = "its compiler refuses edge.cos: no table; its compiler refuses edge.sin: no table"
+    assert str(RefusedError(dict.fromkeys(operators, "no table"))) == told
+
+
 def test_conversion_may_refuse_too(npu: Npu, request: pytest.FixtureRequest) -> None:
     def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
         refused = npu.refused(partition, [op for op in partition.walk() if isinstance(op, SchemaOp)])
