@@ -15,6 +15,7 @@ from flambeau.runtime.etdump.format import IDENTIFIER as ETDUMP_IDENTIFIER
 from flambeau.runtime.flat_tensor.flat_tensor_file import IDENTIFIER as PTD_IDENTIFIER
 from flambeau.runtime.pte.reader import IDENTIFIER
 from flambeau.support.files import same_file
+from flambeau.support.suggestions import did_you_mean
 
 _IDENTIFIERS = {"pte": IDENTIFIER, "etdp": ETDUMP_IDENTIFIER, "ptd": PTD_IDENTIFIER}
 """The bytes 4 to 7 of files of a form, whatever their names; 8 to 11 if the file begins with its size."""
@@ -46,6 +47,8 @@ def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
     suffix = "" if output is None else output.suffix[1:]
     if suffix == FOLDER_FORM and emit == FOLDER_FORM:
         raise OutputError(f"{output} is the name of a file, and --emit {FOLDER_FORM} writes a folder: name one with -o")
+    if emit is None and to is None and suffix not in known and (near := did_you_mean(suffix, file_backends())):
+        raise OutputError(f"{output} has no suffix of a form of programs{near} --emit pte writes a .pte of this name")
     named = suffix if suffix in known and suffix != FOLDER_FORM else None
     form = emit or ("mlir" if to is not None else named or "pte")
     if named not in (None, form):
