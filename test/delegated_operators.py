@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,9 @@ from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.delegate.ops import PayloadOp
-from flambeau.dialects.ir.extents import UndecidedError
-from flambeau.dialects.ir.tensor_types import element_of, f32
+from flambeau.dialects.ir.expressions import Symbol, of_symbol
+from flambeau.dialects.ir.extents import UndecidedError, extent, is_known
+from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of, tensor
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.operators import find_op
@@ -27,7 +28,7 @@ from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import emit_pte
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.lazy import Array
-from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation, with_tensors
 
 _IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
 _HIDDEN = np.tril(np.ones((4, 5), bool))
@@ -132,6 +133,43 @@ def trials_of(
         else:
             trials.reasons.append(reason)
     return trials
+
+
+_OF_SIZES = {"view_copy": "size", "expand_copy": "size", "native_group_norm": "N"}
+"""The operators that have a first size among their numbers, with the argument."""
+
+
+def open_operation(kind: type[SchemaOp], sample: Sequence[Any], fixed: Collection[str]) -> tuple[SchemaOp, Block]:
+    """The operation on a sample, where the first size of the operand with most dimensions, and of others as large, is a symbol.
+
+    The arguments `fixed` are constants. Raises UndecidedError where there is no such size, VerifyException where types do not follow.
+    """
+    op, block = operation(kind, sample)
+    constants = [op.argument(name) for name in fixed]
+    others = [value for value in block.args if value not in constants and shape_of(value)]
+    size = shape_of(max(others, key=lambda value: len(shape_of(value))))[0] if others else 1
+    if size < 2:
+        raise UndecidedError("no batch")
+    batch = extent(of_symbol(Symbol("batch", 1, 2 * size)))
+    kinds = [
+        tensor(element_of(value), (batch, *shape_of(value)[1:])) if value in others and shape_of(value)[0] == size else value.type
+        for value in block.args
+    ]
+    renewed = Block(arg_types=kinds)
+    arguments = list(with_tensors(sample, lambda number, _: renewed.args[number]))
+    for place, argument in enumerate(kind.schema.arguments):
+        if argument.name == _OF_SIZES.get(kind.schema.base):
+            value = arguments[place]
+            arguments[place] = (batch, *value[1:]) if isinstance(value, tuple) and value[0] == size else batch if value == size else value
+    return kind(*arguments), renewed
+
+
+def of_batch(arrays: Sequence[Array], block: Block, size: int) -> list[Array]:
+    """The arrays of a sample with so many entries where the first size is a symbol; they are repeated to fill them."""
+    return [
+        array if all(map(is_known, shape_of(value)[:1])) else array.take(np.arange(size) % len(array), 0)
+        for array, value in zip(arrays, block.args, strict=True)
+    ]
 
 
 def _reader(name: str | None, op: SchemaOp) -> list[SchemaOp]:

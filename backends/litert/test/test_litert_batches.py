@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from delegated_operators import Trial, trials_of
+from delegated_operators import Trial, of_batch, open_operation, trials_of
 from device_models import SMALL
 from litert_files import PLAN, decoded_results, file_of
 from litert_judge import litert
-from open_batches import of_batch, open_operation
 from payload_judges import Comparison, agree
 from shares import drawn
 from tflm_judge import tflm
