@@ -4,30 +4,30 @@
 /* ---- Counting ---- */
 
 void fl_count(const fl_plan *plan, fl_counts *counts) {
-  *counts = (fl_counts){.values = plan->values.count,
-                        .delegates = plan->delegates.count,
-                        .ports = (size_t)plan->inputs.count + plan->outputs.count,
-                        .arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0};
-  for (uint32_t i = 0; i < plan->values.count; ++i) {
-    uint32_t table = 0;
+  *counts = (fl_counts){.values = fl_length(plan->values),
+                        .delegates = fl_length(plan->delegates),
+                        .ports = (size_t)fl_length(plan->inputs) + fl_length(plan->outputs),
+                        .arenas = fl_length(plan->buffers) > 0 ? fl_length(plan->buffers) - 1 : 0};
+  for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
+    fl_table table = NULL;
     const uint8_t kind = fl_plan_value(plan, i, &table);
     if (kind == VALUE_TENSOR) {
       fl_tensor_record record;
-      fl_read_tensor(plan->file, table, &record);
+      fl_read_tensor(table, &record);
       ++counts->tensors;
       counts->dims += record.dynamic ? 2u * record.rank : record.rank;
     } else if (kind == VALUE_INT_LIST || kind == VALUE_TENSOR_LIST || kind == VALUE_OPTIONAL_TENSOR_LIST) {
-      counts->pointers += fl_child_vector(plan->file, table, LIST_ITEMS).count;
+      counts->pointers += fl_length(fl_child_vector(table, LIST_ITEMS));
     }
   }
-  for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
+  for (uint32_t chain = 0; chain < fl_length(plan->chains); ++chain) {
     const fl_vector instructions = fl_plan_chain(plan, chain);
-    counts->instructions += instructions.count;
-    for (uint32_t i = 0; i < instructions.count; ++i) {
-      uint32_t table = 0;
-      const uint8_t kind = fl_plan_instruction(plan, instructions, i, &table);
+    counts->instructions += fl_length(instructions);
+    for (uint32_t i = 0; i < fl_length(instructions); ++i) {
+      fl_table table = NULL;
+      const uint8_t kind = fl_plan_instruction(instructions, i, &table);
       if (kind == INSTRUCTION_KERNEL || kind == INSTRUCTION_DELEGATE) {
-        counts->pointers += fl_child_vector(plan->file, table, CALL_ARGS).count;
+        counts->pointers += fl_length(fl_child_vector(table, CALL_ARGS));
       }
     }
   }
@@ -52,9 +52,9 @@ int fl_method_bytes(const fl_counts *counts, size_t *bytes) {
 
 /* ---- Making values ---- */
 
-static int fl_make_tensor(const fl_plan *plan, uint32_t table, fl_pool *pool, fl_value *value) {
+static int fl_make_tensor(const fl_plan *plan, fl_table table, fl_pool *pool, fl_value *value) {
   fl_tensor_record record;
-  fl_read_tensor(plan->file, table, &record);
+  fl_read_tensor(table, &record);
   const size_t dims = record.dynamic ? 2u * record.rank : record.rank;
   if (pool->tensor_count == 0 || pool->dim_count < dims) {
     return 1;
@@ -99,18 +99,18 @@ static int fl_make_tensor(const fl_plan *plan, uint32_t table, fl_pool *pool, fl
   return 0;
 }
 
-static int fl_make_scalar(const fl_plan *plan, uint8_t kind, uint32_t table, fl_value *value) {
+static int fl_make_scalar(uint8_t kind, fl_table table, fl_value *value) {
   switch (kind) {
     case VALUE_INT:
       value->tag = FL_INT;
-      value->as.integer = fl_field_i64(plan->file, table, SCALAR_VALUE);
+      value->as.integer = fl_field_i64(table, SCALAR_VALUE);
       return 0;
     case VALUE_BOOL:
       value->tag = FL_BOOLEAN;
-      value->as.boolean = fl_field_u8(plan->file, table, SCALAR_VALUE) != 0;
+      value->as.boolean = fl_field_u8(table, SCALAR_VALUE) != 0;
       return 0;
     case VALUE_DOUBLE: {
-      const uint64_t bits = fl_field_u64(plan->file, table, SCALAR_VALUE);
+      const uint64_t bits = fl_field_u64(table, SCALAR_VALUE);
       value->tag = FL_DOUBLE;
       memcpy(&value->as.real, &bits, sizeof bits);
       return 0;
@@ -134,22 +134,22 @@ static int fl_make_item(const fl_plan *plan, int64_t index, fl_pool *pool, fl_va
   if (pool->value_count == 0) {
     return 1;
   }
-  uint32_t table = 0;
+  fl_table table = NULL;
   const uint8_t kind = fl_plan_value(plan, (uint32_t)index, &table);
   *item = pool->values++;
   --pool->value_count;
-  return kind == VALUE_TENSOR ? fl_make_tensor(plan, table, pool, *item) : fl_make_scalar(plan, kind, table, *item);
+  return kind == VALUE_TENSOR ? fl_make_tensor(plan, table, pool, *item) : fl_make_scalar(kind, table, *item);
 }
 
-static int fl_make_list(const fl_plan *plan, uint8_t kind, uint32_t table, fl_pool *pool, fl_value *value) {
-  const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
-  value->as.list.count = items.count;
+static int fl_make_list(const fl_plan *plan, uint8_t kind, fl_table table, fl_pool *pool, fl_value *value) {
+  const fl_vector items = fl_child_vector(table, LIST_ITEMS);
+  value->as.list.count = fl_length(items);
   if (kind == VALUE_BOOL_LIST || kind == VALUE_DOUBLE_LIST) {
     value->tag = kind == VALUE_BOOL_LIST ? FL_BOOL_LIST : FL_DOUBLE_LIST;
-    value->as.list.items = plan->file + items.at;
+    value->as.list.items = fl_items_of(items);
     return 0;
   }
-  if (pool->slots == NULL && items.count > FL_MAX_RANK) {
+  if (pool->slots == NULL && fl_length(items) > FL_MAX_RANK) {
     value->as.list.count = FL_MAX_RANK;
   }
   const uint32_t count = value->as.list.count;
@@ -162,7 +162,7 @@ static int fl_make_list(const fl_plan *plan, uint8_t kind, uint32_t table, fl_po
   value->tag = kind == VALUE_INT_LIST ? FL_INT_LIST : kind == VALUE_TENSOR_LIST ? FL_TENSOR_LIST : FL_OPTIONAL_TENSOR_LIST;
   value->as.list.items = (const void *)pointers;
   for (uint32_t i = 0; i < count; ++i) {
-    const int64_t item = kind == VALUE_INT_LIST ? fl_read_i64(plan->file + items.at + (size_t)8 * i) : fl_element_i32(plan->file, items, i);
+    const int64_t item = kind == VALUE_INT_LIST ? fl_element_i64(items, i) : fl_element_i32(items, i);
     if (fl_make_item(plan, item, pool, &pointers[i])) {
       return 1;
     }
@@ -171,13 +171,13 @@ static int fl_make_list(const fl_plan *plan, uint8_t kind, uint32_t table, fl_po
 }
 
 int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *value) {
-  uint32_t table = 0;
+  fl_table table = NULL;
   const uint8_t kind = fl_plan_value(plan, index, &table);
   value->flags = 0;
   switch (kind) {
     case VALUE_TENSOR: return fl_make_tensor(plan, table, pool, value);
     case VALUE_STRING: {
-      const char *text = fl_child_string(plan->file, table, SCALAR_VALUE);
+      const char *text = fl_child_string(table, SCALAR_VALUE);
       value->tag = FL_STRING;
       value->as.string = (fl_string){text, fl_read_u32((const uint8_t *)text - 4)};
       return 0;
@@ -185,7 +185,7 @@ int fl_make_value(const fl_plan *plan, uint32_t index, fl_pool *pool, fl_value *
     case VALUE_NULL:
     case VALUE_INT:
     case VALUE_BOOL:
-    case VALUE_DOUBLE: return fl_make_scalar(plan, kind, table, value);
+    case VALUE_DOUBLE: return fl_make_scalar(kind, table, value);
     default: return fl_make_list(plan, kind, table, pool, value);
   }
 }
@@ -200,7 +200,7 @@ void fl_restore_values(fl_method *method) {
   for (uint32_t i = 0; i < method->value_count; ++i) {
     fl_value *value = &method->values[i];
     const uint8_t flags = value->flags;
-    uint32_t table = 0;
+    fl_table table = NULL;
     const uint8_t kind = fl_plan_value(&plan, i, &table);
     if (kind == VALUE_TENSOR) {
       value->tag = FL_TENSOR;

@@ -419,7 +419,7 @@ fl_status fl_method_set_hook(fl_method *method, fl_hook_fn hook, void *user, fl_
   const fl_status status = fl_enter(method, error);
   fl_plan plan;
   if (status == FL_OK) {
-    method->has_chains = !fl_plan_open(method->program, method->index, &plan) || plan.chains.count > 1;
+    method->has_chains = !fl_plan_open(method->program, method->index, &plan) || fl_length(plan.chains) > 1;
     method->hook = hook;
     method->hook_user = user;
   }

@@ -32,10 +32,11 @@ static fl_status fl_read_header(fl_program *program, fl_error *error) {
     return FL_ERROR(error, TOO_LARGE);
   }
   program->flatbuffer_size = (uint32_t)flatbuffer;
-  program->root = fl_read_u32(file);
-  if (program->root < 8 || program->root > program->flatbuffer_size - 4) {
-    return FL_ERROR(error, ROOT_BEYOND, FL_NUMBER(program->root), FL_NUMBER(program->flatbuffer_size));
+  const uint32_t root = fl_read_u32(file);
+  if (root < 8 || root > program->flatbuffer_size - 4) {
+    return FL_ERROR(error, ROOT_BEYOND, FL_NUMBER(root), FL_NUMBER(program->flatbuffer_size));
   }
+  program->root = file + root;
   return FL_OK;
 }
 

@@ -141,11 +141,10 @@ const char *fl_dtype_name(int8_t dtype);
 
 /* ---- The file (header.c, plan.c) ---- */
 
-/* A vector of the file: the position of its first element, in bytes, and the number of elements. */
-typedef struct fl_vector {
-  uint32_t at;
-  uint32_t count;
-} fl_vector;
+/* A table of the file. */
+typedef const uint8_t *fl_table;
+/* A vector of the file: its length in 4 bytes, then its elements. */
+typedef const uint8_t *fl_vector;
 
 /* Makes `program` refer to the file of `size` bytes at `data`. Checks the file's header only (header.c). */
 fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_error *error);
@@ -154,9 +153,8 @@ fl_status fl_open_file(fl_program *program, const void *data, size_t size, fl_er
 typedef struct fl_plan {
   fl_origin origin; /* its error is that of the call of the library */
   const fl_program *program;
-  const uint8_t *file;
   uint32_t index;
-  uint32_t table;
+  fl_table table;
   union {
     struct { /* in the order of the fields from PLAN_VALUES on */
       fl_vector values;
@@ -176,10 +174,10 @@ int fl_plan_open(const fl_program *program, uint32_t method, fl_plan *plan);
 /* Does the same for a call of the library, and reports a missing method. `given` is another required pointer of the call: NULL is reported. */
 fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *given, fl_plan *plan, fl_error *error);
 
-/* Returns the union tag of value `index`, and stores the position of its table in `table`. */
-uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, uint32_t *table);
-/* Returns the union tag of instruction `index` of a chain's vector, and stores the position of its table in `table`. */
-uint8_t fl_plan_instruction(const fl_plan *plan, fl_vector instructions, uint32_t index, uint32_t *table);
+/* Returns the union tag of value `index`, and stores its table in `table`. */
+uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, fl_table *table);
+/* Returns the union tag of instruction `index` of a chain's vector, and stores its table in `table`. */
+uint8_t fl_plan_instruction(fl_vector instructions, uint32_t index, fl_table *table);
 /* Returns the vector of the instructions of a chain. */
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
 /* Returns the chain that has instruction `*at`, counted over all chains, and sets `*at` to the instruction's index in that chain. */
@@ -206,8 +204,8 @@ typedef struct fl_tensor_record {
   uint8_t dynamic;
 } fl_tensor_record;
 
-/* Fills `record` from the tensor table at position `table`, which has been checked. */
-void fl_read_tensor(const uint8_t *file, uint32_t table, fl_tensor_record *record);
+/* Fills `record` from the table of a tensor, which has been checked. */
+void fl_read_tensor(fl_table table, fl_tensor_record *record);
 /* Returns whether a tensor is state: planned memory with an initial value or a name, whose content lasts between executes. */
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 /* Returns whether a tensor is a constant, whose data lie in the file. */

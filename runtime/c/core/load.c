@@ -3,29 +3,28 @@
 
 /* Checks that segments lie within the file, and that named data and constants lie in existing segments. */
 static fl_status fl_check_segments(const fl_program *program, fl_error *error) {
-  const uint8_t *file = program->data;
-  const fl_vector segments = fl_child_vector(file, program->root, PROGRAM_SEGMENTS);
+  const fl_vector segments = fl_child_vector(program->root, PROGRAM_SEGMENTS);
   const size_t room = program->segments_end - program->segments;
-  for (uint32_t i = 0; i < segments.count; ++i) {
-    const uint32_t table = fl_element(file, segments, i);
-    const uint64_t offset = fl_field_u64(file, table, SEGMENT_OFFSET);
-    const uint64_t bytes = fl_field_u64(file, table, SEGMENT_SIZE);
+  for (uint32_t i = 0; i < fl_length(segments); ++i) {
+    const fl_table table = fl_element(segments, i);
+    const uint64_t offset = fl_field_u64(table, SEGMENT_OFFSET);
+    const uint64_t bytes = fl_field_u64(table, SEGMENT_SIZE);
     if (offset > room || bytes > room - offset) {
       return FL_ERROR(error, SEGMENT_BEYOND, FL_NUMBER(i), FL_LONG(bytes), FL_LONG(offset), FL_NUMBER(room));
     }
   }
-  const fl_vector named = fl_child_vector(file, program->root, PROGRAM_NAMED_DATA);
-  for (uint32_t i = 0; i < named.count; ++i) {
-    const uint32_t table = fl_element(file, named, i);
-    const uint32_t segment = fl_field_u32(file, table, NAMED_SEGMENT);
-    if (segment >= segments.count) {
-      return FL_ERROR(error, NAMED_DATA_BEYOND, FL_TEXT(fl_child_string(file, table, NAMED_KEY)), FL_NUMBER(segment), FL_NUMBER(segments.count));
+  const fl_vector named = fl_child_vector(program->root, PROGRAM_NAMED_DATA);
+  for (uint32_t i = 0; i < fl_length(named); ++i) {
+    const fl_table table = fl_element(named, i);
+    const uint32_t segment = fl_field_u32(table, NAMED_SEGMENT);
+    if (segment >= fl_length(segments)) {
+      return FL_ERROR(error, NAMED_DATA_BEYOND, FL_TEXT(fl_child_string(table, NAMED_KEY)), FL_NUMBER(segment), FL_NUMBER(fl_length(segments)));
     }
   }
-  const uint32_t constants = fl_child(file, program->root, PROGRAM_CONSTANT_SEGMENT);
-  if (fl_child_vector(file, constants, SUBSEGMENT_OFFSETS).count > 1 &&
-      (fl_field_u32(file, constants, SUBSEGMENT_INDEX) >= segments.count ||
-       fl_child_vector(file, program->root, PROGRAM_CONSTANT_BUFFER).count > 0)) {
+  const fl_table constants = fl_child(program->root, PROGRAM_CONSTANT_SEGMENT);
+  if (fl_length(fl_child_vector(constants, SUBSEGMENT_OFFSETS)) > 1 &&
+      (fl_field_u32(constants, SUBSEGMENT_INDEX) >= fl_length(segments) ||
+       fl_length(fl_child_vector(program->root, PROGRAM_CONSTANT_BUFFER)) > 0)) {
     return FL_ERROR(error, CONSTANTS_BEYOND);
   }
   return FL_OK;
@@ -40,7 +39,7 @@ fl_status fl_program_load(fl_program *program, const void *data, size_t size, fl
   }
   program->checks = &checks;
   status = fl_verify(program, error);
-  const uint32_t version = status == FL_OK ? fl_field_u32(program->data, program->root, PROGRAM_VERSION) : 0;
+  const uint32_t version = status == FL_OK ? fl_field_u32(program->root, PROGRAM_VERSION) : 0;
   if (version > 0) {
     status = FL_ERROR(error, OTHER_SCHEMA, FL_NUMBER(version));
   }

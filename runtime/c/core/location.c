@@ -6,7 +6,7 @@
 
 uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at) {
   uint32_t chain = 0;
-  for (uint32_t count; chain + 1 < plan->chains.count && *at >= (count = fl_plan_chain(plan, chain).count); ++chain) {
+  for (uint32_t count; chain + 1 < fl_length(plan->chains) && *at >= (count = fl_length(fl_plan_chain(plan, chain))); ++chain) {
     *at -= count;
   }
   return chain;
@@ -14,17 +14,19 @@ uint32_t fl_plan_chain_of(const fl_plan *plan, uint32_t *at) {
 
 int fl_program_place(const fl_program *program, uint32_t method, uint32_t chain, uint32_t instruction, uint32_t index, fl_place *place) {
   fl_plan plan;
-  if (place == NULL || !fl_plan_open(program, method, &plan) || chain >= plan.chains.count) {
+  if (place == NULL || !fl_plan_open(program, method, &plan) || chain >= fl_length(plan.chains)) {
     return 0;
   }
-  const uint8_t *file = plan.file;
-  const fl_vector stacks = fl_child_vector(file, fl_element(file, plan.chains, chain), CHAIN_STACKTRACE);
-  const fl_vector frames = instruction < stacks.count ? fl_child_vector(file, fl_element(file, stacks, instruction), STACK_FRAMES) : (fl_vector){0, 0};
-  if (index >= frames.count) {
+  const fl_vector stacks = fl_child_vector(fl_element(plan.chains, chain), CHAIN_STACKTRACE);
+  if (instruction >= fl_length(stacks)) {
     return 0;
   }
-  const uint32_t table = fl_element(file, frames, index);
-  *place = (fl_place){fl_child_string(file, table, FRAME_NAME), fl_child_string(file, table, FRAME_FILE), fl_field_i32(file, table, FRAME_LINE)};
+  const fl_vector frames = fl_child_vector(fl_element(stacks, instruction), STACK_FRAMES);
+  if (index >= fl_length(frames)) {
+    return 0;
+  }
+  const fl_table table = fl_element(frames, index);
+  *place = (fl_place){fl_child_string(table, FRAME_NAME), fl_child_string(table, FRAME_FILE), fl_field_i32(table, FRAME_LINE)};
   return 1;
 }
 

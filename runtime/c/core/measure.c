@@ -10,10 +10,10 @@ static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *regi
   fl_error *error = plan->origin.error;
   uint32_t missing = 0;
   int has_group = 0;
-  for (uint32_t i = 0; i < plan->operators.count; ++i) {
-    const uint32_t table = fl_element(plan->file, plan->operators, i);
-    const char *name = fl_child_string(plan->file, table, OPERATOR_NAME);
-    const char *overload = fl_child_string(plan->file, table, OPERATOR_OVERLOAD);
+  for (uint32_t i = 0; i < fl_length(plan->operators); ++i) {
+    const fl_table table = fl_element(plan->operators, i);
+    const char *name = fl_child_string(table, OPERATOR_NAME);
+    const char *overload = fl_child_string(table, OPERATOR_OVERLOAD);
     if (fl_find_operator(registry, name, overload) == NULL) {
       const char *group = fl_find_left_out(name, overload);
       if (missing++ == 0) {
@@ -39,7 +39,7 @@ static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *regi
 }
 
 static fl_status fl_measure_delegates(const fl_plan *plan, const fl_registry *registry, fl_requirements *need) {
-  for (uint32_t i = 0; i < plan->delegates.count; ++i) {
+  for (uint32_t i = 0; i < fl_length(plan->delegates); ++i) {
     fl_payload payload;
     const char *id = NULL;
     const char *message = fl_text_NO_REASON;
@@ -85,15 +85,15 @@ static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_k
                   .tensor_count = MAX_TENSORS,
                   .pointer_count = MAX_VALUES,
                   .dim_count = sizeof dims / sizeof *dims};
-  int is_full = args.count > MAX_ARGS;
-  for (uint32_t i = 0; !is_full && i < args.count; ++i) {
+  int is_full = fl_length(args) > MAX_ARGS;
+  for (uint32_t i = 0; !is_full && i < fl_length(args); ++i) {
     arguments[i] = &values[i];
-    is_full = fl_make_value(plan, (uint32_t)fl_element_i32(plan->file, args, i), &pool, &values[i]);
+    is_full = fl_make_value(plan, (uint32_t)fl_element_i32(args, i), &pool, &values[i]);
   }
   if (is_full) {
     return FL_BLAME(&plan->origin, MANY_ARGUMENTS, FL_NUMBER(at), FL_TEXT(kernel->name));
   }
-  const size_t scratch = kernel->scratch(arguments, args.count);
+  const size_t scratch = kernel->scratch(arguments, fl_length(args));
   if (scratch > SIZE_MAX / 2) {
     return FL_BLAME(&plan->origin, SCRATCH_MEMORY, FL_NUMBER(at), FL_TEXT(kernel->name));
   }
@@ -103,11 +103,11 @@ static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_k
   return FL_OK;
 }
 
-static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, uint32_t table, const fl_registry *registry, size_t *scratch) {
-  const uint32_t target = fl_element(plan->file, plan->operators, (uint32_t)fl_field_i32(plan->file, table, CALL_TARGET));
+static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, fl_table table, const fl_registry *registry, size_t *scratch) {
+  const fl_table target = fl_element(plan->operators, (uint32_t)fl_field_i32(table, CALL_TARGET));
   const fl_kernel *kernel =
-      fl_find_operator(registry, fl_child_string(plan->file, target, OPERATOR_NAME), fl_child_string(plan->file, target, OPERATOR_OVERLOAD));
-  const fl_vector args = fl_child_vector(plan->file, table, CALL_ARGS);
+      fl_find_operator(registry, fl_child_string(target, OPERATOR_NAME), fl_child_string(target, OPERATOR_OVERLOAD));
+  const fl_vector args = fl_child_vector(table, CALL_ARGS);
   const struct fl_checks *checks = plan->program->checks;
   const fl_status status = checks == NULL ? FL_OK : checks->signature(plan, at, kernel, args);
   return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch);
@@ -129,11 +129,11 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
   }
   *own = need->method;
   uint32_t at = 0;
-  for (uint32_t chain = 0; chain < plan->chains.count; ++chain) {
+  for (uint32_t chain = 0; chain < fl_length(plan->chains); ++chain) {
     const fl_vector instructions = fl_plan_chain(plan, chain);
-    for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
-      uint32_t table = 0;
-      if (fl_plan_instruction(plan, instructions, i, &table) == INSTRUCTION_KERNEL) {
+    for (uint32_t i = 0; i < fl_length(instructions); ++i, ++at) {
+      fl_table table = NULL;
+      if (fl_plan_instruction(instructions, i, &table) == INSTRUCTION_KERNEL) {
         status = fl_measure_call(plan, at, table, registry, &need->scratch);
         if (status != FL_OK) {
           return status;
@@ -141,12 +141,12 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
       }
     }
   }
-  for (uint32_t i = 1; i < plan->buffers.count; ++i) {
+  for (uint32_t i = 1; i < fl_length(plan->buffers); ++i) {
     if (fl_add(need->planned, fl_program_arena_size(plan->program, plan->index, i - 1), &need->planned)) {
       return FL_BLAME(&plan->origin, METHOD_MEMORY);
     }
   }
-  need->arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
+  need->arenas = fl_length(plan->buffers) > 0 ? fl_length(plan->buffers) - 1 : 0;
   return fl_measure_delegates(plan, registry, need);
 }
 

@@ -56,39 +56,38 @@ static void fl_carve(fl_method *method, const fl_counts *counts, void *memory, f
                     .dim_count = counts->dims};
 }
 
-static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t kind, uint32_t table, uint32_t start,
+static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t kind, fl_table table, uint32_t start,
                                 fl_pool *pool, fl_instruction *instruction) {
-  const uint8_t *file = plan->file;
   memset(instruction, 0, sizeof *instruction);
   instruction->kind = kind;
   switch (kind) {
     case INSTRUCTION_KERNEL:
     case INSTRUCTION_DELEGATE: {
-      const uint32_t target = (uint32_t)fl_field_i32(file, table, CALL_TARGET);
-      const fl_vector args = fl_child_vector(file, table, CALL_ARGS);
+      const uint32_t target = (uint32_t)fl_field_i32(table, CALL_TARGET);
+      const fl_vector args = fl_child_vector(table, CALL_ARGS);
       if (kind == INSTRUCTION_KERNEL) {
-        const uint32_t op = fl_element(file, plan->operators, target);
-        instruction->on.kernel = fl_find_operator(registry, fl_child_string(file, op, OPERATOR_NAME), fl_child_string(file, op, OPERATOR_OVERLOAD));
+        const fl_table op = fl_element(plan->operators, target);
+        instruction->on.kernel = fl_find_operator(registry, fl_child_string(op, OPERATOR_NAME), fl_child_string(op, OPERATOR_OVERLOAD));
       } else {
         instruction->on.delegate = &method->delegates[target];
       }
       instruction->to.args = pool->pointers;
-      instruction->count = args.count;
-      for (uint32_t i = 0; i < args.count; ++i) {
-        pool->pointers[i] = &method->values[fl_element_i32(file, args, i)];
+      instruction->count = fl_length(args);
+      for (uint32_t i = 0; i < fl_length(args); ++i) {
+        pool->pointers[i] = &method->values[fl_element_i32(args, i)];
         pool->pointers[i]->flags |= FL_VALUE_READ;
       }
-      pool->pointers += args.count;
+      pool->pointers += fl_length(args);
       return;
     }
     case INSTRUCTION_MOVE:
-      instruction->on.source = &method->values[fl_field_i32(file, table, MOVE_FROM)];
-      instruction->to.destination = &method->values[fl_field_i32(file, table, MOVE_TO)];
+      instruction->on.source = &method->values[fl_field_i32(table, MOVE_FROM)];
+      instruction->to.destination = &method->values[fl_field_i32(table, MOVE_TO)];
       instruction->on.source->flags |= FL_VALUE_READ;
       return;
     case INSTRUCTION_JUMP_FALSE:
-      instruction->on.source = &method->values[fl_field_i32(file, table, JUMP_CONDITION)];
-      instruction->count = start + (uint32_t)fl_field_i32(file, table, JUMP_DESTINATION);
+      instruction->on.source = &method->values[fl_field_i32(table, JUMP_CONDITION)];
+      instruction->count = start + (uint32_t)fl_field_i32(table, JUMP_DESTINATION);
       instruction->on.source->flags |= FL_VALUE_READ;
       return;
     default:
@@ -100,14 +99,14 @@ static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl
 static void fl_make_ports(fl_method *method, const fl_plan *plan) {
   for (uint32_t i = 0; i < method->input_count + method->output_count; ++i) {
     const int is_input = i < method->input_count;
-    const uint32_t index = (uint32_t)fl_element_i32(plan->file, is_input ? plan->inputs : plan->outputs, is_input ? i : i - method->input_count);
+    const uint32_t index = (uint32_t)fl_element_i32(is_input ? plan->inputs : plan->outputs, is_input ? i : i - method->input_count);
     fl_port *port = &method->inputs[i];
-    uint32_t table = 0;
+    fl_table table = NULL;
     memset(port, 0, sizeof *port);
     port->value = &method->values[index];
     if (fl_plan_value(plan, index, &table) == VALUE_TENSOR) {
       fl_tensor_record record;
-      fl_read_tensor(plan->file, table, &record);
+      fl_read_tensor(table, &record);
       port->tensor = port->value->as.tensor;
       port->planned = record.arena != 0;
       port->constant = fl_is_constant(&record) ? 1 : 0;
@@ -125,7 +124,7 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
 }
 
 static fl_status fl_init_delegates(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t *memory, size_t at) {
-  for (uint32_t i = 0; i < plan->delegates.count; ++i) {
+  for (uint32_t i = 0; i < fl_length(plan->delegates); ++i) {
     fl_payload payload;
     const char *id = NULL;
     const char *message = fl_text_NO_REASON;
@@ -177,10 +176,10 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   method->origin = plan.origin;
   method->program = program;
   method->index = index;
-  method->value_count = plan.values.count;
+  method->value_count = fl_length(plan.values);
   method->instruction_count = (uint32_t)counts.instructions;
-  method->input_count = plan.inputs.count;
-  method->output_count = plan.outputs.count;
+  method->input_count = fl_length(plan.inputs);
+  method->output_count = fl_length(plan.outputs);
   method->instruction_limit = FL_INSTRUCTION_LIMIT;
   method->context.scratch = memory->scratch;
   method->context.scratch_size = memory->scratch_size;
@@ -189,7 +188,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     method->arenas[i] = memory->arenas[i];
   }
   pool.arenas = method->arenas;
-  for (uint32_t i = 0; i < plan.values.count; ++i) {
+  for (uint32_t i = 0; i < fl_length(plan.values); ++i) {
     fl_make_value(&plan, i, &pool, &method->values[i]);
   }
   for (fl_value **item = method->pointers; item < pool.pointers; ++item) {
@@ -198,12 +197,12 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
     }
   }
   uint32_t at = 0;
-  for (uint32_t chain = 0; chain < plan.chains.count; ++chain) {
+  for (uint32_t chain = 0; chain < fl_length(plan.chains); ++chain) {
     const fl_vector instructions = fl_plan_chain(&plan, chain);
     const uint32_t start = at;
-    for (uint32_t i = 0; i < instructions.count; ++i, ++at) {
-      uint32_t table = 0;
-      const uint8_t kind = fl_plan_instruction(&plan, instructions, i, &table);
+    for (uint32_t i = 0; i < fl_length(instructions); ++i, ++at) {
+      fl_table table = NULL;
+      const uint8_t kind = fl_plan_instruction(instructions, i, &table);
       fl_make_instruction(method, &plan, registry, kind, table, start, &pool, &method->instructions[at]);
     }
   }

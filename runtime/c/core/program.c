@@ -30,22 +30,20 @@ fl_status fl_program_find_method(const fl_program *program, const char *name, ui
   return status;
 }
 
-static fl_vector fl_named_data(const fl_program *program) {
-  return program == NULL || program->data == NULL ? (fl_vector){0, 0} : fl_child_vector(program->data, program->root, PROGRAM_NAMED_DATA);
-}
+static fl_vector fl_named_data(const fl_program *program) { return fl_child_vector(program == NULL ? NULL : program->root, PROGRAM_NAMED_DATA); }
 
-uint32_t fl_program_named_data_count(const fl_program *program) { return fl_named_data(program).count; }
+uint32_t fl_program_named_data_count(const fl_program *program) { return fl_length(fl_named_data(program)); }
 
 const char *fl_program_named_data_key(const fl_program *program, uint32_t index) {
   const fl_vector named = fl_named_data(program);
-  return index < named.count ? fl_child_string(program->data, fl_element(program->data, named, index), NAMED_KEY) : NULL;
+  return index < fl_length(named) ? fl_child_string(fl_element(named, index), NAMED_KEY) : NULL;
 }
 
 int fl_program_named_data_at(const fl_program *program, uint32_t index, const void **data, size_t *size) {
   const fl_vector named = fl_named_data(program);
   const uint8_t *bytes = NULL;
-  if (index >= named.count || data == NULL || size == NULL ||
-      !fl_segment(program, fl_field_u32(program->data, fl_element(program->data, named, index), NAMED_SEGMENT), &bytes, size)) {
+  if (index >= fl_length(named) || data == NULL || size == NULL ||
+      !fl_segment(program, fl_field_u32(fl_element(named, index), NAMED_SEGMENT), &bytes, size)) {
     return 0;
   }
   *data = bytes;
@@ -58,9 +56,9 @@ fl_status fl_program_named_data(const fl_program *program, const char *key, cons
     return fl_refuse_null(error);
   }
   const size_t length = strlen(key);
-  for (uint32_t i = 0; i < named.count; ++i) {
-    const uint32_t at = fl_child(program->data, fl_element(program->data, named, i), NAMED_KEY);
-    if (fl_read_u32(program->data + at) == length && memcmp(program->data + at + 4, key, length) == 0 &&
+  for (uint32_t i = 0; i < fl_length(named); ++i) {
+    const fl_vector name = fl_child(fl_element(named, i), NAMED_KEY);
+    if (fl_length(name) == length && memcmp(fl_items_of(name), key, length) == 0 &&
         fl_program_named_data_at(program, i, data, size)) {
       return FL_OK;
     }
@@ -74,18 +72,18 @@ fl_status fl_program_method_info(const fl_program *program, uint32_t method, fl_
   if (status != FL_OK) {
     return status;
   }
-  const uint32_t container = fl_child(plan.file, plan.table, PLAN_CONTAINER);
+  const fl_table container = fl_child(plan.table, PLAN_CONTAINER);
   *info = (fl_method_info){.name = plan.origin.name,
-                           .input_encoding = fl_child_string(plan.file, container, CONTAINER_INPUTS),
-                           .output_encoding = fl_child_string(plan.file, container, CONTAINER_OUTPUTS),
-                           .inputs = plan.inputs.count,
-                           .outputs = plan.outputs.count,
-                           .arenas = plan.buffers.count > 0 ? plan.buffers.count - 1 : 0,
-                           .operators = plan.operators.count,
-                           .delegates = plan.delegates.count,
-                           .values = plan.values.count};
-  for (uint32_t i = 0; i < plan.chains.count; ++i) {
-    info->instructions += fl_plan_chain(&plan, i).count;
+                           .input_encoding = fl_child_string(container, CONTAINER_INPUTS),
+                           .output_encoding = fl_child_string(container, CONTAINER_OUTPUTS),
+                           .inputs = fl_length(plan.inputs),
+                           .outputs = fl_length(plan.outputs),
+                           .arenas = fl_length(plan.buffers) > 0 ? fl_length(plan.buffers) - 1 : 0,
+                           .operators = fl_length(plan.operators),
+                           .delegates = fl_length(plan.delegates),
+                           .values = fl_length(plan.values)};
+  for (uint32_t i = 0; i < fl_length(plan.chains); ++i) {
+    info->instructions += fl_length(fl_plan_chain(&plan, i));
   }
   return FL_OK;
 }
@@ -93,22 +91,22 @@ fl_status fl_program_method_info(const fl_program *program, uint32_t method, fl_
 static void fl_describe_slot(const fl_plan *plan, uint32_t slot, fl_slot_info *info) {
   static const uint8_t tags[] = {FL_NONE,     FL_NONE,        FL_INT,       FL_BOOLEAN,     FL_DOUBLE, FL_TENSOR, FL_STRING,
                                  FL_INT_LIST, FL_DOUBLE_LIST, FL_BOOL_LIST, FL_TENSOR_LIST, FL_OPTIONAL_TENSOR_LIST};
-  uint32_t table = 0;
+  fl_table table = NULL;
   const uint8_t kind = fl_plan_value(plan, slot, &table);
   fl_tensor_record record;
   memset(info, 0, sizeof *info);
   info->tag = tags[kind];
   switch (kind) {
-    case VALUE_INT: info->integer = fl_field_i64(plan->file, table, SCALAR_VALUE); break;
-    case VALUE_BOOL: info->integer = fl_field_u8(plan->file, table, SCALAR_VALUE) != 0; break;
-    case VALUE_STRING: info->string = fl_child_string(plan->file, table, SCALAR_VALUE); break;
+    case VALUE_INT: info->integer = fl_field_i64(table, SCALAR_VALUE); break;
+    case VALUE_BOOL: info->integer = fl_field_u8(table, SCALAR_VALUE) != 0; break;
+    case VALUE_STRING: info->string = fl_child_string(table, SCALAR_VALUE); break;
     case VALUE_DOUBLE: {
-      const uint64_t bits = fl_field_u64(plan->file, table, SCALAR_VALUE);
+      const uint64_t bits = fl_field_u64(table, SCALAR_VALUE);
       memcpy(&info->real, &bits, sizeof info->real);
       break;
     }
     case VALUE_TENSOR:
-      fl_read_tensor(plan->file, table, &record);
+      fl_read_tensor(table, &record);
       info->dtype = record.dtype;
       info->rank = record.rank;
       info->dynamic = record.dynamic;
@@ -129,21 +127,21 @@ fl_status fl_program_slot(const fl_program *program, uint32_t method, fl_directi
     return status;
   }
   const fl_vector slots = direction == FL_INPUT ? plan.inputs : plan.outputs;
-  if (index >= slots.count) {
+  if (index >= fl_length(slots)) {
     const fl_phrase slot = direction == FL_INPUT ? FL_PHRASE_OF(INPUT) : FL_PHRASE_OF(OUTPUT);
-    return FL_BLAME(&plan.origin, NO_SLOT, FL_WORDS(slot), FL_NUMBER(index), FL_NUMBER(slots.count));
+    return FL_BLAME(&plan.origin, NO_SLOT, FL_WORDS(slot), FL_NUMBER(index), FL_NUMBER(fl_length(slots)));
   }
-  fl_describe_slot(&plan, (uint32_t)fl_element_i32(plan.file, slots, index), info);
+  fl_describe_slot(&plan, (uint32_t)fl_element_i32(slots, index), info);
   return FL_OK;
 }
 
 size_t fl_program_operator(const fl_program *program, uint32_t method, uint32_t index, char *name, size_t capacity) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan) || index >= plan.operators.count) {
+  if (!fl_plan_open(program, method, &plan) || index >= fl_length(plan.operators)) {
     return 0;
   }
-  const uint32_t table = fl_element(plan.file, plan.operators, index);
-  const char *parts[] = {fl_child_string(plan.file, table, OPERATOR_NAME), ".", fl_child_string(plan.file, table, OPERATOR_OVERLOAD)};
+  const fl_table table = fl_element(plan.operators, index);
+  const char *parts[] = {fl_child_string(table, OPERATOR_NAME), ".", fl_child_string(table, OPERATOR_OVERLOAD)};
   size_t length = 0;
   capacity = name == NULL ? 0 : capacity;
   for (size_t i = 0; i < (parts[2][0] != 0 ? 3u : 1u); ++i) {
@@ -162,8 +160,8 @@ size_t fl_program_operator(const fl_program *program, uint32_t method, uint32_t 
 
 const char *fl_program_delegate(const fl_program *program, uint32_t method, uint32_t index) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan) || index >= plan.delegates.count) {
+  if (!fl_plan_open(program, method, &plan) || index >= fl_length(plan.delegates)) {
     return NULL;
   }
-  return fl_child_string(plan.file, fl_element(plan.file, plan.delegates, index), DELEGATE_ID);
+  return fl_child_string(fl_element(plan.delegates, index), DELEGATE_ID);
 }

@@ -116,27 +116,31 @@ static inline uint64_t fl_read_u64(const uint8_t *p) {
   return v;
 }
 
-/* Returns the position of field `id` of the table at position `table`; 0 when the field is absent, or `table` is 0. */
-uint32_t fl_field(const uint8_t *file, uint32_t table, uint32_t id);
+/* Returns the place of field `id` of a table; NULL when the field is absent, or `table` is NULL. */
+const uint8_t *fl_field(fl_table table, uint32_t id);
 /* Return the value of field `id`; 0 when it is absent. */
-uint8_t fl_field_u8(const uint8_t *file, uint32_t table, uint32_t id);
-uint32_t fl_field_u32(const uint8_t *file, uint32_t table, uint32_t id);
-uint64_t fl_field_u64(const uint8_t *file, uint32_t table, uint32_t id);
-/* Returns the position of the table, string or vector that field `id` refers to; 0 when it is absent. */
-uint32_t fl_child(const uint8_t *file, uint32_t table, uint32_t id);
+uint8_t fl_field_u8(fl_table table, uint32_t id);
+uint32_t fl_field_u32(fl_table table, uint32_t id);
+uint64_t fl_field_u64(fl_table table, uint32_t id);
+/* Returns the table that field `id` refers to; NULL when it is absent. */
+fl_table fl_child(fl_table table, uint32_t id);
 /* Returns the vector that field `id` refers to; an empty vector when it is absent. */
-fl_vector fl_child_vector(const uint8_t *file, uint32_t table, uint32_t id);
+fl_vector fl_child_vector(fl_table table, uint32_t id);
 /* Returns the string that field `id` refers to; "" when it is absent. */
-const char *fl_child_string(const uint8_t *file, uint32_t table, uint32_t id);
-/* Returns the position of table `index` of a vector of tables. */
-uint32_t fl_element(const uint8_t *file, fl_vector vector, uint32_t index);
+const char *fl_child_string(fl_table table, uint32_t id);
+/* Returns table `index` of a vector of tables. */
+fl_table fl_element(fl_vector vector, uint32_t index);
 
-static inline int32_t fl_field_i32(const uint8_t *file, uint32_t table, uint32_t id) { return (int32_t)fl_field_u32(file, table, id); }
+/* Returns the number of elements of a vector, and the place of the first. */
+static inline uint32_t fl_length(fl_vector vector) { return fl_read_u32(vector); }
+static inline const uint8_t *fl_items_of(fl_vector vector) { return vector + 4; }
 
-static inline int64_t fl_field_i64(const uint8_t *file, uint32_t table, uint32_t id) { return (int64_t)fl_field_u64(file, table, id); }
+static inline int32_t fl_field_i32(fl_table table, uint32_t id) { return (int32_t)fl_field_u32(table, id); }
 
-static inline int32_t fl_element_i32(const uint8_t *file, fl_vector vector, uint32_t index) {
-  return fl_read_i32(file + vector.at + (size_t)4 * index);
-}
+static inline int64_t fl_field_i64(fl_table table, uint32_t id) { return (int64_t)fl_field_u64(table, id); }
+
+static inline int32_t fl_element_i32(fl_vector vector, uint32_t index) { return fl_read_i32(fl_items_of(vector) + (size_t)4 * index); }
+
+static inline int64_t fl_element_i64(fl_vector vector, uint32_t index) { return fl_read_i64(fl_items_of(vector) + (size_t)8 * index); }
 
 #endif

@@ -3,11 +3,11 @@
 
 /* Returns whether value `index` is state. Fills `record` for any tensor. */
 static int fl_read_state(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
-  uint32_t table = 0;
+  fl_table table = NULL;
   if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
     return 0;
   }
-  fl_read_tensor(plan->file, table, record);
+  fl_read_tensor(table, record);
   return fl_is_state(record);
 }
 
@@ -16,7 +16,7 @@ int fl_program_arena_is_shared(const fl_program *program, uint32_t arena) {
   for (uint32_t method = 0; arena > 0 && methods > 1 && method < methods; ++method) {
     fl_plan plan;
     fl_plan_open(program, method, &plan);
-    for (uint32_t i = 0; i < plan.values.count; ++i) {
+    for (uint32_t i = 0; i < fl_length(plan.values); ++i) {
       fl_tensor_record record;
       if (fl_read_state(&plan, i, &record) && record.arena == arena + 1) {
         return 1;
@@ -28,10 +28,10 @@ int fl_program_arena_is_shared(const fl_program *program, uint32_t arena) {
 
 static size_t fl_own_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
   fl_plan plan;
-  if (!fl_plan_open(program, method, &plan) || plan.buffers.count < 2 || arena >= plan.buffers.count - 1) {
+  if (!fl_plan_open(program, method, &plan) || fl_length(plan.buffers) < 2 || arena >= fl_length(plan.buffers) - 1) {
     return 0;
   }
-  return (size_t)fl_read_i64(plan.file + plan.buffers.at + (size_t)8 * (arena + 1));
+  return (size_t)fl_element_i64(plan.buffers, arena + 1);
 }
 
 size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_t arena) {
@@ -46,7 +46,7 @@ size_t fl_program_arena_size(const fl_program *program, uint32_t method, uint32_
 
 /* Writes the initial values of a method's state into arena `arena`, counted from 1. */
 static void fl_fill_state(const fl_method *method, const fl_plan *plan, uint32_t arena) {
-  for (uint32_t i = 0; i < plan->values.count; ++i) {
+  for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
     fl_tensor_record record;
     if (fl_read_state(plan, i, &record) && record.buffer != 0 && record.bytes > 0 && record.arena == arena) {
       memcpy((uint8_t *)method->arenas[record.arena - 1] + record.offset, fl_constant(plan->program, record.buffer, record.bytes, 1), record.bytes);
@@ -55,7 +55,7 @@ static void fl_fill_state(const fl_method *method, const fl_plan *plan, uint32_t
 }
 
 void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
-  const uint32_t arenas = plan->buffers.count > 0 ? plan->buffers.count - 1 : 0;
+  const uint32_t arenas = fl_length(plan->buffers) > 0 ? fl_length(plan->buffers) - 1 : 0;
   for (uint32_t i = 0; i < arenas; ++i) {
     const size_t size = fl_program_arena_size(method->program, method->index, i);
     const int is_shared = fl_program_arena_is_shared(method->program, i);
@@ -77,16 +77,16 @@ void fl_fill_arenas(fl_method *method, const fl_plan *plan, int keep_state) {
 }
 
 void fl_mark_shared(fl_method *method, const fl_plan *plan) {
-  for (uint32_t arena = 2; arena < plan->buffers.count; ++arena) {
+  for (uint32_t arena = 2; arena < fl_length(plan->buffers); ++arena) {
     fl_tensor *tensor = method->tensors;
     if (!fl_program_arena_is_shared(method->program, arena - 1)) {
       continue;
     }
-    for (uint32_t i = 0; i < plan->values.count; ++i) {
-      uint32_t table = 0;
+    for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
+      fl_table table = NULL;
       fl_tensor_record record;
       if (fl_plan_value(plan, i, &table) == VALUE_TENSOR) {
-        fl_read_tensor(plan->file, table, &record);
+        fl_read_tensor(table, &record);
         tensor->flags |= record.arena == arena ? FL_TENSOR_SHARED : 0;
         ++tensor;
       }
@@ -101,8 +101,8 @@ const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const 
     return NULL;
   }
   const fl_tensor *tensor = method->tensors;
-  for (uint32_t i = 0; i < plan.values.count; ++i) {
-    uint32_t table = 0;
+  for (uint32_t i = 0; i < fl_length(plan.values); ++i) {
+    fl_table table = NULL;
     if (fl_read_state(&plan, i, &record) && (tensor->flags & FL_TENSOR_VIEW) == 0 && index-- == 0) {
       if (name != NULL) {
         *name = record.name;

@@ -116,8 +116,8 @@ static void change_reference(const fuzz_places *p, const place *at, uint8_t *fil
 }
 
 static void change_rank(uint32_t table, uint8_t *file, chance *c) {
-  const fl_vector sizes = fl_child_vector(file, table, TENSOR_SIZES);
-  const fl_vector order = fl_child_vector(file, table, TENSOR_DIM_ORDER);
+  const vector sizes = vector_at(file, table, TENSOR_SIZES);
+  const vector order = vector_at(file, table, TENSOR_DIM_ORDER);
   if (sizes.count == 0 || order.count != sizes.count) {
     return;
   }
@@ -135,9 +135,9 @@ static uint32_t like_tensor(const fuzz_places *p, const uint8_t *file, uint32_t 
   for (int tries = 0; tries < 24; ++tries, found = other_value(p, file, other, c)) {
     if (found < p->value_count && other < p->value_count && found != other && file[p->values[found].tag] == VALUE_TENSOR &&
         file[p->values[other].tag] == VALUE_TENSOR) {
-      const uint32_t tables[] = {fl_child(file, p->values[found].value, VALUE_TABLE), fl_child(file, p->values[other].value, VALUE_TABLE)};
-      if (fl_field_u8(file, tables[0], TENSOR_SCALAR_TYPE) == fl_field_u8(file, tables[1], TENSOR_SCALAR_TYPE) &&
-          fl_child_vector(file, tables[0], TENSOR_SIZES).count == fl_child_vector(file, tables[1], TENSOR_SIZES).count) {
+      const uint32_t tables[] = {child_at(file, p->values[found].value, VALUE_TABLE), child_at(file, p->values[other].value, VALUE_TABLE)};
+      if (fl_field_u8(file + tables[0], TENSOR_SCALAR_TYPE) == fl_field_u8(file + tables[1], TENSOR_SCALAR_TYPE) &&
+          vector_at(file, tables[0], TENSOR_SIZES).count == vector_at(file, tables[1], TENSOR_SIZES).count) {
         return found;
       }
     }
@@ -147,12 +147,12 @@ static uint32_t like_tensor(const fuzz_places *p, const uint8_t *file, uint32_t 
 
 /* Turns an instruction into a move between similar tensors, or a jump. */
 static void change_step(const fuzz_places *p, uint32_t instruction, uint8_t *file, chance *c) {
-  const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
+  const uint32_t table = child_at(file, instruction, INSTRUCTION_TABLE);
   const uint32_t first = draw(c, p->value_count);
   const int is_move = draw(c, 4) > 0;
-  file[fl_field(file, instruction, INSTRUCTION_TYPE)] = is_move ? INSTRUCTION_MOVE : INSTRUCTION_JUMP_FALSE;
-  write_u32(file + fl_field(file, table, MOVE_FROM), first);
-  write_u32(file + fl_field(file, table, MOVE_TO), is_move ? like_tensor(p, file, first, c) : draw(c, 8));
+  file[field_at(file, instruction, INSTRUCTION_TYPE)] = is_move ? INSTRUCTION_MOVE : INSTRUCTION_JUMP_FALSE;
+  write_u32(file + field_at(file, table, MOVE_FROM), first);
+  write_u32(file + field_at(file, table, MOVE_TO), is_move ? like_tensor(p, file, first, c) : draw(c, 8));
 }
 
 /* Removes the planned memory of a tensor table, and of all tensors that share its fields. */
@@ -244,13 +244,13 @@ static void change_all(const fuzz_places *p, uint8_t *file, chance *c) {
 static void place_anew(const fuzz_places *p, uint8_t *file) {
   uint64_t total = 0;
   for (uint32_t i = 0; i < p->tensor_count; ++i) {
-    const uint32_t allocation = fl_child(file, p->tensors[i], TENSOR_ALLOCATION);
-    const uint32_t at = fl_field(file, allocation, ALLOCATION_LOW);
+    const uint32_t allocation = child_at(file, p->tensors[i], TENSOR_ALLOCATION);
+    const uint32_t at = field_at(file, allocation, ALLOCATION_LOW);
     fl_tensor_record record;
-    if (at == 0 || fl_child_vector(file, p->tensors[i], TENSOR_SIZES).count > FL_MAX_RANK) {
+    if (at == 0 || vector_at(file, p->tensors[i], TENSOR_SIZES).count > FL_MAX_RANK) {
       continue;
     }
-    fl_read_tensor(file, p->tensors[i], &record);
+    fl_read_tensor(file + p->tensors[i], &record);
     if (record.bytes > 1u << 16) {
       return;
     }

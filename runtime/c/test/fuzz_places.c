@@ -18,30 +18,30 @@ static void add(fuzz_places *p, enum kind kind, uint32_t at, uint32_t group) {
 
 /* Adds the places of a list of numbers: its elements, its length, and the reference to it in its table. */
 static void add_list(fuzz_places *p, const uint8_t *file, uint32_t table, uint32_t field, enum kind kind, uint32_t size, enum group group) {
-  const fl_vector vector = fl_child_vector(file, table, field);
-  if (vector.at == 0) {
+  const vector found = vector_at(file, table, field);
+  if (found.at == 0) {
     return;
   }
-  for (uint32_t i = 0; i < vector.count && i < 64; ++i) {
-    add(p, kind, vector.at + i * size, 0);
+  for (uint32_t i = 0; i < found.count && i < 64; ++i) {
+    add(p, kind, found.at + i * size, 0);
   }
   if (group != NO_GROUP) {
-    add(p, LENGTH, vector.at - 4, 0);
-    add(p, REFERENCE, fl_field(file, table, field), group);
+    add(p, LENGTH, found.at - 4, 0);
+    add(p, REFERENCE, field_at(file, table, field), group);
   }
 }
 
 static void add_tensor(fuzz_places *p, const uint8_t *file, uint32_t table) {
-  const fl_vector order = fl_child_vector(file, table, TENSOR_DIM_ORDER);
-  const uint32_t allocation = fl_child(file, table, TENSOR_ALLOCATION);
+  const vector order = vector_at(file, table, TENSOR_DIM_ORDER);
+  const uint32_t allocation = child_at(file, table, TENSOR_ALLOCATION);
   p->tensors = realloc(p->tensors, (p->tensor_count + 1) * sizeof *p->tensors);
   CHECK(p->tensors != NULL);
   p->tensors[p->tensor_count++] = table;
-  add(p, DTYPE, fl_field(file, table, TENSOR_SCALAR_TYPE), 0);
-  add(p, DYNAMISM, fl_field(file, table, TENSOR_DYNAMISM), 0);
-  add(p, BUFFER, fl_field(file, table, TENSOR_DATA_BUFFER), 0);
+  add(p, DTYPE, field_at(file, table, TENSOR_SCALAR_TYPE), 0);
+  add(p, DYNAMISM, field_at(file, table, TENSOR_DYNAMISM), 0);
+  add(p, BUFFER, field_at(file, table, TENSOR_DATA_BUFFER), 0);
   add_list(p, file, table, TENSOR_SIZES, SIZE, 4, SIZES);
-  add(p, REFERENCE, fl_field(file, table, TENSOR_DIM_ORDER), ORDERS);
+  add(p, REFERENCE, field_at(file, table, TENSOR_DIM_ORDER), ORDERS);
   for (uint32_t i = 0; i + 1 < order.count; ++i) {
     add(p, ORDER, order.at + i, 0);
   }
@@ -51,20 +51,20 @@ static void add_tensor(fuzz_places *p, const uint8_t *file, uint32_t table) {
   if (allocation != 0) {
     add(p, PLANNED, table, 0);
   }
-  add(p, ARENA, fl_field(file, allocation, ALLOCATION_ARENA), 0);
-  add(p, OFFSET, fl_field(file, allocation, ALLOCATION_LOW), 0);
+  add(p, ARENA, field_at(file, allocation, ALLOCATION_ARENA), 0);
+  add(p, OFFSET, field_at(file, allocation, ALLOCATION_LOW), 0);
 }
 
 static void add_value(fuzz_places *p, const uint8_t *file, uint32_t value) {
-  const uint8_t tag = fl_field_u8(file, value, VALUE_TYPE);
-  const uint32_t table = fl_child(file, value, VALUE_TABLE);
-  const uint32_t field = fl_field(file, table, SCALAR_VALUE);
-  add(p, TAG, fl_field(file, value, VALUE_TYPE), 0);
-  add(p, REFERENCE, fl_field(file, value, VALUE_TABLE), TABLES + tag);
+  const uint8_t tag = fl_field_u8(file + value, VALUE_TYPE);
+  const uint32_t table = child_at(file, value, VALUE_TABLE);
+  const uint32_t field = field_at(file, table, SCALAR_VALUE);
+  add(p, TAG, field_at(file, value, VALUE_TYPE), 0);
+  add(p, REFERENCE, field_at(file, value, VALUE_TABLE), TABLES + tag);
   p->values = realloc(p->values, (p->value_count + 1) * sizeof *p->values);
   CHECK(p->values != NULL);
   p->values[p->value_count].value = value;
-  p->values[p->value_count++].tag = fl_field(file, value, VALUE_TYPE);
+  p->values[p->value_count++].tag = field_at(file, value, VALUE_TYPE);
   switch (tag) {
     case VALUE_INT: add(p, INTEGER, field, 0); break;
     case VALUE_DOUBLE: add(p, REAL, field, 0); break;
@@ -81,47 +81,47 @@ static void add_value(fuzz_places *p, const uint8_t *file, uint32_t value) {
 }
 
 static void add_instruction(fuzz_places *p, const uint8_t *file, uint32_t instruction) {
-  const uint8_t tag = fl_field_u8(file, instruction, INSTRUCTION_TYPE);
-  const uint32_t table = fl_child(file, instruction, INSTRUCTION_TABLE);
-  add(p, TAG, fl_field(file, instruction, INSTRUCTION_TYPE), 1);
-  if (fl_field(file, table, MOVE_FROM) != 0 && fl_field(file, table, MOVE_TO) != 0) {
+  const uint8_t tag = fl_field_u8(file + instruction, INSTRUCTION_TYPE);
+  const uint32_t table = child_at(file, instruction, INSTRUCTION_TABLE);
+  add(p, TAG, field_at(file, instruction, INSTRUCTION_TYPE), 1);
+  if (field_at(file, table, MOVE_FROM) != 0 && field_at(file, table, MOVE_TO) != 0) {
     add(p, STEP, instruction, 0);
   }
   switch (tag) {
     case INSTRUCTION_KERNEL:
     case INSTRUCTION_DELEGATE:
-      add(p, TARGET, fl_field(file, table, CALL_TARGET), 0);
+      add(p, TARGET, field_at(file, table, CALL_TARGET), 0);
       add_list(p, file, table, CALL_ARGS, SLOT, 4, INDICES);
       break;
     case INSTRUCTION_JUMP_FALSE:
-      add(p, SLOT, fl_field(file, table, JUMP_CONDITION), 0);
-      add(p, JUMP, fl_field(file, table, JUMP_DESTINATION), 0);
+      add(p, SLOT, field_at(file, table, JUMP_CONDITION), 0);
+      add(p, JUMP, field_at(file, table, JUMP_DESTINATION), 0);
       break;
-    case INSTRUCTION_MOVE: add(p, SLOT, fl_field(file, table, MOVE_TO), 0); /* fall through */
-    default: add(p, SLOT, fl_field(file, table, MOVE_FROM), 0);
+    case INSTRUCTION_MOVE: add(p, SLOT, field_at(file, table, MOVE_TO), 0); /* fall through */
+    default: add(p, SLOT, field_at(file, table, MOVE_FROM), 0);
   }
 }
 
 /* Adds every table of a list, and the references of the list to them. */
-static void add_tables(fuzz_places *p, const uint8_t *file, fl_vector vector, enum group group,
+static void add_tables(fuzz_places *p, const uint8_t *file, vector list, enum group group,
                        void (*each)(fuzz_places *, const uint8_t *, uint32_t)) {
-  for (uint32_t i = 0; i < vector.count; ++i) {
-    add(p, REFERENCE, vector.at + 4 * i, group);
+  for (uint32_t i = 0; i < list.count; ++i) {
+    add(p, REFERENCE, list.at + 4 * i, group);
     if (each != NULL) {
-      each(p, file, fl_element(file, vector, i));
+      each(p, file, element_at(file, list, i));
     }
   }
 }
 
 static void add_plan(fuzz_places *p, const uint8_t *file, uint32_t plan) {
-  const fl_vector chains = fl_child_vector(file, plan, PLAN_CHAINS);
-  add_tables(p, file, fl_child_vector(file, plan, PLAN_VALUES), VALUES, add_value);
+  const vector chains = vector_at(file, plan, PLAN_CHAINS);
+  add_tables(p, file, vector_at(file, plan, PLAN_VALUES), VALUES, add_value);
   for (uint32_t i = 0; i < chains.count; ++i) {
-    const fl_vector instructions = fl_child_vector(file, fl_element(file, chains, i), CHAIN_INSTRUCTIONS);
+    const vector instructions = vector_at(file, element_at(file, chains, i), CHAIN_INSTRUCTIONS);
     add_tables(p, file, instructions, INSTRUCTIONS, add_instruction);
     add(p, LENGTH, instructions.at == 0 ? 0 : instructions.at - 4, 0);
   }
-  add_tables(p, file, fl_child_vector(file, plan, PLAN_OPERATORS), OPERATORS, NULL);
+  add_tables(p, file, vector_at(file, plan, PLAN_OPERATORS), OPERATORS, NULL);
   add_list(p, file, plan, PLAN_INPUTS, PORT, 4, INDICES);
   add_list(p, file, plan, PLAN_OUTPUTS, PORT, 4, INDICES);
   add_list(p, file, plan, PLAN_BUFFER_SIZES, MEMORY, 8, NO_GROUP);
@@ -137,10 +137,10 @@ fuzz_places *find_places(const uint8_t *file, size_t size) {
   fuzz_places *p = calloc(1, sizeof *p);
   CHECK(p != NULL);
   const uint32_t root = fl_read_u32(file);
-  const fl_vector plans = fl_child_vector(file, root, PROGRAM_EXECUTION_PLAN);
+  const vector plans = vector_at(file, root, PROGRAM_EXECUTION_PLAN);
   uint64_t segments = size;
   for (uint32_t i = 0; i < plans.count; ++i) {
-    add_plan(p, file, fl_element(file, plans, i));
+    add_plan(p, file, element_at(file, plans, i));
   }
   if (memcmp(file + 8, "eh00", 4) == 0) {
     memcpy(&segments, file + 24, sizeof segments);

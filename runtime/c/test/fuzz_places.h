@@ -54,4 +54,23 @@ struct fuzz_places {
   uint32_t tensor_count;
 };
 
+/* The mutator counts positions in a file; 0 is none. */
+typedef struct vector {
+  uint32_t at; /* of the first element */
+  uint32_t count;
+} vector;
+
+static inline uint32_t position(const uint8_t *file, const uint8_t *place) { return place == NULL ? 0 : (uint32_t)(place - file); }
+
+static inline uint32_t field_at(const uint8_t *file, uint32_t table, uint32_t id) { return position(file, fl_field(table == 0 ? NULL : file + table, id)); }
+
+static inline uint32_t child_at(const uint8_t *file, uint32_t table, uint32_t id) { return position(file, fl_child(table == 0 ? NULL : file + table, id)); }
+
+static inline vector vector_at(const uint8_t *file, uint32_t table, uint32_t id) {
+  const uint32_t at = child_at(file, table, id);
+  return at == 0 ? (vector){0, 0} : (vector){at + 4, fl_read_u32(file + at)};
+}
+
+static inline uint32_t element_at(const uint8_t *file, vector list, uint32_t index) { return position(file, fl_element(file + list.at - 4, index)); }
+
 #endif

@@ -61,7 +61,7 @@ static void fl_follow_write(fl_trail *trail, fl_tensor *t) {
 /* Returns the index of the value to which the program gave tensor `number`, counted from 1. */
 static uint32_t fl_value_of(const fl_method *method, uint32_t number) {
   fl_plan plan;
-  uint32_t table = 0;
+  fl_table table = NULL;
   uint32_t i = 0;
   for (uint32_t seen = 0; fl_plan_open(method->program, method->index, &plan) && i < method->value_count; ++i) {
     seen += fl_plan_value(&plan, i, &table) == VALUE_TENSOR;
@@ -152,13 +152,13 @@ static void fl_follow_state(fl_trail *trail, const fl_plan *plan) {
   const fl_method *method = trail->method;
   for (int others = 0; others < 2; ++others) {
     fl_tensor *t = method->tensors;
-    for (uint32_t i = 0; i < plan->values.count && trail->left > 0; ++i) {
-      uint32_t table = 0;
+    for (uint32_t i = 0; i < fl_length(plan->values) && trail->left > 0; ++i) {
+      fl_table table = NULL;
       fl_tensor_record record;
       if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
         continue;
       }
-      fl_read_tensor(plan->file, table, &record);
+      fl_read_tensor(table, &record);
       if (fl_is_state(&record) != others && fl_granules(trail, t) > 0) {
         const uint32_t number = *fl_stamp(trail, t, 0);
         const fl_tensor *state = &method->tensors[number - 1];
@@ -216,16 +216,16 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
 /* Returns the bytes of a granule, which divide the offset of every tensor and the size of every arena. */
 static size_t fl_granule_of(const fl_plan *plan) {
   uint64_t bits = GRANULE;
-  for (uint32_t i = 0; i < plan->values.count; ++i) {
-    uint32_t table = 0;
+  for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
+    fl_table table = NULL;
     if (fl_plan_value(plan, i, &table) == VALUE_TENSOR) {
       fl_tensor_record record;
-      fl_read_tensor(plan->file, table, &record);
+      fl_read_tensor(table, &record);
       bits |= record.arena != 0 ? record.offset : 0;
     }
   }
-  for (uint32_t i = 1; i < plan->buffers.count; ++i) {
-    bits |= fl_read_u64(plan->file + plan->buffers.at + (size_t)8 * i);
+  for (uint32_t i = 1; i < fl_length(plan->buffers); ++i) {
+    bits |= (uint64_t)fl_element_i64(plan->buffers, i);
   }
   return (size_t)(bits & (0 - bits));
 }

@@ -4,20 +4,20 @@
 
 /* Returns whether value `value` is what a call with these outs returns: the list of the `count` values at `outs`, or the single out itself. */
 static int fl_is_returned(const fl_plan *plan, uint32_t value, const uint8_t *outs, uint32_t count) {
-  uint32_t table = 0;
+  fl_table table = NULL;
   if (count == 1 && fl_read_u32(outs) == value) {
     return 1;
   }
   if (fl_plan_value(plan, value, &table) != VALUE_TENSOR_LIST) {
     return 0;
   }
-  const fl_vector items = fl_child_vector(plan->file, table, LIST_ITEMS);
+  const fl_vector items = fl_child_vector(table, LIST_ITEMS);
   if (count == 1 && fl_plan_value(plan, fl_read_u32(outs), &table) == VALUE_TENSOR_LIST) {
-    const fl_vector list = fl_child_vector(plan->file, table, LIST_ITEMS);
-    outs = plan->file + list.at;
-    count = list.count;
+    const fl_vector list = fl_child_vector(table, LIST_ITEMS);
+    outs = fl_items_of(list);
+    count = fl_length(list);
   }
-  return items.count == count && (count == 0 || memcmp(plan->file + items.at, outs, (size_t)4 * count) == 0);
+  return fl_length(items) == count && (count == 0 || memcmp(fl_items_of(items), outs, (size_t)4 * count) == 0);
 }
 
 /* Returns the description of a letter for messages, and stores the set of union tags that it admits in `kinds`. */
@@ -53,12 +53,12 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
   const int is_open = count > 0 && access[count - 1] == '*';
   uint32_t outs = 0;
   count -= is_open ? 1 : 0;
-  if (args.count < count || (args.count > count && !is_open)) {
-    return FL_BLAME(&plan->origin, ARGUMENT_COUNT, FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(count), FL_NUMBER(args.count));
+  if (fl_length(args) < count || (fl_length(args) > count && !is_open)) {
+    return FL_BLAME(&plan->origin, ARGUMENT_COUNT, FL_NUMBER(at), FL_TEXT(kernel->name), FL_NUMBER(count), FL_NUMBER(fl_length(args)));
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t value = (uint32_t)fl_element_i32(plan->file, args, i);
-    uint32_t table = 0;
+    const uint32_t value = (uint32_t)fl_element_i32(args, i);
+    fl_table table = NULL;
     uint32_t kinds = 0;
     const fl_phrase words = fl_kinds(access[i], &kinds);
     if ((kinds >> fl_plan_value(plan, value, &table) & 1u) == 0) {
@@ -73,12 +73,12 @@ fl_status fl_check_signature(const fl_plan *plan, uint32_t at, const fl_kernel *
   if (outs == 0 || is_open) {
     return FL_OK;
   }
-  const uint32_t last = (uint32_t)fl_element_i32(plan->file, args, count - 1);
-  const uint32_t first = (uint32_t)fl_element_i32(plan->file, args, 0);
+  const uint32_t last = (uint32_t)fl_element_i32(args, count - 1);
+  const uint32_t first = (uint32_t)fl_element_i32(args, 0);
   if (outs == 1 && last != first) {
     return FL_BLAME(&plan->origin, RETURNED_VALUE, FL_NUMBER(at), FL_NUMBER(first), FL_NUMBER(last));
   }
-  if (outs > 1 && !fl_is_returned(plan, last, plan->file + args.at + (size_t)4 * (count - outs), outs - 1)) {
+  if (outs > 1 && !fl_is_returned(plan, last, fl_items_of(args) + (size_t)4 * (count - outs), outs - 1)) {
     return FL_BLAME(&plan->origin, RETURNED_OUTS, FL_NUMBER(at));
   }
   return FL_OK;

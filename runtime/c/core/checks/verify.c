@@ -167,7 +167,8 @@ static int fl_check_table(fl_walk *walk, uint32_t table) {
 
 /* Returns the position of field `id`, and checks that its `size` bytes lie within the table; 0 when it is absent, or on a fault. */
 static uint32_t fl_check_field(fl_walk *walk, uint32_t table, uint32_t id, uint32_t size) {
-  const uint32_t at = fl_field(walk->file, table, id);
+  const uint8_t *field = fl_field(walk->file + table, id);
+  const uint32_t at = field == NULL ? 0 : (uint32_t)(field - walk->file);
   if (at != 0) {
     const uint32_t inlined = fl_read_u16(walk->file + (table - fl_read_u32(walk->file + table)) + 2);
     if (at - table < 4 || at - table > inlined || inlined - (at - table) < size) {
@@ -271,7 +272,7 @@ fl_status fl_verify(const fl_program *program, fl_error *error) {
   fl_walk walk = {.file = program->data, .size = program->flatbuffer_size, .budget = fl_budget(program)};
   fl_frame stack[DEPTH];
   uint32_t depth = 0;
-  uint32_t table = program->root;
+  uint32_t table = (uint32_t)(program->root - program->data);
   uint8_t type = TYPE_PROGRAM;
   for (;;) {
     if (table != 0) {

@@ -22,7 +22,7 @@ typedef struct fl_payload {
   uint32_t compile_spec_count;
   const char *method;            /* name of the method that the delegate belongs to */
   const struct fl_program *program;
-  uint32_t reserved;             /* private: position of the compile specs */
+  const void *reserved;          /* private: holds the compile specs */
 } fl_payload;
 
 /* A setting with which the delegate was compiled: a key, and a value of `size` bytes. */

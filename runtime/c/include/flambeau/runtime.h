@@ -62,8 +62,8 @@ typedef struct fl_program { /* private */
   size_t size;
   size_t segments;          /* position at which the data segments start */
   size_t segments_end;
+  const uint8_t *root;
   uint32_t flatbuffer_size; /* the part that describes the methods */
-  uint32_t root;
   const struct fl_checks *checks; /* NULL: the file is trusted */
 } fl_program;
 
