@@ -103,7 +103,7 @@ cross-%: $(RUNTIME) $(SEEDS)
 	$(BIN)/cmake --build build/c/$* -j $(JOBS)
 	$(BIN)/ctest --test-dir build/c/$* --output-on-failure -j $(JOBS)
 
-size: $(RUNTIME) ## bytes of the core and of each group of kernels, built for size for x86-64 or 64-bit Arm
+size: $(RUNTIME) ## bytes of the core, its functions and each group of kernels, built for size for x86-64 or 64-bit Arm, and for a Cortex-M4
 	$(CMAKE) -B build/size -DCMAKE_BUILD_TYPE=MinSizeRel -DFLAMBEAU_ARCH=$(firstword $(filter x86-64,$(ISAS))) -DFLAMBEAU_HOOK=OFF -DFLAMBEAU_BACKENDS=
 	@$(BIN)/cmake --build build/size -j $(JOBS) --target size
 

@@ -20,7 +20,7 @@ def _words(pattern: str) -> list[tuple[str, bytes]]:
     return [(row[1], ast.literal_eval(row[2]).encode()) for row in re.finditer(rf"^{pattern},?\s*{_TEXT}\)", _TABLE, re.MULTILINE)]
 
 
-MESSAGES = {int(number): text for number, text in _words(r"FL_MESSAGE\((\d+), \w+, FL_\w+")}
+MESSAGES = {int(number): text for number, text in _words(r"FL_(?:RESULT_)?MESSAGE\((\d+), \w+, FL_\w+")}
 """The sentence of each message."""
 _PHRASES = {int(number): text for number, text in _words(r"FL_PHRASE\((\d+), \w+")}
 _KINDS = [text for _, text in _words(r"FL_KIND\(()")]

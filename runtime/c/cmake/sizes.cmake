@@ -1,6 +1,8 @@
 # Prints the bytes of code and constants of the parts of a library: of the core in CORE, which was built for size; of what stays of it where all
-# programs are trusted; of both in NUMBERS, where errors are numbers; and of LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas, or none, where
-# kernels were named one by one). Fails when a part has more than its limit in LIMITS, a list of part=limit, which then has to name every part.
+# programs are trusted; of both in NUMBERS, where errors are numbers; of all four for a Cortex-M4, if there is a DEVICE_COMPILER for it; and of
+# LIBRARY, as it was built, all its kernels and those of each of its GROUPS (all, or names between commas, or none, where kernels were named one by
+# one). With FUNCTIONS it also prints the functions and tables of the core with numbers. Fails when a part has more than its limit in LIMITS, a list
+# of part=limit, which then has to name every part.
 #
 # A part is what the linker keeps of the library for it. Kernels call the shared files of kernels/, which are counted as part of the group base:
 # the size of another group is how much it adds to a library that has base.
@@ -11,8 +13,8 @@ separate_arguments(compiler UNIX_COMMAND "${COMPILER}")
 set(faults "")
 file(MAKE_DIRECTORY "${FOLDER}")
 
-# The bytes that stay of some files when everything else than `roots` may go.
-function(fl_linked_size result roots)
+# The bytes that stay of some files when everything else than `roots` may go. They are in part.o.
+function(fl_linked_size result compiler roots)
   list(TRANSFORM roots PREPEND "-Wl,-u,")
   execute_process(COMMAND ${compiler} -r -nostdlib -Wl,--gc-sections ${roots} ${ARGN} -o "${FOLDER}/part.o" COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND size -A -d "${FOLDER}/part.o" OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
@@ -42,7 +44,7 @@ endfunction()
 function(fl_groups_size result)
   fl_write_kernel_table(OUTPUT "${FOLDER}/table.c" DEFINITIONS ${definitions} GROUPS ${ARGN})
   execute_process(COMMAND ${compiler} -I "${SOURCE}/include" -c "${FOLDER}/table.c" -o "${FOLDER}/table.o" COMMAND_ERROR_IS_FATAL ANY)
-  fl_linked_size(bytes fl_builtin_kernels "${FOLDER}/table.o" "${LIBRARY}")
+  fl_linked_size(bytes "${compiler}" fl_builtin_kernels "${FOLDER}/table.o" "${LIBRARY}")
   set(${result} ${bytes} PARENT_SCOPE)
   set(fl_groups ${fl_groups} PARENT_SCOPE)
 endfunction()
@@ -57,15 +59,53 @@ endforeach()
 list(TRANSFORM roots REPLACE "^.*[ *](fl_[a-z_]+)\\($" "\\1")
 set(trusted_roots ${roots})
 list(REMOVE_ITEM trusted_roots fl_program_load)
-fl_linked_size(bytes "${roots}" "${CORE}")
-fl_report_size(core ${bytes})
-fl_linked_size(bytes "${trusted_roots}" "${CORE}")
-fl_report_size(trusted ${bytes})
-fl_linked_size(bytes "${roots}" "${NUMBERS}")
-fl_report_size(core_numbers ${bytes})
-fl_linked_size(bytes "${trusted_roots}" "${NUMBERS}")
-fl_report_size(trusted_numbers ${bytes})
-fl_linked_size(kernels fl_builtin_kernels "${LIBRARY}")
+
+# Prints the parts of a core, whose names begin with `prefix`: of that with sentences, then of that with numbers.
+function(fl_report_core prefix compiler text numbers)
+  foreach(kind text numbers)
+    set(suffix "")
+    if(kind STREQUAL "numbers")
+      set(suffix "_numbers")
+    endif()
+    fl_linked_size(bytes "${compiler}" "${trusted_roots}" ${${kind}})
+    fl_report_size(${prefix}trusted${suffix} ${bytes})
+    fl_linked_size(bytes "${compiler}" "${roots}" ${${kind}})
+    fl_report_size(${prefix}core${suffix} ${bytes})
+  endforeach()
+  set(faults "${faults}" PARENT_SCOPE)
+  if(FUNCTIONS)
+    execute_process(COMMAND nm --size-sort --reverse-sort -S -t d "${FOLDER}/part.o" OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX REPLACE "[0-9]+ 0*([0-9]+) [a-zA-Z] ([^\n]+)" "\\1\t${prefix}core_numbers\t\\2" table "${table}")
+    message("${table}")
+  endif()
+endfunction()
+
+fl_report_core("" "${compiler}" "${CORE}" "${NUMBERS}")
+if(DEVICE_COMPILER)
+  set(device "${DEVICE_COMPILER}" -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16)
+  set(device_text "")
+  set(device_numbers "")
+  file(GLOB shared "${SOURCE}/core/*.c" "${SOURCE}/core/checks/*.c")
+  foreach(kind text numbers)
+    set(definition "")
+    set(sources ${shared} "${SOURCE}/core/messages/sentences.c")
+    if(kind STREQUAL "numbers")
+      set(definition -DFL_NUMBERED)
+      set(sources ${shared} "${SOURCE}/core/messages/numbers.c")
+    endif()
+    foreach(source IN LISTS sources)
+      get_filename_component(name "${source}" NAME_WE)
+      set(object "${FOLDER}/${kind}_${name}.o")
+      execute_process(
+        COMMAND ${device} -std=c11 -Os -DNDEBUG -DFL_NO_HOOK ${definition} -ffunction-sections -fdata-sections -fvisibility=hidden -I "${SOURCE}/include"
+                -I "${SOURCE}" -c "${source}" -o "${object}" COMMAND_ERROR_IS_FATAL ANY
+      )
+      list(APPEND device_${kind} "${object}")
+    endforeach()
+  endforeach()
+  fl_report_core("cortex_m4_" "${device}" "${device_text}" "${device_numbers}")
+endif()
+fl_linked_size(kernels "${compiler}" fl_builtin_kernels "${LIBRARY}")
 fl_report_size(kernels ${kernels})
 if(GROUPS)
   fl_groups_size(base base)

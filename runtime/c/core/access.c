@@ -36,7 +36,7 @@ static int fl_may_lie_on(fl_instruction *instruction, const fl_tensor *out, uint
 }
 
 /* Checks that the written tensor `value`, of argument `i`, overlaps no operand that the call still reads, and none of its later outs. */
-static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint64_t *work) {
+static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t i, const fl_value *value, uint32_t *work) {
   const fl_tensor *out = fl_tensor_of(value);
   for (uint32_t j = 0; j < instruction->count; ++j) {
     const char letter = fl_letter(instruction, j);
@@ -61,7 +61,7 @@ static fl_status fl_check_out(const fl_method *method, uint32_t at, fl_instructi
   return FL_OK;
 }
 
-fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work) {
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *work) {
   instruction->over = 0;
   for (uint32_t i = 0; i < instruction->count; ++i) {
     const char letter = fl_letter(instruction, i);

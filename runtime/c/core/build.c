@@ -3,7 +3,7 @@
 
 /* ---- Counting ---- */
 
-void fl_count(const fl_plan *plan, fl_counts *counts) {
+static void fl_count(const fl_plan *plan, fl_counts *counts) {
   *counts = (fl_counts){.values = fl_length(plan->values),
                         .delegates = fl_length(plan->delegates),
                         .ports = (size_t)fl_length(plan->inputs) + fl_length(plan->outputs),
@@ -20,33 +20,31 @@ void fl_count(const fl_plan *plan, fl_counts *counts) {
       counts->pointers += fl_length(fl_child_vector(table, LIST_ITEMS));
     }
   }
-  for (uint32_t chain = 0; chain < fl_length(plan->chains); ++chain) {
-    const fl_vector instructions = fl_plan_chain(plan, chain);
-    counts->instructions += fl_length(instructions);
-    for (uint32_t i = 0; i < fl_length(instructions); ++i) {
-      fl_table table = NULL;
-      const uint8_t kind = fl_plan_instruction(instructions, i, &table);
-      if (kind == INSTRUCTION_KERNEL || kind == INSTRUCTION_DELEGATE) {
-        counts->pointers += fl_length(fl_child_vector(table, CALL_ARGS));
-      }
+  fl_cursor cursor = {0};
+  while (fl_plan_next(plan, &cursor)) {
+    if (cursor.kind == INSTRUCTION_KERNEL || cursor.kind == INSTRUCTION_DELEGATE) {
+      counts->pointers += fl_length(fl_child_vector(cursor.table, CALL_ARGS));
     }
   }
+  counts->instructions = cursor.next;
 }
 
-int fl_method_bytes(const fl_counts *counts, size_t *bytes) {
-  static const uint8_t sizes[] = {sizeof(fl_value), sizeof(fl_tensor), sizeof(fl_instruction), sizeof(fl_delegate),
+int fl_lay_out(const fl_plan *plan, fl_layout *layout) {
+  static const uint8_t sizes[FL_PARTS] = {sizeof(fl_value), sizeof(fl_tensor), sizeof(fl_instruction), sizeof(fl_delegate),
                                   sizeof(fl_port),  sizeof(void *),    sizeof(void *),         sizeof(int32_t)};
   size_t total = 0;
-  for (size_t i = 0; i < sizeof sizes; ++i) {
+  fl_count(plan, &layout->counts);
+  for (size_t i = 0; i < FL_PARTS; ++i) {
     size_t part = 0;
-    if (fl_multiply(counts->all[i], sizes[i], &part) || fl_add(total, part, &total)) {
+    layout->starts[i] = total;
+    if (fl_multiply(layout->counts.all[i], sizes[i], &part) || fl_add(total, part, &total)) {
       return 1;
     }
   }
   if (total > SIZE_MAX / 2) {
     return 1;
   }
-  *bytes = fl_align(total, 16);
+  layout->starts[FL_PARTS] = fl_align(total, 16);
   return 0;
 }
 

@@ -286,7 +286,7 @@ static fl_status fl_call(fl_method *method, uint32_t at, fl_instruction *instruc
   context->random = &method->random;
   fl_status status = FL_OK;
   if (!instruction->checked) {
-    uint64_t work = UINT64_MAX;
+    uint32_t work = UINT32_MAX;
     status = fl_check_access(method, at, instruction, &work);
     if (status != FL_OK) {
       return status;

@@ -47,6 +47,7 @@ enum { /* the number and the status of each message */
 
 /* With FL_NUMBERED, errors hold the numbers of messages, phrases and types, and no text but that of the program, kernels and backends. */
 #ifdef FL_NUMBERED
+#define FL_SENTENCE(number, text) "#" #number
 #define FL_SENTENCES 0 /* words of the sentence before those of the items */
 typedef uint8_t fl_phrase;
 enum {
@@ -60,6 +61,7 @@ enum {
 #define FL_TABLE_OF(type) FL_NUMBER(type)
 #define FL_HEAD(name, kinds) ((uint32_t)FL_M_##name | (uint32_t)FL_S_##name << 8 | (kinds) << 16)
 #else
+#define FL_SENTENCE(number, text) text
 #define FL_SENTENCES 1
 typedef const char *fl_phrase;
 #define FL_PHRASE(number, name, text) extern const char fl_phrase_##name[];
@@ -90,14 +92,21 @@ typedef const char *fl_phrase;
 
 /* FL_ERROR(error, message, items…) writes a message, or continues it, and evaluates to its status. FL_BLAME does so in the error of a method or a
  * plan, with the method's name as the first item. */
-#define FL_ERROR(error, ...) fl_report((error), FL_ITEMS(__VA_ARGS__))
-#define FL_BLAME(origin, ...) fl_blame((origin), FL_ITEMS(__VA_ARGS__))
+#define FL_ERROR(to, ...) fl_report((fl_subject){.error = (to)}, FL_ITEMS(__VA_ARGS__))
+#define FL_BLAME(of, ...) fl_report((fl_subject){.origin = (of)}, FL_OF_METHOD | FL_ITEMS(__VA_ARGS__))
 
-/* `head` and what follows are what FL_ITEMS makes: the number, status << 8 and the items' kinds << 16; then words. */
-fl_status fl_report(fl_error *error, uint32_t head, ...);
-fl_status fl_blame(const fl_origin *origin, uint32_t head, ...);
-/* Appends a message (messages/). */
-void fl_put_message(fl_error *error, uint32_t head, const uintptr_t *words);
+/* Of the head of a message: the subject is an origin. */
+#define FL_OF_METHOD 0x8000u
+
+typedef union fl_subject {
+  fl_error *error;
+  const fl_origin *origin;
+} fl_subject;
+
+/* `head` and what follows are what FL_ITEMS makes: the number, the status << 8 and the kinds of the items << 16; then words. */
+fl_status fl_report(fl_subject subject, uint32_t head, ...);
+/* Appends a message (messages/). `words` are its sentence, in a build of sentences, and its items, which have the kinds in `kinds`, two bits each. */
+void fl_put_message(fl_error *error, uint8_t number, uint32_t kinds, const uintptr_t *words);
 /* Append `count` bytes, and a number in decimal digits. */
 void fl_put(fl_error *error, const char *text, size_t count);
 void fl_put_number(fl_error *error, int64_t number);
@@ -176,8 +185,19 @@ fl_status fl_plan_find(const fl_program *program, uint32_t method, const void *g
 
 /* Returns the union tag of value `index`, and stores its table in `table`. */
 uint8_t fl_plan_value(const fl_plan *plan, uint32_t index, fl_table *table);
-/* Returns the union tag of instruction `index` of a chain's vector, and stores its table in `table`. */
-uint8_t fl_plan_instruction(fl_vector instructions, uint32_t index, fl_table *table);
+/* An instruction of a method. */
+typedef struct fl_cursor {
+  fl_vector instructions; /* of its chain */
+  fl_table table;
+  uint32_t chain;         /* the next one */
+  uint32_t left;          /* instructions of this chain that follow */
+  uint32_t next;          /* the next one's number over all chains */
+  uint32_t start;         /* the number of its chain's first one */
+  uint8_t kind;           /* union tag */
+} fl_cursor;
+
+/* Moves `cursor`, which is all zeros at first, to the next instruction of a method, and returns 1; returns 0 behind the last. */
+int fl_plan_next(const fl_plan *plan, fl_cursor *cursor);
 /* Returns the vector of the instructions of a chain. */
 fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain);
 /* Returns the chain that has instruction `*at`, counted over all chains, and sets `*at` to the instruction's index in that chain. */
@@ -206,6 +226,8 @@ typedef struct fl_tensor_record {
 
 /* Fills `record` from the table of a tensor, which has been checked. */
 void fl_read_tensor(fl_table table, fl_tensor_record *record);
+/* Fills `record` for value `index` and returns 1; returns 0 when the value is no tensor. */
+int fl_plan_tensor(const fl_plan *plan, uint32_t index, fl_tensor_record *record);
 /* Returns whether a tensor is state: planned memory with an initial value or a name, whose content lasts between executes. */
 static inline int fl_is_state(const fl_tensor_record *r) { return r->arena != 0 && (r->buffer != 0 || r->name[0] != 0); }
 /* Returns whether a tensor is a constant, whose data lie in the file. */
@@ -278,6 +300,14 @@ typedef union fl_counts {
   size_t all[8];
 } fl_counts;
 
+#define FL_PARTS (sizeof(fl_counts) / sizeof(size_t))
+
+/* The counts, where each part begins in the method's memory, and then the bytes of the method without its delegates' memory. */
+typedef struct fl_layout {
+  fl_counts counts;
+  size_t starts[FL_PARTS + 1];
+} fl_layout;
+
 /* The sizes in the formula above; flambeau.runtime.memory computes the same formula. */
 _Static_assert(sizeof(void *) == 8 || sizeof(void *) == 4, "pointers of 8 or 4 bytes");
 _Static_assert(sizeof(fl_value) == (sizeof(void *) == 8 ? 24 : 16), "size of fl_value");
@@ -286,10 +316,8 @@ _Static_assert(sizeof(fl_instruction) == (sizeof(void *) == 8 ? 24 : 16), "size 
 _Static_assert(sizeof(fl_delegate) == 3 * sizeof(void *), "size of fl_delegate");
 _Static_assert(sizeof(fl_port) == (sizeof(void *) == 8 ? 24 : 12), "size of fl_port");
 
-/* Counts the parts of a method. */
-void fl_count(const fl_plan *plan, fl_counts *counts);
-/* Stores the bytes of a method with these counts, without its delegates' memory, and returns 0; returns 1 when they do not fit in size_t. */
-int fl_method_bytes(const fl_counts *counts, size_t *bytes);
+/* Counts the parts of a method and lays them out. Returns 0, or 1 when the bytes do not fit in size_t. */
+int fl_lay_out(const fl_plan *plan, fl_layout *layout);
 
 /* The memory from which values take their parts. `slots` are all values of a method. While memory is measured `slots` is NULL, and the
  * items of a list are made in `values`. */
@@ -316,12 +344,14 @@ extern const char fl_left_out_kernels[];
 const char *fl_find_left_out(const char *name, const char *overload);
 /* Returns the kernel of an operator; NULL when no table of the registry has it. */
 const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name, const char *overload);
+/* Does so for operator `index` of a plan. */
+const fl_kernel *fl_plan_kernel(const fl_plan *plan, const fl_registry *registry, uint32_t index);
 /* Returns the backend with that id; NULL when the registry has none. */
 const fl_backend *fl_find_backend(const fl_registry *registry, const char *id);
 /* Replaces a NULL registry by the built-in kernels and backends, for which the caller gives `storage` and `table`. */
 void fl_resolve_registry(const fl_registry **registry, fl_registry *storage, const fl_kernel_table **table);
-/* Does the work of fl_method_measure for an open plan. Stores in `own` the bytes of the method without its delegates' memory. */
-fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own);
+/* Does the work of fl_method_measure for an open plan. Stores the layout of the method's memory in `layout`. */
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, fl_layout *layout);
 
 /* ---- Calls (call.c, access.c, settle.c) ---- */
 
@@ -349,11 +379,15 @@ static inline void fl_copy_value(fl_value *destination, const fl_value *source) 
 static inline fl_tensor *fl_tensor_of(const fl_value *value) { return value != NULL && value->tag == FL_TENSOR ? value->as.tensor : NULL; }
 /* Returns whether writing an out may change an operand: their memory overlaps, or they are one dynamic tensor, whose sizes change too. */
 int fl_lies_on(const fl_tensor *out, const fl_tensor *operand);
+/* Returns the number of steps that a check may take: proportional to the file's size without its data, so that every check is linear. */
+static inline uint32_t fl_budget(const fl_program *program) {
+  return program->flatbuffer_size < UINT32_MAX / 64 - 1024 ? program->flatbuffer_size * 64 + 65536 : UINT32_MAX;
+}
 /* Marks the values that instructions write or move, and checks the access of each call whose arguments always keep their memory. */
 fl_status fl_settle_method(fl_method *method);
 /* Checks that a call writes no constant, and no operand except where its kernel allows that. Subtracts from `work` the number of pairs of
  * tensors that it compares, and fails when `work` is too small. */
-fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint64_t *work);
+fl_status fl_check_access(const fl_method *method, uint32_t at, fl_instruction *instruction, uint32_t *work);
 /* Updates the view that a call has made, if any: the view is read-only exactly if the tensor that it views is. */
 void fl_settle_access(const fl_instruction *instruction);
 /* Prepares an execute: clears the data pointers of views, and fills outputs in the caller's memory with zeros. */
@@ -365,8 +399,6 @@ fl_status fl_end_access(const fl_method *method);
 
 /* Checks that every table, vector, string and union that the runtime reads lies within the flatbuffer (verify.c). */
 fl_status fl_verify(const fl_program *program, fl_error *error);
-/* Returns the number of steps that a check may take: proportional to the file's size without its data, so that every check is linear. */
-static inline uint64_t fl_budget(const fl_program *program) { return (uint64_t)program->flatbuffer_size * 64 + 65536; }
 /* Checks that the names of named data are texts, no two of them equal (names.c). */
 fl_status fl_check_names(const fl_program *program, fl_error *error);
 /* Checks a method's indices, shapes, memory and jumps (check.c). */

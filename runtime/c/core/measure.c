@@ -11,10 +11,10 @@ static fl_status fl_check_operators(const fl_plan *plan, const fl_registry *regi
   uint32_t missing = 0;
   int has_group = 0;
   for (uint32_t i = 0; i < fl_length(plan->operators); ++i) {
-    const fl_table table = fl_element(plan->operators, i);
-    const char *name = fl_child_string(table, OPERATOR_NAME);
-    const char *overload = fl_child_string(table, OPERATOR_OVERLOAD);
-    if (fl_find_operator(registry, name, overload) == NULL) {
+    if (fl_plan_kernel(plan, registry, i) == NULL) {
+      const fl_table table = fl_element(plan->operators, i);
+      const char *name = fl_child_string(table, OPERATOR_NAME);
+      const char *overload = fl_child_string(table, OPERATOR_OVERLOAD);
       const char *group = fl_find_left_out(name, overload);
       if (missing++ == 0) {
         FL_BLAME(&plan->origin, OPERATORS_MISSING);
@@ -104,16 +104,14 @@ static fl_status fl_measure_scratch(const fl_plan *plan, uint32_t at, const fl_k
 }
 
 static fl_status fl_measure_call(const fl_plan *plan, uint32_t at, fl_table table, const fl_registry *registry, size_t *scratch) {
-  const fl_table target = fl_element(plan->operators, (uint32_t)fl_field_i32(table, CALL_TARGET));
-  const fl_kernel *kernel =
-      fl_find_operator(registry, fl_child_string(target, OPERATOR_NAME), fl_child_string(target, OPERATOR_OVERLOAD));
+  const fl_kernel *kernel = fl_plan_kernel(plan, registry, fl_field_u32(table, CALL_TARGET));
   const fl_vector args = fl_child_vector(table, CALL_ARGS);
   const struct fl_checks *checks = plan->program->checks;
   const fl_status status = checks == NULL ? FL_OK : checks->signature(plan, at, kernel, args);
   return status != FL_OK || kernel->scratch == NULL ? status : fl_measure_scratch(plan, at, kernel, args, scratch);
 }
 
-fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, size_t *own) {
+fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_requirements *need, fl_layout *layout) {
   memset(need, 0, sizeof *need);
   fl_status status = plan->program->checks == NULL ? FL_OK : plan->program->checks->plan(plan);
   if (status == FL_OK) {
@@ -122,23 +120,15 @@ fl_status fl_measure_plan(const fl_plan *plan, const fl_registry *registry, fl_r
   if (status != FL_OK) {
     return status;
   }
-  fl_counts counts;
-  fl_count(plan, &counts);
-  if (counts.instructions > UINT32_MAX || fl_method_bytes(&counts, &need->method)) {
+  if (fl_lay_out(plan, layout)) {
     return FL_BLAME(&plan->origin, METHOD_MEMORY);
   }
-  *own = need->method;
-  uint32_t at = 0;
-  for (uint32_t chain = 0; chain < fl_length(plan->chains); ++chain) {
-    const fl_vector instructions = fl_plan_chain(plan, chain);
-    for (uint32_t i = 0; i < fl_length(instructions); ++i, ++at) {
-      fl_table table = NULL;
-      if (fl_plan_instruction(instructions, i, &table) == INSTRUCTION_KERNEL) {
-        status = fl_measure_call(plan, at, table, registry, &need->scratch);
-        if (status != FL_OK) {
-          return status;
-        }
-      }
+  need->method = layout->starts[FL_PARTS];
+  fl_cursor cursor = {0};
+  while (fl_plan_next(plan, &cursor)) {
+    status = cursor.kind == INSTRUCTION_KERNEL ? fl_measure_call(plan, cursor.next - 1, cursor.table, registry, &need->scratch) : FL_OK;
+    if (status != FL_OK) {
+      return status;
     }
   }
   for (uint32_t i = 1; i < fl_length(plan->buffers); ++i) {
@@ -154,11 +144,11 @@ fl_status fl_method_measure(const fl_program *program, uint32_t method, const fl
   fl_registry storage;
   const fl_kernel_table *table = NULL;
   fl_plan plan;
-  size_t own = 0;
+  fl_layout layout;
   const fl_status status = fl_plan_find(program, method, requirements, &plan, error);
   if (status != FL_OK) {
     return status;
   }
   fl_resolve_registry(&registry, &storage, &table);
-  return fl_measure_plan(&plan, registry, requirements, &own);
+  return fl_measure_plan(&plan, registry, requirements, &layout);
 }

@@ -39,48 +39,33 @@ size_t fl_text_length(const char *text) {
   return end == NULL ? FL_ERROR_TEXT : (size_t)(end - text);
 }
 
-/* Begins an error, unless `head` is that of a message that continues one, and writes the message. */
-static fl_status fl_tell_message(fl_error *error, uint32_t head, const uintptr_t *words) {
-  const fl_status status = (fl_status)(head >> 8 & 0xff);
-  if (error != NULL) {
-    if (status != FL_OK) {
-      error->status = status;
-      error->text[0] = 0;
+fl_status fl_report(fl_subject subject, uint32_t head, ...) {
+  const fl_status status = (fl_status)(head >> 8 & 0x7f);
+  uintptr_t words[FL_SENTENCES + FL_MOST_ITEMS];
+  uintptr_t *word = words;
+  uint32_t kinds = head >> 16;
+  va_list args;
+  va_start(args, head);
+#if FL_SENTENCES
+  *word++ = va_arg(args, uintptr_t);
+#endif
+  if ((head & FL_OF_METHOD) != 0) {
+    *word++ = (uintptr_t)subject.origin->name;
+    subject.error = subject.origin->error;
+  }
+  for (uint32_t left = kinds; left != 0; left >>= 2) {
+    *word++ = va_arg(args, uintptr_t);
+  }
+  va_end(args);
+  if (subject.error != NULL) {
+    if (status != FL_OK) { /* else it continues a message */
+      subject.error->status = status;
+      subject.error->text[0] = 0;
     }
-    fl_put_message(error, head, words);
+    kinds = (head & FL_OF_METHOD) != 0 ? kinds << 2 | 2 : kinds;
+    fl_put_message(subject.error, (uint8_t)head, kinds, words);
   }
   return status;
-}
-
-fl_status fl_report(fl_error *error, uint32_t head, ...) {
-  uintptr_t words[FL_SENTENCES + FL_MOST_ITEMS];
-  uintptr_t *word = words;
-  va_list args;
-  va_start(args, head);
-#if FL_SENTENCES
-  *word++ = va_arg(args, uintptr_t);
-#endif
-  for (uint32_t kinds = head >> 16; kinds != 0; kinds >>= 2) {
-    *word++ = va_arg(args, uintptr_t);
-  }
-  va_end(args);
-  return fl_tell_message(error, head, words);
-}
-
-fl_status fl_blame(const fl_origin *origin, uint32_t head, ...) {
-  uintptr_t words[FL_SENTENCES + FL_MOST_ITEMS];
-  uintptr_t *word = words;
-  va_list args;
-  va_start(args, head);
-#if FL_SENTENCES
-  *word++ = va_arg(args, uintptr_t);
-#endif
-  *word++ = (uintptr_t)origin->name;
-  for (uint32_t kinds = head >> 16; kinds != 0; kinds >>= 2) {
-    *word++ = va_arg(args, uintptr_t);
-  }
-  va_end(args);
-  return fl_tell_message(origin->error, (head & 0xffff) | (head & 0xffff0000u) << 2 | 2u << 16, words);
 }
 
 fl_status fl_fail(fl_error *error, fl_status status) {

@@ -29,45 +29,41 @@ static fl_status fl_check_memory(const fl_plan *plan, const fl_requirements *nee
   return FL_OK;
 }
 
-/* Divides the method's memory into its parts, in the order that fl_counts documents; the parts of values go to `pool`. */
-static void fl_carve(fl_method *method, const fl_counts *counts, void *memory, fl_pool *pool) {
-  uint8_t *at = (uint8_t *)memory;
-  method->values = (fl_value *)(void *)at;
-  at += counts->values * sizeof(fl_value);
-  method->tensors = (fl_tensor *)(void *)at;
-  at += counts->tensors * sizeof(fl_tensor);
-  method->instructions = (fl_instruction *)(void *)at;
-  at += counts->instructions * sizeof(fl_instruction);
-  method->delegates = (fl_delegate *)(void *)at;
-  at += counts->delegates * sizeof(fl_delegate);
-  method->inputs = (fl_port *)(void *)at;
+/* Divides the method's memory into its parts; the parts of values go to `pool`. */
+static void fl_carve(fl_method *method, const fl_layout *layout, void *memory, fl_pool *pool) {
+  void *parts[FL_PARTS];
+  for (size_t i = 0; i < FL_PARTS; ++i) {
+    parts[i] = (uint8_t *)memory + layout->starts[i];
+  }
+  method->values = (fl_value *)parts[0];
+  method->tensors = (fl_tensor *)parts[1];
+  method->instructions = (fl_instruction *)parts[2];
+  method->delegates = (fl_delegate *)parts[3];
+  method->inputs = (fl_port *)parts[4];
   method->outputs = method->inputs + method->input_count;
-  at += counts->ports * sizeof(fl_port);
-  method->arenas = (void **)(void *)at;
-  at += counts->arenas * sizeof(void *);
-  method->pointers = (fl_value **)(void *)at;
-  at += counts->pointers * sizeof(void *);
+  method->arenas = (void **)parts[5];
+  method->pointers = (fl_value **)parts[6];
   *pool = (fl_pool){.slots = method->values,
                     .tensors = method->tensors,
                     .pointers = method->pointers,
-                    .dims = (int32_t *)(void *)at,
-                    .tensor_count = counts->tensors,
-                    .pointer_count = counts->pointers,
-                    .dim_count = counts->dims};
+                    .dims = (int32_t *)parts[7],
+                    .tensor_count = SIZE_MAX,
+                    .pointer_count = SIZE_MAX,
+                    .dim_count = SIZE_MAX,
+                    .arenas = method->arenas};
 }
 
-static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl_registry *registry, uint8_t kind, fl_table table, uint32_t start,
-                                fl_pool *pool, fl_instruction *instruction) {
-  memset(instruction, 0, sizeof *instruction);
-  instruction->kind = kind;
-  switch (kind) {
+static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl_registry *registry, const fl_cursor *cursor, fl_pool *pool) {
+  fl_instruction *instruction = &method->instructions[cursor->next - 1];
+  const fl_table table = cursor->table;
+  *instruction = (fl_instruction){.kind = cursor->kind};
+  switch (cursor->kind) {
     case INSTRUCTION_KERNEL:
     case INSTRUCTION_DELEGATE: {
-      const uint32_t target = (uint32_t)fl_field_i32(table, CALL_TARGET);
+      const uint32_t target = fl_field_u32(table, CALL_TARGET);
       const fl_vector args = fl_child_vector(table, CALL_ARGS);
-      if (kind == INSTRUCTION_KERNEL) {
-        const fl_table op = fl_element(plan->operators, target);
-        instruction->on.kernel = fl_find_operator(registry, fl_child_string(op, OPERATOR_NAME), fl_child_string(op, OPERATOR_OVERLOAD));
+      if (cursor->kind == INSTRUCTION_KERNEL) {
+        instruction->on.kernel = fl_plan_kernel(plan, registry, target);
       } else {
         instruction->on.delegate = &method->delegates[target];
       }
@@ -87,7 +83,7 @@ static void fl_make_instruction(fl_method *method, const fl_plan *plan, const fl
       return;
     case INSTRUCTION_JUMP_FALSE:
       instruction->on.source = &method->values[fl_field_i32(table, JUMP_CONDITION)];
-      instruction->count = start + (uint32_t)fl_field_i32(table, JUMP_DESTINATION);
+      instruction->count = cursor->start + (uint32_t)fl_field_i32(table, JUMP_DESTINATION);
       instruction->on.source->flags |= FL_VALUE_READ;
       return;
     default:
@@ -101,12 +97,10 @@ static void fl_make_ports(fl_method *method, const fl_plan *plan) {
     const int is_input = i < method->input_count;
     const uint32_t index = (uint32_t)fl_element_i32(is_input ? plan->inputs : plan->outputs, is_input ? i : i - method->input_count);
     fl_port *port = &method->inputs[i];
-    fl_table table = NULL;
     memset(port, 0, sizeof *port);
     port->value = &method->values[index];
-    if (fl_plan_value(plan, index, &table) == VALUE_TENSOR) {
-      fl_tensor_record record;
-      fl_read_tensor(table, &record);
+    fl_tensor_record record;
+    if (fl_plan_tensor(plan, index, &record)) {
       port->tensor = port->value->as.tensor;
       port->planned = record.arena != 0;
       port->constant = fl_is_constant(&record) ? 1 : 0;
@@ -154,9 +148,8 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   const fl_kernel_table *builtin = NULL;
   fl_plan plan;
   fl_requirements need;
-  fl_counts counts;
+  fl_layout layout;
   fl_pool pool;
-  size_t own = 0;
   if (method == NULL) {
     return fl_refuse_null(error);
   }
@@ -164,7 +157,7 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   fl_resolve_registry(&registry, &storage, &builtin);
   fl_status status = fl_plan_find(program, index, memory, &plan, error);
   if (status == FL_OK) {
-    status = fl_measure_plan(&plan, registry, &need, &own);
+    status = fl_measure_plan(&plan, registry, &need, &layout);
   }
   if (status == FL_OK) {
     status = fl_check_memory(&plan, &need, memory);
@@ -172,22 +165,20 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
   if (status != FL_OK) {
     return status;
   }
-  fl_count(&plan, &counts);
   method->origin = plan.origin;
   method->program = program;
   method->index = index;
   method->value_count = fl_length(plan.values);
-  method->instruction_count = (uint32_t)counts.instructions;
+  method->instruction_count = (uint32_t)layout.counts.instructions;
   method->input_count = fl_length(plan.inputs);
   method->output_count = fl_length(plan.outputs);
   method->instruction_limit = FL_INSTRUCTION_LIMIT;
   method->context.scratch = memory->scratch;
   method->context.scratch_size = memory->scratch_size;
-  fl_carve(method, &counts, memory->method, &pool);
-  for (size_t i = 0; i < counts.arenas; ++i) {
+  fl_carve(method, &layout, memory->method, &pool);
+  for (size_t i = 0; i < layout.counts.arenas; ++i) {
     method->arenas[i] = memory->arenas[i];
   }
-  pool.arenas = method->arenas;
   for (uint32_t i = 0; i < fl_length(plan.values); ++i) {
     fl_make_value(&plan, i, &pool, &method->values[i]);
   }
@@ -196,19 +187,13 @@ fl_status fl_method_init(fl_method *method, const fl_program *program, uint32_t 
       (*item)->flags |= FL_VALUE_READ;
     }
   }
-  uint32_t at = 0;
-  for (uint32_t chain = 0; chain < fl_length(plan.chains); ++chain) {
-    const fl_vector instructions = fl_plan_chain(&plan, chain);
-    const uint32_t start = at;
-    for (uint32_t i = 0; i < fl_length(instructions); ++i, ++at) {
-      fl_table table = NULL;
-      const uint8_t kind = fl_plan_instruction(instructions, i, &table);
-      fl_make_instruction(method, &plan, registry, kind, table, start, &pool, &method->instructions[at]);
-    }
+  fl_cursor cursor = {0};
+  while (fl_plan_next(&plan, &cursor)) {
+    fl_make_instruction(method, &plan, registry, &cursor, &pool);
   }
   fl_make_ports(method, &plan);
   fl_mark_shared(method, &plan);
-  status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, own);
+  status = fl_init_delegates(method, &plan, registry, (uint8_t *)memory->method, layout.starts[FL_PARTS]);
   if (status != FL_OK) {
     return status;
   }

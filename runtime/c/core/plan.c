@@ -38,10 +38,21 @@ fl_vector fl_plan_chain(const fl_plan *plan, uint32_t chain) {
   return fl_child_vector(fl_element(plan->chains, chain), CHAIN_INSTRUCTIONS);
 }
 
-uint8_t fl_plan_instruction(fl_vector instructions, uint32_t index, fl_table *table) {
-  const fl_table instruction = fl_element(instructions, index);
-  *table = fl_child(instruction, INSTRUCTION_TABLE);
-  return fl_field_u8(instruction, INSTRUCTION_TYPE);
+int fl_plan_next(const fl_plan *plan, fl_cursor *cursor) {
+  while (cursor->left == 0) {
+    if (cursor->chain == fl_length(plan->chains)) {
+      return 0;
+    }
+    cursor->instructions = fl_plan_chain(plan, cursor->chain++);
+    cursor->left = fl_length(cursor->instructions);
+    cursor->start = cursor->next;
+  }
+  const fl_table instruction = fl_element(cursor->instructions, cursor->next - cursor->start);
+  --cursor->left;
+  ++cursor->next;
+  cursor->kind = fl_field_u8(instruction, INSTRUCTION_TYPE);
+  cursor->table = fl_child(instruction, INSTRUCTION_TABLE);
+  return 1;
 }
 
 void fl_read_tensor(fl_table table, fl_tensor_record *record) {
@@ -61,6 +72,15 @@ void fl_read_tensor(fl_table table, fl_tensor_record *record) {
   for (uint8_t i = 0; i < record->rank; ++i) {
     record->bytes *= (size_t)record->sizes[i];
   }
+}
+
+int fl_plan_tensor(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
+  fl_table table = NULL;
+  if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
+    return 0;
+  }
+  fl_read_tensor(table, record);
+  return 1;
 }
 
 int fl_segment(const fl_program *program, uint32_t index, const uint8_t **data, size_t *size) {

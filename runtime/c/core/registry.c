@@ -35,6 +35,11 @@ const fl_kernel *fl_find_operator(const fl_registry *registry, const char *name,
   return NULL;
 }
 
+const fl_kernel *fl_plan_kernel(const fl_plan *plan, const fl_registry *registry, uint32_t index) {
+  const fl_table table = fl_element(plan->operators, index);
+  return fl_find_operator(registry, fl_child_string(table, OPERATOR_NAME), fl_child_string(table, OPERATOR_OVERLOAD));
+}
+
 const char *fl_find_left_out(const char *name, const char *overload) {
   for (const char *group = fl_left_out_kernels; *group != 0; ++group) {
     const char *kernel = group;

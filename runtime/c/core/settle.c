@@ -52,7 +52,7 @@ static int fl_is_settled(const fl_instruction *instruction) {
 }
 
 fl_status fl_settle_method(fl_method *method) {
-  uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
+  uint32_t work = fl_budget(method->program);
   fl_status status = FL_OK;
   for (uint32_t i = 0; i < method->input_count; ++i) {
     method->inputs[i].value->flags |= FL_VALUE_INPUT;

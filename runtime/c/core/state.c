@@ -3,12 +3,7 @@
 
 /* Returns whether value `index` is state. Fills `record` for any tensor. */
 static int fl_read_state(const fl_plan *plan, uint32_t index, fl_tensor_record *record) {
-  fl_table table = NULL;
-  if (fl_plan_value(plan, index, &table) != VALUE_TENSOR) {
-    return 0;
-  }
-  fl_read_tensor(table, record);
-  return fl_is_state(record);
+  return fl_plan_tensor(plan, index, record) && fl_is_state(record);
 }
 
 int fl_program_arena_is_shared(const fl_program *program, uint32_t arena) {
@@ -83,10 +78,8 @@ void fl_mark_shared(fl_method *method, const fl_plan *plan) {
       continue;
     }
     for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
-      fl_table table = NULL;
       fl_tensor_record record;
-      if (fl_plan_value(plan, i, &table) == VALUE_TENSOR) {
-        fl_read_tensor(table, &record);
+      if (fl_plan_tensor(plan, i, &record)) {
         tensor->flags |= record.arena == arena ? FL_TENSOR_SHARED : 0;
         ++tensor;
       }
@@ -102,14 +95,16 @@ const fl_tensor *fl_method_state(const fl_method *method, uint32_t index, const 
   }
   const fl_tensor *tensor = method->tensors;
   for (uint32_t i = 0; i < fl_length(plan.values); ++i) {
-    fl_table table = NULL;
-    if (fl_read_state(&plan, i, &record) && (tensor->flags & FL_TENSOR_VIEW) == 0 && index-- == 0) {
+    if (!fl_plan_tensor(&plan, i, &record)) {
+      continue;
+    }
+    if (fl_is_state(&record) && (tensor->flags & FL_TENSOR_VIEW) == 0 && index-- == 0) {
       if (name != NULL) {
         *name = record.name;
       }
       return tensor;
     }
-    tensor += fl_plan_value(&plan, i, &table) == VALUE_TENSOR;
+    ++tensor;
   }
   return NULL;
 }

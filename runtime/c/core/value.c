@@ -3,6 +3,10 @@
 
 #include "core/internal.h"
 
+/* Emitted programs have this file of the core only. */
+#define FL_RESULT_MESSAGE(number, name, status, text) const char fl_text_##name[] = FL_SENTENCE(number, text);
+#include "flambeau/messages.def"
+
 static int fl_is_empty(const fl_tensor *t) {
   for (uint8_t i = 0; i < t->rank; ++i) {
     if (t->sizes[i] == 0) {
@@ -76,8 +80,12 @@ int fl_same_sizes(const fl_tensor *a, const fl_tensor *b) {
   return 1;
 }
 
+static fl_status fl_bad_result(fl_context *context, fl_status status, const char *text, int32_t first, int32_t second) {
+  return FL_FAIL_NUMBERS(context, status, text, first, second);
+}
+
 /* Reports a failure of fl_resize in a function with a variable `context`. */
-#define FL_RESULT(name, first, second) FL_FAIL_NUMBERS(context, (fl_status)FL_S_##name, fl_text_##name, (first), (second))
+#define FL_RESULT(name, first, second) fl_bad_result(context, (fl_status)FL_S_##name, fl_text_##name, (first), (second))
 
 fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uint8_t rank) {
   uint8_t same = 0;
@@ -116,7 +124,7 @@ fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *sizes, uin
     }
   }
   if (bytes > t->capacity) {
-    return FL_RESULT(RESULT_BYTES, (int64_t)bytes, (int64_t)t->capacity);
+    return FL_FAIL_NUMBERS(context, (fl_status)FL_S_RESULT_BYTES, fl_text_RESULT_BYTES, (int64_t)bytes, (int64_t)t->capacity);
   }
   for (uint8_t i = 0; i < rank; ++i) {
     t->sizes[i] = sizes[i];

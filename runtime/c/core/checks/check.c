@@ -231,32 +231,25 @@ static fl_status fl_check_jump(const fl_plan *plan, uint32_t at, fl_table table,
   return FL_OK;
 }
 
+static fl_status fl_check_free(const fl_plan *plan, uint32_t at, fl_table table) {
+  const int64_t freed = fl_field_i32(table, FREE_VALUE);
+  return fl_is_value(plan, freed) && fl_kind(plan, (uint32_t)freed) == VALUE_TENSOR ? FL_OK : FL_BLAME(&plan->origin, FREED_KIND, FL_NUMBER(at), FL_LONG(freed));
+}
+
 static fl_status fl_check_instructions(const fl_plan *plan) {
-  uint32_t at = 0;
-  for (uint32_t chain = 0; chain < fl_length(plan->chains); ++chain) {
-    const fl_vector instructions = fl_plan_chain(plan, chain);
-    for (uint32_t i = 0; i < fl_length(instructions); ++i, ++at) {
-      fl_table table = NULL;
-      const uint8_t kind = fl_plan_instruction(instructions, i, &table);
-      fl_status status = FL_OK;
-      switch (kind) {
-        case INSTRUCTION_KERNEL:
-        case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, kind, table); break;
-        case INSTRUCTION_MOVE: status = fl_check_move(plan, at, table); break;
-        case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, table, fl_length(instructions)); break;
-        default: {
-          const int64_t freed = fl_field_i32(table, FREE_VALUE);
-          if (!fl_is_value(plan, freed) || fl_kind(plan, (uint32_t)freed) != VALUE_TENSOR) {
-            status = FL_BLAME(&plan->origin, FREED_KIND, FL_NUMBER(at), FL_LONG(freed));
-          }
-        }
-      }
-      if (status != FL_OK) {
-        return status;
-      }
+  fl_status status = FL_OK;
+  fl_cursor cursor = {0};
+  while (status == FL_OK && fl_plan_next(plan, &cursor)) {
+    const uint32_t at = cursor.next - 1;
+    switch (cursor.kind) {
+      case INSTRUCTION_KERNEL:
+      case INSTRUCTION_DELEGATE: status = fl_check_call(plan, at, cursor.kind, cursor.table); break;
+      case INSTRUCTION_MOVE: status = fl_check_move(plan, at, cursor.table); break;
+      case INSTRUCTION_JUMP_FALSE: status = fl_check_jump(plan, at, cursor.table, fl_length(cursor.instructions)); break;
+      default: status = fl_check_free(plan, at, cursor.table);
     }
   }
-  return FL_OK;
+  return status;
 }
 
 /* ---- The method ---- */

@@ -153,12 +153,10 @@ static void fl_follow_state(fl_trail *trail, const fl_plan *plan) {
   for (int others = 0; others < 2; ++others) {
     fl_tensor *t = method->tensors;
     for (uint32_t i = 0; i < fl_length(plan->values) && trail->left > 0; ++i) {
-      fl_table table = NULL;
       fl_tensor_record record;
-      if (fl_plan_value(plan, i, &table) != VALUE_TENSOR) {
+      if (!fl_plan_tensor(plan, i, &record)) {
         continue;
       }
-      fl_read_tensor(table, &record);
       if (fl_is_state(&record) != others && fl_granules(trail, t) > 0) {
         const uint32_t number = *fl_stamp(trail, t, 0);
         const fl_tensor *state = &method->tensors[number - 1];
@@ -217,12 +215,8 @@ static fl_status fl_follow_path(fl_trail *trail, int condition) {
 static size_t fl_granule_of(const fl_plan *plan) {
   uint64_t bits = GRANULE;
   for (uint32_t i = 0; i < fl_length(plan->values); ++i) {
-    fl_table table = NULL;
-    if (fl_plan_value(plan, i, &table) == VALUE_TENSOR) {
-      fl_tensor_record record;
-      fl_read_tensor(table, &record);
-      bits |= record.arena != 0 ? record.offset : 0;
-    }
+    fl_tensor_record record;
+    bits |= fl_plan_tensor(plan, i, &record) && record.arena != 0 ? record.offset : 0;
   }
   for (uint32_t i = 1; i < fl_length(plan->buffers); ++i) {
     bits |= (uint64_t)fl_element_i64(plan->buffers, i);

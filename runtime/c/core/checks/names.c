@@ -29,7 +29,7 @@ static uint32_t fl_hash(fl_vector name) {
 }
 
 /* Returns the index of a name in the block that is equal to `name`; `none` if there is none. Adds the steps of the search to `cost`. */
-static uint32_t fl_find_equal(fl_vector named, const fl_block *block, fl_vector name, uint32_t hash, uint32_t none, uint64_t *cost) {
+static uint32_t fl_find_equal(fl_vector named, const fl_block *block, fl_vector name, uint32_t hash, uint32_t none, uint32_t *cost) {
   if (((uint32_t)block->filter[hash % FILTER_BITS / 8] >> hash % 8 & 1u) == 0) {
     return none;
   }
@@ -46,11 +46,11 @@ static uint32_t fl_find_equal(fl_vector named, const fl_block *block, fl_vector 
   return none;
 }
 
-static fl_status fl_check_block(const fl_program *program, fl_vector named, uint32_t first, uint64_t *budget, fl_error *error) {
+static fl_status fl_check_block(const fl_program *program, fl_vector named, uint32_t first, uint32_t *budget, fl_error *error) {
   fl_block block = {.first = first};
   for (uint32_t i = first; i < fl_length(named); ++i) {
     const fl_vector name = fl_name_at(named, i);
-    uint64_t cost = 32 + fl_length(name) / 4;
+    uint32_t cost = 32 + fl_length(name) / 4;
     if (*budget < cost) {
       return FL_ERROR(error, MANY_NAMES, FL_NUMBER(fl_length(named)), FL_NUMBER(program->flatbuffer_size));
     }
@@ -73,7 +73,7 @@ static fl_status fl_check_block(const fl_program *program, fl_vector named, uint
 
 fl_status fl_check_names(const fl_program *program, fl_error *error) {
   const fl_vector named = fl_child_vector(program->root, PROGRAM_NAMED_DATA);
-  uint64_t budget = fl_budget(program);
+  uint32_t budget = fl_budget(program);
   fl_status status = FL_OK;
   for (uint32_t first = 0; first < fl_length(named) && status == FL_OK; first += BLOCK) {
     status = fl_check_block(program, named, first, &budget, error);

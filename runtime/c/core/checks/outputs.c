@@ -2,17 +2,14 @@
 #include "core/schema.h"
 
 fl_status fl_check_outputs(const fl_method *method, const fl_plan *plan) {
-  uint64_t work = (uint64_t)method->program->flatbuffer_size * 16 + (1u << 20);
+  uint32_t work = fl_budget(method->program);
   for (uint32_t i = 0; i < method->output_count; ++i) {
     const fl_port *port = &method->outputs[i];
     fl_tensor_record record;
-    fl_table table = NULL;
     if (port->tensor == NULL || (port->value->flags & (FL_VALUE_WRITTEN | FL_VALUE_INPUT)) != 0) {
       continue;
     }
-    (void)fl_plan_value(plan, (uint32_t)(port->value - method->values), &table);
-    fl_read_tensor(table, &record);
-    int is_written = record.buffer != 0 || record.bytes == 0;
+    int is_written = fl_plan_tensor(plan, (uint32_t)(port->value - method->values), &record) && (record.buffer != 0 || record.bytes == 0);
     for (uint32_t j = 0; !is_written && work > 0 && j < method->value_count; ++j, --work) {
       const fl_value *value = &method->values[j];
       const fl_tensor *t = fl_tensor_of(value);

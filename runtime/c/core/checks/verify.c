@@ -126,7 +126,7 @@ typedef struct fl_frame {
 typedef struct fl_walk {
   const uint8_t *file;
   uint32_t size;
-  uint64_t budget;
+  uint32_t budget;
   fl_phrase fault;
 } fl_walk;
 
@@ -195,7 +195,7 @@ static uint32_t fl_check_vector(fl_walk *walk, uint32_t at, uint32_t size, int i
     fl_fault(walk, FL_PHRASE_OF(LIST_NOT_ALIGNED));
     return 0;
   }
-  const uint64_t cost = is_walked ? (uint64_t)*count * size : 4;
+  const uint32_t cost = is_walked ? *count * size : 4;
   if (walk->budget < cost) {
     fl_fault(walk, FL_PHRASE_OF(TOO_MANY_TIMES));
     return 0;

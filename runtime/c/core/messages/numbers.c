@@ -5,7 +5,8 @@
  * comma and each size; a list is the values between [ and ]. */
 #include "core/internal.h"
 
-#define FL_MESSAGE(number, name, status, text) const char fl_text_##name[] = "#" #number;
+#define FL_MESSAGE(number, name, status, text) const char fl_text_##name[] = FL_SENTENCE(number, text);
+#define FL_RESULT_MESSAGE(...)
 #include "flambeau/messages.def"
 
 static void fl_put_text(fl_error *error, const char *text, size_t length) {
@@ -14,10 +15,10 @@ static void fl_put_text(fl_error *error, const char *text, size_t length) {
   fl_put(error, text, length);
 }
 
-void fl_put_message(fl_error *error, uint32_t head, const uintptr_t *words) {
+void fl_put_message(fl_error *error, uint8_t number, uint32_t kinds, const uintptr_t *words) {
   fl_put(error, "#", 1);
-  fl_put_number(error, (uint8_t)head);
-  for (uint32_t kinds = head >> 16; kinds != 0; kinds >>= 2, ++words) {
+  fl_put_number(error, number);
+  for (; kinds != 0; kinds >>= 2, ++words) {
     fl_put(error, " ", 1);
     if ((kinds & 3) == 2) {
       const char *text = (const char *)*words;

@@ -3,14 +3,15 @@
 
 #include "core/internal.h"
 
-#define FL_MESSAGE(number, name, status, text) const char fl_text_##name[] = text;
+#define FL_MESSAGE(number, name, status, text) const char fl_text_##name[] = FL_SENTENCE(number, text);
+#define FL_RESULT_MESSAGE(...)
 #define FL_PHRASE(number, name, text) const char fl_phrase_##name[] = text;
 #include "flambeau/messages.def"
 
-void fl_put_message(fl_error *error, uint32_t head, const uintptr_t *words) {
+void fl_put_message(fl_error *error, uint8_t number, uint32_t kinds, const uintptr_t *words) {
+  (void)number;
   const char *signs = "%&@$^!";
   const char *rest = (const char *)*words++;
-  uint32_t kinds = head >> 16;
   for (;;) {
     const size_t literal = kinds == 0 ? strlen(rest) : strcspn(rest, signs);
     fl_put(error, rest, literal);

@@ -231,11 +231,12 @@ typedef struct fl_origin {
 
 typedef struct fl_method {
   uint32_t instruction_limit; /* public: FL_INSTRUCTION_LIMIT after init; may be changed between executes */
-  /* private: */
-  fl_origin origin;
-  const fl_program *program;
-  fl_context context;
-  fl_random random;
+  /* private, and what is used in most places first: there an instruction of the processor holds the distance in fewer bytes */
+  uint32_t value_count;
+  uint32_t instruction_count;
+  uint32_t delegate_count;
+  uint32_t input_count;
+  uint32_t output_count;
   fl_value *values;
   struct fl_tensor *tensors;
   struct fl_instruction *instructions;
@@ -244,15 +245,14 @@ typedef struct fl_method {
   struct fl_port *outputs;
   void **arenas;
   fl_value **pointers;
+  const fl_program *program;
+  fl_origin origin;
+  uint32_t index;
+  int has_chains; /* 1: the method has several chains, which events distinguish */
   fl_hook_fn hook;
   void *hook_user;
-  int has_chains; /* 1: the method has several chains, which events distinguish */
-  uint32_t index;
-  uint32_t value_count;
-  uint32_t instruction_count;
-  uint32_t delegate_count;
-  uint32_t input_count;
-  uint32_t output_count;
+  fl_random random;
+  fl_context context;
 } fl_method;
 
 /* Builds method `index` in `memory`, which belongs to it until fl_method_destroy. Fills the arenas with zeros, and state tensors with the
