@@ -197,7 +197,9 @@ class Frame:
         return buffer, start
 
     def block(self, data: bytes) -> int:
-        """The address of a copy of these bytes with nothing around it."""
+        """The address of a copy of these bytes with nothing around it; of no bytes, an address that no process may read."""
+        if not data:
+            return 64
         address = libc.malloc(max(len(data), 1))
         self.blocks.append(address)
         ctypes.memmove(address, data, len(data))

@@ -124,7 +124,8 @@ static int compute(const parameters *p, const job *job, int8_t real, size_t coun
   if (real != FL_FLOAT32 || (job->integer != FL_INT8 && job->integer != FL_UINT8)) {
     return 0;
   }
-  for (size_t i = 0; i < p->count; ++i) {
+  /* `p->count` is 1 where there are no zero points. */
+  for (size_t i = 0; i < p->count && count > 0; ++i) {
     const int64_t zero = zero_point_of(p, i);
     if (zero < -MOST_ZERO_POINT || zero > MOST_ZERO_POINT) {
       return 0;

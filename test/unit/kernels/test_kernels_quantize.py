@@ -77,6 +77,18 @@ def test_each_token(wide: torch.dtype, farthest: int) -> None:
         check("dequantize_per_token", expected, quantized, scales, zeros, low, high, dtype, torch.float32)
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
+def test_nothing_is_read_of_nothing(shape: tuple[int, int]) -> None:
+    x, (low, high) = torch.zeros(shape), RANGES[torch.int8]
+    quantized, none = x.to(torch.int8), torch.zeros(0)
+    for zeros in (none.to(torch.int64), none):
+        check("quantize_per_token", quantized, x, none[:, None], zeros[:, None], low, high, torch.int8)
+        check("dequantize_per_token", x, quantized, none[:, None], zeros[:, None], low, high, torch.int8, torch.float32)
+        axis = shape.index(0)
+        check("quantize_per_channel", quantized, x, none, zeros, axis, low, high, torch.int8)
+        check("dequantize_per_channel", x, quantized, none, zeros, axis, low, high, torch.int8)
+
+
 def test_one_scale_for_all() -> None:
     for shape, dtype, zero in itertools.product(SHAPES, RANGES, (7, 2**20 + 1)):
         x, (low, high) = numbers(shape), RANGES[dtype]
