@@ -107,7 +107,7 @@ typedef union fl_subject {
 fl_status fl_report(fl_subject subject, uint32_t head, ...);
 /* Appends a message (messages/). `words` are its sentence, in a build of sentences, and its items, which have the kinds in `kinds`, two bits each. */
 void fl_put_message(fl_error *error, uint8_t number, uint32_t kinds, const uintptr_t *words);
-/* Append `count` bytes, and a number in decimal digits. */
+/* Append `count` bytes, and a number in decimal digits (messages/append.c). */
 void fl_put(fl_error *error, const char *text, size_t count);
 void fl_put_number(fl_error *error, int64_t number);
 /* Returns the number of an item that is no text. */

@@ -9,7 +9,7 @@ from importlib import resources
 
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 _FOLDERS = ("include", "core", "kernels", "emitted")
-_ALWAYS = ("emitted/emitted.c", "emitted/messages.c", "core/value.c")
+_ALWAYS = ("emitted/emitted.c", "core/value.c")
 
 
 @cache
