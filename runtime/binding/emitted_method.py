@@ -73,8 +73,6 @@ class EmittedMethod(Method):
         self._function.argtypes = ()
         self._restart = code[f"{name}_init"]
         self._restart.restype = None
-        self._resize = code["fl_emitted_resize"]
-        self._resize.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.c_uint8)
         self._state = _CEmitted.in_dll(code, f"{function}_run")
         pointers = ctypes.POINTER(CValue)
         self._inputs = (pointers * max(len(self.metadata.inputs), 1)).in_dll(code, f"{function}_inputs")
@@ -124,7 +122,10 @@ class EmittedMethod(Method):
                 limit = f"{'at most ' if tensor.dynamic else ''}{bound}"
                 raise FlambeauError(Status.INVALID_ARGUMENT, f"{where}: its size in dimension {dim} is {size}, and must be {limit}")
         if tensor.dynamic:
-            self._resize(ctypes.byref(self._state), own, source.sizes, source.rank)
+            stride = 1
+            for dim in reversed(tensor.dim_order[: tensor.rank]):
+                tensor.sizes[dim], tensor.strides[dim] = source.sizes[dim], stride
+                stride *= max(source.sizes[dim], 1)
         if self._is_planned(position):
             from_tensor(tensor, self)[...] = from_tensor(source, value)
         else:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flambeau.dialects.schema.context import FlambeauContext
 
 NAME = "program"
-_FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wl,-u,fl_emitted_resize", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
+_FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
 
 
 class CompilerError(ValueError):

@@ -52,11 +52,11 @@ typedef struct fl_emitted {
 #define FL_EMITTED(memory, bytes) {{NULL, 0, NULL, {0, 0}, 0, 0, NULL, NULL}, {0, 0}, (memory), (bytes), 0, FL_OK}
 
 /* Runs instruction `at`, a kernel. `over` is the operand in whose memory a dynamic out lies; NULL: none. Returns `program->status`. */
-FL_API fl_status fl_emitted_call(fl_emitted *program, uint32_t at, fl_kernel_fn kernel, fl_value *const *args, size_t count, const fl_tensor *over);
+fl_status fl_emitted_call(fl_emitted *program, uint32_t at, fl_kernel_fn kernel, fl_value *const *args, size_t count, const fl_tensor *over);
 /* Returns whether a condition, a bool or a tensor of bools, is false or has an element that is. */
-FL_API int fl_emitted_is_false(const fl_value *condition);
+int fl_emitted_is_false(const fl_value *condition);
 /* Gives a dynamic input of `rank` dimensions its sizes. */
-FL_API fl_status fl_emitted_resize(fl_emitted *program, const fl_value *input, const int32_t *sizes, uint8_t rank);
+fl_status fl_emitted_resize(fl_emitted *program, const fl_value *input, const int32_t *sizes, uint8_t rank);
 
 /* Sets a program back to the start of its random numbers. */
 #define FL_RESET(program) ((void)((program).random.seed = 0, (program).random.counter = 0))
