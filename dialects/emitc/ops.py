@@ -187,7 +187,6 @@ class FuncOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
     specifiers = opt_prop_def(ArrayAttr[StringAttr])
-    sym_visibility = opt_prop_def(StringAttr)
     body = region_def()
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
@@ -198,7 +197,6 @@ class FuncOp(IRDLOperation):
                 "sym_name": StringAttr(name),
                 "function_type": type,
                 "specifiers": ArrayAttr(map(StringAttr, specifiers)) if specifiers else None,
-                "sym_visibility": StringAttr("private") if body is None else None,
             },
             regions=[Region() if body is None else body],
         )
@@ -213,8 +211,8 @@ class FuncOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         """Prints `@name(%arg0: i32) -> i32 attributes {specifiers = ["static"]} {…}`."""
         attributes = dict(self.attributes) | ({} if self.specifiers is None else {"specifiers": self.specifiers})
-        if self.sym_visibility is not None:
-            printer.print_string(f" {self.sym_visibility.data}")
+        # As MLIR has it, a function without a body is private.
+        printer.print_string("" if self.body.blocks else " private")
         print_func_op_like(
             printer, self.sym_name, self.function_type, self.body, attributes, reserved_attr_names=("sym_name", "function_type")
         )
@@ -222,13 +220,12 @@ class FuncOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Parses what `print` prints."""
-        visibility = parser.parse_optional_visibility_keyword()
+        parser.parse_optional_visibility_keyword()
         name, inputs, results, body, attributes, _, _ = parse_func_op_like(
             parser, reserved_attr_names=("sym_name", "function_type", "sym_visibility")
         )
         found = {} if attributes is None else dict(attributes.data)
         op = cls(name, FunctionType.from_lists(inputs, results), (), body)
-        op.sym_visibility = visibility
         specifiers = found.pop("specifiers", None)
         if specifiers is not None:
             op.properties["specifiers"] = specifiers

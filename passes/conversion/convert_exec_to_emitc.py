@@ -27,6 +27,7 @@ from flambeau.dialects.ml_program import GlobalOp as ProgramGlobalOp
 from flambeau.passes.emission.c_variables import Declarations, array, opaque, text
 from flambeau.passes.emission.slot_values import SlotValues, c_string
 from flambeau.passes.manager import count
+from flambeau.passes.rewriting.actions import may_rewrite
 from flambeau.passes.rewriting.conversion_report import ConversionError, IllegalOperation, LegalizationReport
 from flambeau.runtime.emit import failure
 from flambeau.runtime.manifest import KernelRow, kernel_rows
@@ -40,8 +41,9 @@ _CONSTANT = "FL_ALIGNED(16) uint8_t"
 class ConvertExecToEmitcPass(ModulePass):
     """Makes a C file of planned methods: variables for slots, a function for each method, and `<name>_init`.
 
-    Needs: planned `exec.method`s whose kernels Flambeau's runtime has, and their globals. Leaves: `emitc` operations and `cf` branches
-    between the blocks of a function; a declaration of a weight has its `#flambeau.blob` as an attribute.
+    Needs: planned `exec.method`s whose kernels Flambeau's runtime has, and their globals; a module without methods stays.
+    Leaves: `emitc` operations and `cf` branches between the blocks of a function; a declaration of a weight has its `#flambeau.blob` as an
+    attribute.
     Raises OperationError for a method without a plan, and ConversionError that lists every operator without a kernel and every delegate.
     """
 
@@ -51,8 +53,9 @@ class ConvertExecToEmitcPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place. Raises OperationError."""
-        program = _Program(op, c_name(self.program))
-        made = program.convert()
+        if not any(isinstance(item, MethodOp) for item in op.body.block.ops) or not may_rewrite(self.name, op):
+            return
+        made = _Program(op, c_name(self.program)).convert()
         block = op.body.block
         for item in list(block.ops):
             item.detach()

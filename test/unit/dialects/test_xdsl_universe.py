@@ -78,7 +78,7 @@ def test_nothing_of_ours_clashes_with_what_xdsl_has():
 
 
 def test_every_dialect_and_pass_is_there_but_those_whose_name_xdsl_has():
-    assert set(dialect_names()) - set(UNIVERSE.all_dialects) == {"irdl", "ml_program"}
+    assert set(dialect_names()) - set(UNIVERSE.all_dialects) == {"emitc", "irdl", "ml_program"}
     assert {name.removeprefix(PREFIX) for name in UNIVERSE.all_passes} == set(own_pass_names())
     for name, factory in UNIVERSE.all_passes.items():
         assert factory().name == name

@@ -104,3 +104,6 @@ exec.method @forward {arenas = [8]} {
 
 // expected-error @+1 {{func.func cannot be in a C program: it holds planned methods and their globals}}
 func.func private @f()
+exec.method @forward {arenas = []} {
+  exec.return
+}
