@@ -63,6 +63,7 @@ def _equal(op: SchemaOp) -> Iterator[tuple[int, int]]:
             yield from ((size, prod(shapes[1])) for size in shapes[0][:2][-1:] if prod(shapes[1]) != 1)
         case "native_group_norm":
             yield from zip(shapes[0], (op.argument("N"), op.argument("C")), strict=False)
+            yield from ((shape[0], op.argument("C")) for shape in shapes[1:])
         case "native_layer_norm" | "layer_norm" | "rms_norm":
             sizes = op.argument("normalized_shape")
             yield from ((a, b) for shape in shapes for a, b in zip(shape[-len(sizes) :], sizes, strict=True))

@@ -28,7 +28,12 @@ def operation(name: str, operands: Sequence[str | None], result: str, attributes
     given = [(f"%{place}", operand) for place, operand in enumerate(operands) if operand is not None]
     names = ", ".join("none" if operand is None else f"%{place}" for place, operand in enumerate(operands))
     names = f"[{names}]" if name == "cat" else names
-    results = {f"%r{place}": type for place, type in enumerate([result, *{"native_layer_norm": [kind(2, 1)] * 2}.get(name, [])])}
+    results = {
+        f"%r{place}": type
+        for place, type in enumerate(
+            [result, *{"native_layer_norm": [kind(2, 1)] * 2, "native_group_norm": [kind(2, 2)] * 2}.get(name, [])]
+        )
+    }
     text = f"""func.func @forward({", ".join(f"{value}: {type}" for value, type in given)}) {{
         {", ".join(results)} = edge.{name}({names}) {{{attributes}}}
           : ({", ".join(type for _, type in given)}) -> ({", ".join(results.values())})
@@ -42,6 +47,7 @@ ATTRIBUTES = {
     "expand_copy": "size = [2, 3, 4]",
     "view_copy": f"size = [{S4}, 6]",
     **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), "normalized_shape = [4], eps = 1.0e-05"),
+    "native_group_norm": "N = 2, C = 4, HxW = 5, group = 2, eps = 1.0e-05",
     "convolution": "stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 4",
 }
 QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
@@ -68,6 +74,8 @@ QUERY, KEY = kind(1, 2, 4, 8), kind(1, 2, 5, 8)
         ("view_copy", [kind(S4, S3)], kind(S4, 6), "s3 * s4 is s4 * 6"),
         ("native_layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
         ("layer_norm", [kind(2, S4), None, None], kind(2, S4), "s4 is 4"),
+        ("native_group_norm", [kind(S3, 4, 5), None, None], kind(S3, 4, 5), "s3 is 2"),
+        ("native_group_norm", [kind(2, 4, 5), kind(S4), None], kind(2, 4, 5), "s4 is 4"),
         ("rms_norm", [kind(2, S4), None], kind(2, S4), "s4 is 4"),
         ("prelu", [kind(2, S3, 5), kind(3)], kind(2, S3, 5), "s3 is 3"),
         ("prelu", [kind(S3), kind(3)], kind(S3), "s3 is 3"),
