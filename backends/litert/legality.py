@@ -121,21 +121,25 @@ FIXED: Mapping[Attribute, Mapping[str, tuple[float, int]]] = {
 }
 """The scale and the zero point of functions whose results have one between integers, by the type of these."""
 _MOST_SCALE = 4
+_GATES = ("silu", "hardsigmoid")
+"""The functions that are products with a gate."""
 _COARSEST = 2
 """Results are rounded to one scale before they get another. If that is less than twice as fine, they are within a step."""
 
 
 def _is_fine_enough(op: SchemaOp) -> str | None:
-    """A scale that is more than half of the operand's, or of the fixed one."""
+    """A scale that is more than half of the operand's, of the fixed one, or of that of a gate times what it is of."""
     found = quantized_operator(op)
     if found is None or (op.schema.base == "mean" and not is_of_pixels(op)):
         return None
-    to, source = found.quantize.argument("scale"), found.floats[0].owner
-    fixed = FIXED.get(element_of(found.quantize.result), {})
-    if op.schema.base in fixed:
+    to, element = found.quantize.argument("scale"), element_of(found.quantize.result)
+    fixed, source = FIXED.get(element, FIXED[i8]), found.floats[0].owner
+    given, zero_point = (source.argument("scale"), source.argument("zero_point")) if isinstance(source, DequantizePerTensorOp) else (0, 0)
+    if op.schema.base in _GATES:
+        reach = given * max(abs(number - zero_point) for number in RANGES[element])
+        given = fixed["sigmoid"][0] * (reach if op.schema.base == "silu" else 1)
+    elif op.schema.base in fixed:
         given, _ = fixed[op.schema.base]
-    else:
-        given = source.argument("scale") if isinstance(source, DequantizePerTensorOp) else 0
     return None if given < _COARSEST * to else f"it gives numbers in steps of {given:.4g}, and they become those in steps of {to:.4g}"
 
 
@@ -202,7 +206,7 @@ _TENSORS = Limit(dtypes=(f32,), rank=(1, MOST_DIMENSIONS), bounded=True, row_maj
 _OPEN = (only_first_is_open, numbers_are_known, sizes_fit)
 """Checks of sizes that only the run knows, which are those of batches."""
 _OF_INTEGERS = {
-    **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh"), (_is_fine_enough,)),
+    **dict.fromkeys(("avg_pool2d", "mean.dim", "_softmax", "sigmoid", "tanh", *_GATES), (_is_fine_enough,)),
     "hardswish": (_fits_hard_swish,),
     "upsample_bilinear2d.vec": (_is_interpolated_exactly, _is_fine_enough),
 }
@@ -215,7 +219,7 @@ _INTEGERS = {
 _OF_BYTES = "elu hardswish prelu pixel_shuffle pixel_unshuffle".split()
 """The operators without a kernel for int16."""
 _OF_INT16 = {
-    name: replace(rule, checks=(*rule.checks, _has_moderate_scale)) if name in FIXED[i16] else rule
+    name: replace(rule, checks=(*rule.checks, _has_moderate_scale)) if name in (*FIXED[i16], "silu") else rule
     for name, rule in _INTEGERS.items()
     if name not in _OF_BYTES
 }

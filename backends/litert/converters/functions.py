@@ -182,7 +182,6 @@ def _silu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS.integers("silu")
 def _integer_silu(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
-    check_ratio(found, e.MulOp, found.x.type.scale, fixed_type(e.LogisticOp, found.x.type).scale, found.to.scale)
     return of_two(found, e.MulOp, found.x, _fixed(found.x, e.LogisticOp), constants)
 
 
@@ -198,7 +197,6 @@ def _integer_hard_sigmoid(found: IntegerOperator, constants: ModuleConstants) ->
     x, three, (low, high) = found.x, integer_of(3, constants, found.x.value), RANGES[found.x.type.storage]
     gate = own_type(i8, 6 / (high - low), low) if x.type.storage == i8 else own_type(i16, 6 / high)
     check_ratio(found, e.AddOp, x.type.scale, three.type.scale, gate.scale)
-    check_ratio(found, e.MulOp, gate.scale, 1 / 6 / high, found.to.scale)
     numbers: dict[str, Any] = {**types(x.type, three.type, gate), "pot_scale_int16": x.type.storage == i8}
     sums = e.AddOp(x.value, three.value, fused_activation_function="RELU6", **numbers).result
     return of_two(found, e.MulOp, Quantized(sums, gate), integer_of(1 / 6, constants, x.value), constants)

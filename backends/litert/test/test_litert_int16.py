@@ -110,7 +110,7 @@ REFUSED: Sequence[tuple[Any, tuple[float, float], str]] = [
     (torch.sigmoid, (4.0, 2.0**-15), "in steps of 4, which its tables do not take"),
     (_twice, (1.0, 1e-5), "in steps of 1e-05 are too fine for operands in steps of 1 and 1"),
     (_squared, (1.0, 0.5), "in steps of 0.5 are too fine for operands in steps of 1 and 1"),
-    (F.silu, (1.0, 1e-6), "are too fine for operands in steps of 1 and"),
+    (F.hardsigmoid, (4.0, 1e-4), "are too fine for operands in steps of 4 and"),
 ]
 
 

@@ -98,3 +98,13 @@ func.func @place(%x: tensor<2x3xi8>, %i: tensor<i32>) -> tensor<2x3xi8> {
   %6 = quantized_decomposed.quantize_per_tensor(%5) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
   func.return %6 : tensor<2x3xi8>
 }
+
+// A product with a gate stays where the steps of the gate are more than two of the result.
+// CHECK-LABEL: func.func @gated
+// CHECK:         edge.silu
+func.func @gated(%x: tensor<2x3xi8>) -> tensor<2x3xi8> {
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xi8>) -> tensor<2x3xf32>
+  %1 = edge.silu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.125, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x3xf32>) -> tensor<2x3xi8>
+  func.return %2 : tensor<2x3xi8>
+}
