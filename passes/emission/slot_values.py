@@ -9,23 +9,13 @@ from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
-from flambeau.dialects.edge.layout import dim_order, upper_bounds
+from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.exec import literals, slots
 from flambeau.dialects.exec.instructions import MoveOp, written_literals
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.slot_contents import is_viewing
 from flambeau.dialects.ir.tensor_types import dtype_of, is_static, tensor_type
 from flambeau.passes.emission.c_variables import Declarations, array, opaque
-
-
-def dense_strides(sizes: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Returns the stride of each dimension in elements; a size of 0 counts as 1, as in the runtime."""
-    strides = [1] * len(sizes)
-    stride = 1
-    for dim in reversed(order):
-        strides[dim] = stride
-        stride *= max(sizes[dim], 1)
-    return strides
 
 
 def c_double(number: float) -> str:
@@ -156,7 +146,7 @@ class SlotValues:
         declare = self.declarations
         order_name = declare.numbers("order", "uint8_t", order)
         dims = declare.numbers("sizes", "int32_t", sizes)
-        strides = dense_strides(sizes, order)
+        strides = [step // dtype.size for step in byte_strides(type)]
         wanted = f"t_{self._hint(op.slot, 'tensor')}"
         data, is_moving = self._data(op)
         tail = f"{size}, {len(sizes)}, FL_{dtype.name.upper()}"

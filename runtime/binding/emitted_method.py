@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from flambeau.runtime.binding.arrays import aligned_bytes, from_tensor, numpy_dtype
-from flambeau.runtime.binding.library import CTensor, CValue, FlambeauError, Status, whole_number
+from flambeau.runtime.binding.library import CContext, CRandom, CTensor, CValue, FlambeauError, Status, whole_number
 from flambeau.runtime.binding.loaded_method import Method
 from flambeau.runtime.binding.metadata import DTYPE_NAMES, Slot, TensorInfo, ValueTag
 from flambeau.runtime.binding.method_state import State
@@ -19,28 +19,12 @@ if TYPE_CHECKING:
     from flambeau.runtime.binding.loaded_program import Program
 
 
-class _CContext(ctypes.Structure):
-    """`fl_context`."""
-
-    _fields_ = (
-        ("scratch", ctypes.c_void_p),
-        ("scratch_size", ctypes.c_size_t),
-        ("message", ctypes.c_char_p),
-        ("numbers", ctypes.c_int64 * 2),
-        ("has_numbers", ctypes.c_uint8),
-        ("is_condition", ctypes.c_uint8),
-        ("over", ctypes.c_void_p),
-        ("random", ctypes.c_void_p),
-    )
-
-
 class _CEmitted(ctypes.Structure):
     """`fl_emitted`."""
 
     _fields_ = (
-        ("context", _CContext),
-        ("seed", ctypes.c_uint64),
-        ("counter", ctypes.c_uint64),
+        ("context", CContext),
+        ("random", CRandom),
         ("scratch", ctypes.c_void_p),
         ("scratch_size", ctypes.c_size_t),
         ("instruction", ctypes.c_uint32),
@@ -67,6 +51,7 @@ class EmittedMethod(Method):
             fixed: the positions of the inputs that no instruction reads.
         """
         self._describe(program, index)
+        self._lock = program.shared_lock  # all methods of the library have one memory
         self._fixed = fixed
         self._function = code[function]
         self._function.restype = ctypes.c_int
@@ -155,10 +140,8 @@ class EmittedMethod(Method):
     def _run(self) -> None:
         status = self._function()
         if status != Status.OK:
-            text = (self._state.context.message or b"").decode(errors="replace")
-            for number in self._state.context.numbers if self._state.context.has_numbers else ():
-                text = text.replace("%", str(number), 1)
-            raise FlambeauError(Status(status), f"{self._where}, instruction {self._state.instruction}: {text}")
+            where = f"{self._where}, instruction {self._state.instruction}"
+            raise FlambeauError(Status(status), f"{where}: {self._state.context.text()}")
 
     def _result(self, position: int) -> CValue:
         return self._outputs[position].contents
@@ -169,7 +152,7 @@ class EmittedMethod(Method):
 
     def seed(self, seed: int) -> None:
         """Starts the stream of random numbers with this seed, from which the method draws. Raises ValueError for what is no seed."""
-        self._state.seed, self._state.counter = whole_number(seed, 0, 2**64 - 1, "a seed"), 0
+        self._state.random = CRandom(whole_number(seed, 0, 2**64 - 1, "a seed"), 0)
 
     @cached_property
     def state(self) -> State:

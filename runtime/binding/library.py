@@ -109,6 +109,32 @@ class CValue(ctypes.Structure):
     _fields_ = (("payload", CPayload), ("tag", ctypes.c_uint8), ("flags", ctypes.c_uint8))
 
 
+class CRandom(ctypes.Structure):
+    """`fl_random`."""
+
+    _fields_ = (("seed", ctypes.c_uint64), ("counter", ctypes.c_uint64))
+
+
+class CContext(ctypes.Structure):
+    """`fl_context`."""
+
+    _fields_ = (
+        ("scratch", ctypes.c_void_p),
+        ("scratch_size", ctypes.c_size_t),
+        ("message", ctypes.c_char_p),
+        ("numbers", ctypes.c_int64 * 2),
+        ("has_numbers", ctypes.c_uint8),
+        ("is_condition", ctypes.c_uint8),
+        ("over", ctypes.c_void_p),
+        ("random", ctypes.POINTER(CRandom)),
+    )
+
+    def text(self) -> str:
+        """Returns what a kernel says of its failure, as the executor writes it."""
+        first, *rest = (self.message or b"").decode(errors="replace").split("%" if self.has_numbers else "\0")
+        return first + "".join(f"{number}{part}" for number, part in zip(self.numbers, rest, strict=False))
+
+
 class CRequirements(ctypes.Structure):
     """`fl_requirements`."""
 

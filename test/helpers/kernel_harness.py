@@ -24,7 +24,7 @@ import torch
 from flambeau.dialects.exec.row_kernels import row_kernels
 from flambeau.dialects.schema.operators import find_schema
 from flambeau.dialects.schema.schema import Schema, SchemaArgument, parse_schema
-from flambeau.runtime.binding.library import CList, CPayload, CString, CTensor, CValue, find_library, library
+from flambeau.runtime.binding.library import CContext, CList, CPayload, CRandom, CString, CTensor, CValue, find_library, library
 
 NONE, TENSOR, STRING, DOUBLE, INT, BOOLEAN, BOOL_LIST, DOUBLE_LIST, INT_LIST, TENSOR_LIST, OPTIONAL_TENSOR_LIST = range(11)
 
@@ -56,28 +56,6 @@ SCHEMAS = {
 """Of kernels without a row that ATen does not define."""
 GUARD = 64
 GUARD_BYTE = 0xA5
-
-
-class CRandom(ctypes.Structure):
-    _fields_ = [("seed", ctypes.c_uint64), ("counter", ctypes.c_uint64)]
-
-
-class CContext(ctypes.Structure):
-    _fields_ = [
-        ("scratch", ctypes.c_void_p),
-        ("scratch_size", ctypes.c_size_t),
-        ("message", ctypes.c_char_p),
-        ("numbers", ctypes.c_int64 * 2),
-        ("has_numbers", ctypes.c_uint8),
-        ("is_condition", ctypes.c_uint8),
-        ("over", ctypes.c_void_p),
-        ("random", ctypes.POINTER(CRandom)),
-    ]
-
-    def text(self) -> str:
-        """What the kernel says, as the executor writes it."""
-        first, *rest = (self.message or b"").decode().split("%" if self.has_numbers else "\0")
-        return first + "".join(f"{number}{part}" for number, part in zip(self.numbers, rest, strict=False))
 
 
 Arguments = ctypes.POINTER(ctypes.POINTER(CValue))

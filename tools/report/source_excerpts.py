@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from linecache import getlines
 
+from flambeau.runtime.emit.c_program.kernel_sources import runtime_sources
 from flambeau.runtime.manifest import kernel_rows
 
 _AROUND = 5
@@ -64,12 +63,9 @@ def _macro_call(stem: str) -> str:
     return rf"^[A-Z][A-Z0-9_]*\({stem}\b"
 
 
-@cache
 def _sources() -> dict[str, str]:
     """Returns the C files of the kernels by name."""
-    folder = resources.files("flambeau.runtime").joinpath("c", "kernels")
-    files = sorted((path.name, path) for path in folder.iterdir() if path.name.endswith(".c"))
-    return {f"kernels/{name}": path.read_text(encoding="utf-8") for name, path in files}
+    return {path: text for path, text in sorted(runtime_sources().items()) if path.startswith("kernels/") and path.endswith(".c")}
 
 
 def _statement(file: str, text: str, start: int) -> Excerpt:

@@ -264,7 +264,10 @@ class _ToFixedScaleOp(LiteRtOp):
 
     @staticmethod
     def of_int16(x: Array, found: Array) -> Array:
-        """Returns the results, of fine steps and of the logistic function of their absolute values, in 16 bits and those behind them."""
+        """Returns the results, of fine steps and of the logistic function of their absolute values, in 16 bits and those behind them.
+
+        Each of the two operators has its own.
+        """
         raise NotImplementedError
 
 

@@ -8,29 +8,20 @@ from itertools import pairwise
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    Float32Type,
-    Float64Type,
-    FloatAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
     IntegerType,
     ModuleOp,
     Signedness,
-    StringAttr,
 )
 from xdsl.dialects.cf import BranchOp, ConditionalBranchOp
 from xdsl.dialects.emitc import (
-    EmitC_AddOp,
-    EmitC_ApplyOp,
     EmitC_ArrayType,
     EmitC_CallOpaqueOp,
     EmitC_OpaqueAttr,
     EmitC_OpaqueType,
     EmitC_PointerType,
-    EmitC_PtrDiffT,
-    EmitC_SignedSizeT,
-    EmitC_SizeT,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -97,16 +88,6 @@ def _type(op: Operation, type: Attribute) -> str:
         case IntegerType():
             sign = "u" if type.signedness.data is Signedness.UNSIGNED else ""
             return f"{sign}int{type.width.data}_t"
-        case Float32Type():
-            return "float"
-        case Float64Type():
-            return "double"
-        case EmitC_SizeT() | IndexType():
-            return "size_t"
-        case EmitC_PtrDiffT():
-            return "ptrdiff_t"
-        case EmitC_SignedSizeT():
-            return "ssize_t"
         case _:
             raise OperationError(op, f"C has no type {type}")
 
@@ -119,10 +100,6 @@ def _literal(op: Operation, value: Attribute) -> str:
             return "true" if value.value.data else "false"
         case IntegerAttr():
             return str(value.value.data)
-        case FloatAttr():
-            return f"{value.value.data!r}{'f' if isinstance(value.type, Float32Type) else ''}"
-        case StringAttr():
-            return value.data
         case _:
             raise OperationError(op, f"C has no literal for {value}")
 
@@ -192,10 +169,6 @@ class _Function:
                 yield from self._define(op, _literal(op, op.value))
             case EmitC_CallOpaqueOp():
                 yield from self._define(op, f"{op.callee.data}({', '.join(self._arguments(op))})")
-            case EmitC_AddOp():
-                yield from self._define(op, f"{self._value(op.lhs)} + {self._value(op.rhs)}")
-            case EmitC_ApplyOp():
-                yield from self._define(op, f"{op.applicableOperator.data}{self._value(op.operand)}")
             case BranchOp():
                 yield from self._go(op, op.successor, op.arguments, block)
             case ConditionalBranchOp():

@@ -18,8 +18,8 @@ MARK = f"{_RUNTIME}/include/flambeau/emitted.h"
 """A file that each folder has."""
 
 
-def c_files(module: ModuleOp, blobs: BlobStore, program: str, header: str, weights: str = "array") -> dict[str, bytes]:
-    """Returns the files by their path in the folder of a program.
+def program_files(module: ModuleOp, blobs: BlobStore, program: str, header: str, weights: str) -> dict[str, bytes]:
+    """Returns the files of a program that is compiled with the library: its code, its header and its weights.
 
     Args:
         module: what `convert-exec-to-emitc` leaves.
@@ -28,18 +28,25 @@ def c_files(module: ModuleOp, blobs: BlobStore, program: str, header: str, weigh
         header: the text of its header.
         weights: one of `WEIGHTS`: as arrays of C; or in a file that the assembler includes, which compiles at once, however large it is.
     """
+    known = _weights(module, blobs)
+    files = _arrays(known, program) if weights == "array" else _included(known, program)
+    code = f"/* The program {program}, written by Flambeau. */\n{print_c(module)}"
+    return {f"{program}.h": header.encode(), f"{program}.c": code.encode(), **files}
+
+
+def runtime_files(module: ModuleOp, program: str, weights: str) -> dict[str, bytes]:
+    """Returns the other files of a program's folder: the sources that it needs of the runtime, an example of an application, and CMake's.
+
+    The arguments are those of `program_files`.
+    """
     kernels = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks]
     sources = needed_sources(kernels)
     texts = {
-        f"{program}.h": header,
-        f"{program}.c": f"/* The program {program}, written by Flambeau. */\n{print_c(module)}",
         "main.c": _MAIN.replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
         "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights),
         **{f"{_RUNTIME}/{path}": text for path, text in sources.items()},
     }
-    known = _weights(module, blobs)
-    files = _arrays(known, program) if weights == "array" else _included(known, program)
-    return {path: text.encode() for path, text in texts.items()} | files
+    return {path: text.encode() for path, text in texts.items()}
 
 
 def _first_method(module: ModuleOp, program: str) -> str:

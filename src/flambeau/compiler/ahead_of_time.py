@@ -79,10 +79,9 @@ def compile_module(
     module: ModuleOp, context: FlambeauContext, program: bytes, *, cache_dir: str | os.PathLike[str] | None = None
 ) -> CompiledProgram:
     """Compiles a planned module, whose `.pte` is `program`, as `aot` does."""
-    files = Compilation(module.clone(), context).emit_c(NAME, "incbin")
-    own = {path: data for path, data in files.items() if "/" not in path and path.startswith(NAME)}
+    files = Compilation(module.clone(), context).emit_c(NAME, "incbin", with_runtime=False)
     folder = Path(cache_dir) if cache_dir is not None else _cache_folder()
-    library = _compiled(own, folder)
+    library = _compiled(files, folder)
     loaded = Runtime.get().load_program(program)
     # A copy, so that each program that is loaded has memory of its own.
     with tempfile.NamedTemporaryFile(suffix=library.suffix) as copy:

@@ -27,7 +27,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD, Stage, place, planner_pass
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import ExternalConstants, emit_pte
-from flambeau.runtime.emit.c_program import c_files, c_interface
+from flambeau.runtime.emit.c_program import c_interface, program_files, runtime_files
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
@@ -116,17 +116,20 @@ class Compilation:
         return parts
 
     @collector_paused()
-    def emit_c(self, program: str, weights: str = "array") -> dict[str, bytes]:
+    def emit_c(self, program: str, weights: str = "array", *, with_runtime: bool = True) -> dict[str, bytes]:
         """Returns the program as C, after running the remaining passes: the files by their path in the program's folder.
 
-        `program` is an identifier of C, and `weights` says in which form its weights are. The module stays as it is.
+        `program` is an identifier of C, and `weights` says in which form its weights are. Without `with_runtime`, what the library
+        has is left out. The module stays as it is.
         """
         self.to(STAGES[-1])
         start = time.perf_counter()
         self.unmeasured = measure_scratch(self.module, self.context)
         module = self.module.clone()
         Pipeline.parse(f"convert-exec-to-emitc{{program={program}}}").run(module, self.context)
-        files = c_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
+        files = program_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
+        if with_runtime:
+            files |= runtime_files(module, program, weights)
         self.records.append(StageRecord("c", count_operations(module), time.perf_counter() - start))
         return files
 

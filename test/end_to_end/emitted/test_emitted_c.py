@@ -24,6 +24,7 @@ from flambeau.compiler.edge_program import ExecutorchProgramManager
 from flambeau.passes.emission.slot_values import c_string
 from flambeau.passes.manager import PassError
 from flambeau.runtime import FlambeauError, Runtime
+from flambeau.runtime.binding.library import find_library
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
 from flambeau.runtime.manifest import kernel_rows
 from flambeau.tools.main import main
@@ -149,6 +150,55 @@ def test_texts_are_literals_of_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "text.c").write_text(f"#include <stdio.h>\nint main(void) {{ fputs({c_string(text + '8')}, stdout); return 0; }}\n")
     subprocess.run(["cc", "-Wall", "-Werror", "-trigraphs", "text.c", "-o", "text"], cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "text"], capture_output=True, check=True).stdout == f"{text}8".encode()
+
+
+_APPLICATION = """
+#include <stdio.h>
+#include "net.h"
+int main(void) {
+  const int32_t given[2] = {2, 3}, many[2] = {7, 3};
+  net_init();
+  if (net_forward_input_x_resize(many) == FL_OK || net_forward_input_x_resize(given) != FL_OK) {
+    return 1;
+  }
+  for (int i = 0; i < 6; ++i) {
+    net_forward_input_x()[i] = (float)i;
+  }
+  net_forward_input_limit()[0] = 3;
+  if (net_forward() != FL_OK || net_forward_output_0_sizes()[0] != 2) {
+    return 2;
+  }
+  return fwrite(net_forward_output_0(), sizeof(float), 6, stdout) != 6;
+}
+"""
+
+
+def test_an_application_in_c_sets_sizes(program: ExecutorchProgramManager, files: dict[str, bytes], tmp_path: Path) -> None:
+    _write(files, tmp_path)
+    (tmp_path / "application.c").write_text(_APPLICATION)
+    library = find_library().with_name("libflambeau.a")
+    call = [
+        "cc",
+        "-std=c11",
+        "-Iflambeau/include",
+        "-I.",
+        "application.c",
+        "net.c",
+        "net_weights.c",
+        str(library),
+        "-lm",
+        "-o",
+        "application",
+    ]
+    subprocess.run(call, cwd=tmp_path, check=True)
+    wanted = Runtime.get().load_program(program.buffer).load_method("forward")(torch.arange(6.0).reshape(2, 3), torch.tensor(3))[0]
+    assert subprocess.run([tmp_path / "application"], capture_output=True, check=True).stdout == wanted.tobytes()
+
+
+def test_no_method_runs_within_another(compiled: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled.methods["forward"], "_run", lambda: compiled.methods["show"](torch.ones(3)))
+    with pytest.raises(FlambeauError, match="'show', or another that shares its state, is being executed"):
+        compiled.methods["forward"](torch.ones(2, 3), torch.tensor(0))
 
 
 def test_two_loads_have_memory_of_their_own(program: ExecutorchProgramManager, compiled: CompiledProgram) -> None:
