@@ -13,6 +13,7 @@ from flambeau.backends.litert.dialect.choices import COMPARISONS
 from flambeau.backends.litert.dialect.functions import UNARY
 from flambeau.backends.litert.dialect.images import padding_word
 from flambeau.backends.litert.dialect.resizing import FINE
+from flambeau.dialects.ir.extents import largest
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, is_static, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, DequantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -20,8 +21,9 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.analysis.quantized_operators import quantized_operator
 from flambeau.passes.delegation import checks
+from flambeau.passes.delegation.lowering.lines import MOST_AWAY
 from flambeau.passes.delegation.lowering.splits import as_slices, splits_integers
-from flambeau.passes.delegation.normalized import reduced_dims, windows_of
+from flambeau.passes.delegation.normalized import dim_of, reduced_dims, windows_of
 from flambeau.passes.delegation.open_sizes import numbers_are_known, only_first_is_open, sizes_fit
 from flambeau.support.lazy import np
 
@@ -121,6 +123,8 @@ FIXED: Mapping[Attribute, Mapping[str, tuple[float, int]]] = {
 }
 """The scale and the zero point of functions whose results have one between integers, by the type of these."""
 _MOST_SCALE = 4
+_WRONG_POWER = 2
+"""The most steps of the result by which an exponential in a softmax of int16 is wrong: its table has exp(-10) for all numbers below."""
 _GATES = ("silu", "hardsigmoid")
 """The functions that are products with a gate."""
 _COARSEST = 2
@@ -155,6 +159,16 @@ def _has_moderate_scale(op: SchemaOp) -> str | None:
     source = None if found is None else found.floats[0].owner
     scale = source.argument("scale") if isinstance(source, DequantizePerTensorOp) else 0
     return None if scale < _MOST_SCALE else f"its integers are in steps of {scale:.4g}, which its tables do not take"
+
+
+def _has_short_rows(op: SchemaOp) -> str | None:
+    """Of rows with at most 65 entries between integers."""
+    if quantized_operator(op) is None:
+        return None
+    count, most = largest(shape_of(op.operands[0])[dim_of(op)]), MOST_AWAY // _WRONG_POWER + 1
+    if count is not None and count <= most:
+        return None
+    return f"its rows have {count or 'any number of'} entries, and those of at most {most} are taken"
 
 
 _IMAGE = Limit("self", rank=(4, 4))
@@ -218,10 +232,9 @@ _INTEGERS = {
 """The operators between integers."""
 _OF_BYTES = "elu hardswish prelu pixel_shuffle pixel_unshuffle".split()
 """The operators without a kernel for int16."""
+_MODERATE = {name: (_has_moderate_scale,) for name in (*FIXED[i16], "silu")} | {"_softmax": (_has_moderate_scale, _has_short_rows)}
 _OF_INT16 = {
-    name: replace(rule, checks=(*rule.checks, _has_moderate_scale)) if name in (*FIXED[i16], "silu") else rule
-    for name, rule in _INTEGERS.items()
-    if name not in _OF_BYTES
+    name: replace(rule, checks=(*rule.checks, *_MODERATE.get(name, ()))) for name, rule in _INTEGERS.items() if name not in _OF_BYTES
 }
 _COMPARISON = Rule((Limit("result", dtypes=(i1,)),))
 _LOGIC = Rule(tuple(Limit(name, dtypes=(i1,)) for name in ("self", "other", "result")))

@@ -29,6 +29,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized
 from flambeau.passes.analysis.ranges import bounds_of_clamp
 from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.lowering.lines import check_lines, exact_results
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 
@@ -160,7 +161,11 @@ def _integer_function(found: IntegerOperator, constants: ModuleConstants) -> SSA
             largest = float(np.exp(x.type.floats(np.array([RANGES[i8][1]]))[0]))
         if largest >= (2**31 - 1) * found.to.scale:
             raise RefusedError({op: f"its exponentials of up to {largest:.4g} are too many steps of {found.to.scale:.4g} for int32"})
-    return limited(node(x.value, **numbers(op), **types(x.type, found.to)).result, found, constants)
+    own = {**numbers(op), **types(x.type, found.to)}
+    if x.type.storage == i16:
+        places = np.arange(RANGES[i16][0], RANGES[i16][1] + 1).astype(np.int16)
+        check_lines(found, node.numpy(places, **own), exact_results(found, places))
+    return limited(node(x.value, **own).result, found, constants)
 
 
 def _fixed(x: Quantized, node: Any) -> Quantized:

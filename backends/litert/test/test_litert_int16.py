@@ -105,20 +105,44 @@ def _squared(x: Tensor) -> Tensor:
     return x * x
 
 
+def _probabilities(x: Tensor) -> Tensor:
+    return x.softmax(-1)
+
+
 REFUSED: Sequence[tuple[Any, tuple[float, float], str]] = [
     (F.elu, (1e-4, 1e-4), "the backend has no elu between integers"),
     (torch.sigmoid, (4.0, 2.0**-15), "in steps of 4, which its tables do not take"),
     (_twice, (1.0, 1e-5), "in steps of 1e-05 are too fine for operands in steps of 1 and 1"),
     (_squared, (1.0, 0.5), "in steps of 0.5 are too fine for operands in steps of 1 and 1"),
     (F.hardsigmoid, (4.0, 1e-4), "are too fine for operands in steps of 4 and"),
+    (F.gelu, (2.0**-13, 2.0**-17), "lines between 513 of its values are up to 381 steps away, and 128 are taken"),
+    (torch.exp, (2.0**-10, 2.0**-5), "lines between 513 of its values are up to"),
+    (_probabilities, (2.0**-10, 2.0**-15), "its rows have 66 entries, and those of at most 65 are taken"),
 ]
 
 
 @pytest.mark.parametrize(("function", "scales", "reason"), REFUSED)
 def test_what_is_too_much_for_a_kernel_stays_with_the_reason(function: Any, scales: tuple[float, float], reason: str) -> None:
-    program = torch.export.export(Between(function, *scales), (torch.randn(2, 3),))
+    program = torch.export.export(Between(function, *scales), (torch.randn(2, 66),))
     refused = get_delegation_info(to_edge_transform_and_lower(program, partitioner=[INT16])).refused
     assert any(reason in why for _, why in refused), refused
+
+
+@pytest.mark.parametrize("function", [F.gelu, torch.exp, torch.sigmoid, torch.tanh, F.silu, F.hardsigmoid, F.leaky_relu])
+@pytest.mark.parametrize("scales", [(2.0**-13, 2.0**-13), (2.0**-13, 2.0**-17), (2.0**-10, 2.0**-10), (2.0**-10, 2.0**-5)])
+def test_functions_are_within_half_a_step_of_int8_of_the_floats(function: Any, scales: tuple[float, float]) -> None:
+    _check_distance(Between(function, *scales), torch.arange(-(2**15), 2**15).reshape(256, 256) * scales[0])
+
+
+@pytest.mark.parametrize("count", [2, 65, 66, 1000])
+def test_softmax_of_one_large_number_is_within_half_a_step_of_int8_of_the_floats(count: int) -> None:
+    _check_distance(Between(_probabilities, 2.0**-10, 2.0**-15), torch.eye(count) * 30)
+
+
+def _check_distance(module: Between, x: Tensor) -> None:
+    """Compares results of a file with those in floats: half a step of int8 is 2 ** 7 steps of int16."""
+    (found,) = decoded_results(file_of(to_edge(torch.export.export(module, (x,))), FILE), [x.numpy()])
+    assert np.abs(found - module(x).numpy()).max() <= 2**7 * module.scales[1]
 
 
 def test_an_integer_layer_that_is_refused_is_of_floats_in_a_file() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
@@ -12,11 +10,10 @@ from flambeau.backends.tosa.dialect.elements import TableOp
 from flambeau.backends.tosa.legality import FUNCTIONS
 from flambeau.passes.analysis.quantized_types import IntegerOperator
 from flambeau.passes.delegation.interface import RefusedError
+from flambeau.passes.delegation.lowering.lines import check_lines, exact_results
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import np
 
-MOST_AWAY = 2**7
-"""The most steps by which a table of int16 may be away from its function: half of a step of int8."""
 _LEAST, _DISTANCE, _STEEPEST = -(2**15), 2**7, 2**15 - 1
 
 
@@ -30,14 +27,11 @@ def _function(found: IntegerOperator, constants: ModuleConstants) -> SSAValue:
 def _entries(found: IntegerOperator) -> tuple[int, ...]:
     """Returns the results, before clamps, for every 128th int16. Raises RefusedError where the lines between them are too far away."""
     places = np.arange(_LEAST, -_LEAST + 1)
-    exact = replace(found, low=found.to.low, high=found.to.high).results(places).astype(np.int64)
+    exact = exact_results(found, places)
     entries = exact[::_DISTANCE]
     assert found.operator is not None
     if np.abs(np.diff(entries)).max() > _STEEPEST:
         raise RefusedError({found.operator: "neighbours in its table of int16 would differ by more than 32767"})
     table = tuple(int(item) for item in entries)
-    lines = (TableOp.numpy(places[:-1].astype(np.int16), table) + _DISTANCE // 2) // _DISTANCE
-    away = int(np.abs(lines - exact[:-1]).max())
-    if away > MOST_AWAY:
-        raise RefusedError({found.operator: f"lines between 513 of its values are up to {away} steps away, and {MOST_AWAY} are taken"})
+    check_lines(found, (TableOp.numpy(places[:-1].astype(np.int16), table) + _DISTANCE // 2) // _DISTANCE, exact[:-1])
     return table

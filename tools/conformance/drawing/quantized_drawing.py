@@ -28,7 +28,7 @@ LEAST_SCALE = 2.0**-12
 """The smallest scale of a calibrator (that of PT2E's observers for XNNPACK's kind of device), of integers of 8 bits."""
 _BYTE_LEVELS = 255
 _HALF_BYTE_STEP = 2**7
-"""Half a step of int8, in steps of int16: by so much the table of a function may be away from it."""
+"""Half a step of int8, in steps of int16: by so much a function by a table may be away from it."""
 _LIMITING = ("relu", "clamp", "hardtanh")
 """The operators that are often between another operator and its quantization."""
 
@@ -258,13 +258,13 @@ class QuantizedDrawing(Drawing):
     def moved(self, array: Array, run: int, op: Operation | None = None) -> Array:
         """Returns the integers that a quantization gives moved by one step: all up, all down, or each in another direction.
 
-        Those of int16 that a function of one number gives are moved by as much as its table may be away.
+        Those of int16 that a function by tables gives are moved by as much as it may be away.
         """
         if not isinstance(op, QuantizePerTensorOp):
             return super().moved(array, run, op)
         chosen = np.asarray(cast(Any, self.noise.integers(0, 2, array.shape)))
         steps = np.full(array.shape, (1, -1)[run]) if run < 2 else 2 * chosen - 1
-        steps = steps * (_HALF_BYTE_STEP if self.storage == i16 and _is_of_function(op.operands[0].owner) else 1)
+        steps = steps * (_HALF_BYTE_STEP if self.storage == i16 and _is_by_tables(op.operands[0].owner) else 1)
         moved: Array = np.clip(array.astype(np.int64) + steps, op.argument("quant_min"), op.argument("quant_max"))
         return moved.astype(array.dtype)
 
@@ -293,11 +293,11 @@ class QuantizedDrawing(Drawing):
         return max(float(array.max(initial=0) - array.min(initial=0)) / _levels(self.storage), _least_scale(self.storage))
 
 
-def _is_of_function(source: Operation | Block) -> bool:
-    """Returns whether a value is a function of one number, perhaps limited."""
+def _is_by_tables(source: Operation | Block) -> bool:
+    """Returns whether backends compute a value by tables, perhaps limited: a function of one number, or of exponentials."""
     while isinstance(source, SchemaOp) and len(source.operands) == 1 and source.schema.base in _LIMITING:
         source = source.operands[0].owner
-    return isinstance(source, SchemaOp) and source.elementwise and len(source.operands) == 1
+    return isinstance(source, SchemaOp) and len(source.operands) == 1 and (source.elementwise or source.schema.base == "_softmax")
 
 
 def _meaning(op: DequantizePerTensorOp) -> Meaning:
