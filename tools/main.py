@@ -122,7 +122,7 @@ def describe(error: Exception, *, colour: bool = False) -> str:
         renderer.sources[PIPELINE_FILE] = Source(error.text, PIPELINE_FILE)
     diagnostics = diagnostics_of(error) or (internal_error(error),)
     table = legality_table(error)
-    shown = above_table(error) if table and isinstance(error, PassError) else diagnostics
+    shown = above_table(error, diagnostics) if table else diagnostics
     return renderer.render(*shown) + table + renderer.render(*files_of(error))
 
 

@@ -87,7 +87,7 @@ def quantize(
     if not needs_samples and isinstance(samples, Mapping | Sequence) and not samples:
         samples = None
     if samples is None and needs_samples:
-        raise SamplesError("the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not")
+        raise SamplesError("the recipe int8 needs samples, from which ranges follow (--data FILE.npz); int8-dynamic and w8 do not")
     leaves = arguments_of(program, samples)
     forms = None if chosen is None else BackendForms.of(program, chosen)
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):

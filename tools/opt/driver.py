@@ -207,7 +207,7 @@ class _Tool:
 
         table = legality_table(error, report.parsed)
         self._renderer.show_changes = True
-        judged = report.add(*error.diagnostics, shown=above_table(error) if table else None)
+        judged = report.add(*error.diagnostics, shown=above_table(error, error.diagnostics) if table else None)
         self._renderer.show_changes = False
         if not judged:
             sys.stderr.write(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from xdsl.ir import Operation
 
 from flambeau.dialects.ir.diagnostics import Diagnostic
 from flambeau.dialects.text.module_text import ParsedModule
-from flambeau.passes.manager import Instrumentation, PassError, PassStep
+from flambeau.passes.manager import Instrumentation, PassStep
 from flambeau.passes.rewriting.conversion_report import ConversionError, LegalizationReport, LegalizationRow
 from flambeau.support.position import Position
 from flambeau.tools.rendering.diagnostics_rendering import position_of, printable
@@ -54,12 +55,12 @@ def legality_table(error: BaseException, parsed: ParsedModule | None = None) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def above_table(error: PassError) -> tuple[Diagnostic, ...]:
+def above_table(error: BaseException, diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Returns the diagnostics of an error without the part that its table repeats in a shorter form than notes."""
     report = report_of(error)
     if report is None:
-        return error.diagnostics
-    return tuple(replace(item, message="".join(item.message.partition(report.head)[:2]), notes=()) for item in error.diagnostics)
+        return tuple(diagnostics)
+    return tuple(replace(item, message="".join(item.message.partition(report.head)[:2]), notes=()) for item in diagnostics)
 
 
 def _as_data(report: LegalizationReport, step: str, parsed: ParsedModule) -> dict[str, Any]:

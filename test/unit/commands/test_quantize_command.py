@@ -118,7 +118,7 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mlp.py:make"], "the recipe int8 needs samples, from which ranges follow; int8-dynamic and w8 do not"),
+        (["mlp.py:make"], "the recipe int8 needs samples, from which ranges follow (--data FILE.npz); int8-dynamic and w8 do not"),
         (["mlp.py:make", "--recipe", "int9"], "there is no recipe 'int9'; there are int8, int8-dynamic, w8; did you mean 'int8'?"),
         (["mlp.py:make", "-o", "q.pte"], "-o q.pte: a quantized model is written as a .pt2 file, which flambeau compile takes"),
         (["mlp.py:make", "-o", "there/q.pt2"], "there/q.pt2 cannot be written: there is no folder there"),

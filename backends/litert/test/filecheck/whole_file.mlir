@@ -11,8 +11,9 @@
 // LEFT: 1 operation cannot be converted to a .tflite file: edge.tanh: no-delegate 'tanh' keeps it
 
 // FLOATS: 2 operations cannot be converted to a .tflite file
-// FLOATS: edge.relu: it is taken between integers only
-// FLOATS: edge.tanh: it is taken between integers only
+// FLOATS-NOT: note:
+// FLOATS: edge.relu 1 it is taken between integers only
+// FLOATS: edge.tanh 1 it is taken between integers only
 
 // OTHER: a .tflite file is the whole program, made by the backend 'litert', and not by elementwise
 
