@@ -31,7 +31,7 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 FLAMBEAU_LIBRARIES="$(
 
 export QUERY
 .DEFAULT_GOAL := help
-.PHONY: help install demo llm test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance vendor-tools bench bench-opt findings docs site format clean
+.PHONY: help install demo llm devices test checks test-all lint types filecheck ctest size pytest unit e2e sanitize campaign conformance vendor-tools bench bench-opt findings docs site format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,9 @@ demo: $(RUNTIME) ## compile MiniLM and search a small corpus: make demo QUERY="â
 llm: $(RUNTIME) ## compile language models with random weights; 128 tokens in every engine, which must be equal
 	$(BIN)/python examples/llm/generate.py llama
 	$(BIN)/python examples/llm/generate.py qwen3 --window 64
+
+devices: $(RUNTIME) ## networks on boards in QEMU, as .pte and as C: outputs, bytes and instructions; options: make devices BOARDS="cortex_m4f --json"
+	@$(BIN)/python examples/boards/devices.py $(BOARDS)
 
 test: checks pytest ## everything below up to pytest; of the widest products and of random campaigns the share of this commit
 

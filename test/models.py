@@ -66,12 +66,13 @@ class InvertedResidual(nn.Module):
 class MobileNetV2(nn.Module):
     """MobileNetV2 at width 1 (Sandler et al. 2018)."""
 
+    STEM = 32
     STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
     def __init__(self, classes: int = 1000):
         super().__init__()
-        layers: list[nn.Module] = [ConvNorm(3, 32, 3, 2, activation=nn.ReLU6(inplace=True))]
-        channels = 32
+        channels = self.STEM
+        layers: list[nn.Module] = [ConvNorm(3, channels, 3, 2, activation=nn.ReLU6(inplace=True))]
         for expansion, outputs, count, stride in self.STAGES:
             for index in range(count):
                 layers.append(InvertedResidual(channels, outputs, stride if index == 0 else 1, expansion))
@@ -83,6 +84,13 @@ class MobileNetV2(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))
         return self.classifier(torch.flatten(x, 1))
+
+
+class NarrowMobileNetV2(MobileNetV2):
+    """MobileNetV2 at width 0.35, as microcontrollers run it."""
+
+    STEM = 16
+    STAGES = ((1, 8, 1, 1), (6, 8, 2, 2), (6, 16, 3, 2), (6, 24, 4, 2), (6, 32, 3, 1), (6, 56, 3, 2), (6, 112, 1, 1))
 
 
 class BasicBlock(nn.Module):
@@ -144,6 +152,11 @@ class DigitsCNN(nn.Module):
 def mobilenet_v2(size: int = 224) -> Model:
     _seed()
     return _finish(MobileNetV2(), torch.randn(1, 3, size, size))
+
+
+def narrow_mobilenet_v2(size: int = 96, classes: int = 2) -> Model:
+    _seed()
+    return _finish(NarrowMobileNetV2(classes), torch.randn(1, 3, size, size))
 
 
 def resnet18(size: int = 224, width: int = 64) -> Model:

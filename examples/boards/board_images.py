@@ -1,0 +1,204 @@
+"""Builds images for boards: objects that programs share once, the rest of each program, and what of the image belongs to which part."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from board import HARNESS, Board
+from board_networks import ROOT, Case
+from link_map import pieces
+
+from flambeau.runtime.emit.c_program.kernel_sources import needed_sources, runtime_sources
+from flambeau.runtime.manifest import kernel_rows
+
+BUILD = ROOT / "build" / "boards"
+FORMS = (".pte", "emitted C")
+_RUNTIME = ROOT / "runtime" / "c"
+_COMMON = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+_KERNELS = ("-fno-math-errno", "-fno-trapping-math")
+_TOLERANCE = 1e-5
+"""How far floats may be from those of the host, in units of the largest: sums of vectors have another order."""
+
+
+_TELLING = re.compile(r"error: (?!ld returned)|overflowed|undefined|cannot find|unrecognized|multiple definition|syntax error")
+
+
+class BuildError(Exception):
+    """Reports that a compiler failed; the message is what it said first."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a board runs.
+
+    Attributes:
+        path: the file.
+        text: bytes of code and constants by part: program, runtime, kernels, libraries; without weights, and without the harness.
+        ram: bytes of variables by part.
+    """
+
+    path: Path
+    text: Mapping[str, int]
+    ram: Mapping[str, int]
+
+
+def build(board: Board, case: Case, form: str, name: str) -> Image:
+    """Builds an image.
+
+    Raises:
+        BuildError: the compiler or the linker fails, for example because the memory of the board is too small.
+    """
+    folder = BUILD / _key(board.name) / f"{name}-{_key(form)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    objects = {"harness": [_object(board, HARNESS / f"{item}.c") for item in ("harness", *board.machine)]}
+    _write(folder / "case.c", _case(case, form))
+    objects["harness"].append(_object(board, folder / "case.c", folder))
+    if form == FORMS[0]:
+        _write(folder / "weights.c", _array("case_program", case.program) + f"const size_t case_program_size = {len(case.program)};\n")
+        _write(folder / "tables.c", _tables(case.operators))
+        objects["weights"] = [_object(board, folder / "weights.c", folder)]
+        objects["harness"].append(_object(board, HARNESS / "pte.c"))
+        objects["runtime"] = [
+            _object(board, folder / "tables.c", folder),
+            *(_object(board, path, flags=("-DFL_NO_HOOK",)) for path in _core()),
+        ]
+        rows = [kernel_rows()[operator] for operator in case.operators]
+        files = needed_sources([*(row.run for row in rows), *(row.scratch for row in rows if row.scratch != "NULL")])
+        objects["kernels"] = [_object(board, _RUNTIME / path, flags=_KERNELS) for path in _compiled(files) if path.startswith("kernels/")]
+    else:
+        for path, data in case.files.items():
+            _write(folder / path, data.decode())
+        own = (f"-I{folder / 'flambeau'}", f"-I{folder / 'flambeau' / 'include'}", f"-I{folder}")
+        objects["program"] = [_object(board, folder / "net.c", folder, own)]
+        objects["weights"] = [_object(board, folder / "net_weights.c", folder, own)]
+        objects["harness"].append(_object(board, HARNESS / "emitted.c", folder, own))
+        for path in _compiled(case.files):
+            inner = path.removeprefix("flambeau/")
+            if inner != path:
+                part = "kernels" if inner.startswith("kernels/") else "runtime"
+                is_shared = case.files[path].decode() == runtime_sources().get(inner)
+                flags = _KERNELS if part == "kernels" else ()
+                object = (
+                    _object(board, _RUNTIME / inner, flags=flags) if is_shared else _object(board, folder / path, folder, (*own, *flags))
+                )
+                objects.setdefault(part, []).append(object)
+    return _linked(board, folder, objects)
+
+
+def symbol_addresses(image: Path, compiler: str) -> Mapping[str, int]:
+    """Returns the addresses of the functions of an image."""
+    tool = compiler.replace("gcc", "nm")
+    lines = subprocess.run([tool, image], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {parts[2]: int(parts[0], 16) for parts in map(str.split, lines) if len(parts) == 3}
+
+
+def _compiled(paths: Iterable[str]) -> Iterator[str]:
+    return (path for path in paths if path.endswith(".c"))
+
+
+def _key(name: str) -> str:
+    return re.sub(r"\W+", "_", name.lower()).strip("_")
+
+
+def _core() -> list[Path]:
+    core = _RUNTIME / "core"
+    return [*sorted(core.glob("*.c")), *sorted(core.glob("checks/*.c")), core / "messages" / "append.c", core / "messages" / "sentences.c"]
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file, unless it has that text: what is compiled of it stays."""
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _array(name: str, data: bytes) -> str:
+    rows = ",\n".join(",".join(map(str, data[start : start + 32])) for start in range(0, len(data), 32))
+    return f'#include "board.h"\n_Alignas(64) const uint8_t {name}[] = {{\n{rows}\n}};\n'
+
+
+def _case(case: Case, form: str) -> str:
+    parts: list[str] = []
+    for kind, arrays in (("input", case.inputs), ("output", case.outputs)):
+        parts += (_array(f"case_{kind}_{index}", data) for index, data in enumerate(arrays))
+        listed = ", ".join(f"{{case_{kind}_{index}, {len(data)}}}" for index, data in enumerate(arrays))
+        parts.append(f"const case_tensor case_{kind}s[] = {{{listed}}};\nconst uint32_t case_{kind}_count = {len(arrays)};\n")
+    memory = case.memory if form == FORMS[0] else 64
+    parts.append(f"const float case_tolerance = {_TOLERANCE}f;\nconst size_t case_memory_size = {memory};\n")
+    parts.append(f"_Alignas(64) uint8_t case_memory[{memory}];\n")
+    return "".join(parts)
+
+
+def _tables(operators: Iterable[str]) -> str:
+    """Returns the C file with the kernels that a program calls."""
+    rows = sorted((kernel_rows()[operator] for operator in operators), key=lambda row: row.name)
+    declared = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
+    declared |= {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
+    lines = [
+        '#include "core/internal.h"',
+        *sorted(declared),
+        "static const fl_kernel kernels[] = {",
+        *(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},' for row in rows),
+        "};",
+        f"static const fl_kernel_table table = {{kernels, {len(rows)}}};",
+        "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }",
+        "const fl_backend *const *fl_builtin_backends(size_t *count) {",
+        "  if (count != NULL) {",
+        "    *count = 0;",
+        "  }",
+        "  return NULL;",
+        "}",
+        'const char fl_left_out_kernels[] = "";',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _digest(board: Board) -> str:
+    """Returns the name of the folder of a board's shared objects: another one where the runtime or a flag has changed."""
+    text = repr((board.compiler, board.flags, _COMMON, sorted(runtime_sources().items())))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _object(board: Board, source: Path, folder: Path | None = None, flags: tuple[str, ...] = ()) -> Path:
+    """Compiles a file, unless its object is there: in the folder of a program, or in that of the board."""
+    place = folder or BUILD / _key(board.name) / _digest(board)
+    target = place / f"{source.parent.name}-{source.name}".replace(".c", ".o")
+    if target.exists() and target.stat().st_mtime >= source.stat().st_mtime and folder is None:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    includes = (f"-I{HARNESS}", f"-I{_RUNTIME}", f"-I{_RUNTIME / 'include'}")
+    _call([*board.compiler, *_COMMON, *board.flags, *flags, *includes, "-c", str(source), "-o", str(target)])
+    return target
+
+
+def _call(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if _TELLING.search(line)]
+        raise BuildError(next(iter(said), done.stderr.strip() or "no message").rpartition("bin/ld: ")[2])
+
+
+def _linked(board: Board, folder: Path, objects: Mapping[str, list[Path]]) -> Image:
+    image, written = folder / "image.elf", folder / "image.map"
+    options: list[str] = []
+    if board.memory:
+        regions = "\n".join(f"  {name} : ORIGIN = {origin:#x}, LENGTH = {length:#x}" for name, (origin, length) in board.memory.items())
+        alias = "" if "CONSTANTS" in board.memory else 'REGION_ALIAS("CONSTANTS", CODE)\n'
+        _write(folder / "memory.ld", f"MEMORY {{\n{regions}\n}}\n{alias}ENTRY({board.entry})\n")
+        options = ["-nostartfiles", "-T", str(HARNESS / "bare.ld"), "-L", str(folder)]
+    files = [str(path) for paths in objects.values() for path in paths]
+    extra = ["-Wl,--gc-sections", f"-Wl,-Map={written}", *board.libraries]
+    _call([*board.compiler, *board.flags, *options, *files, "-o", str(image), *extra])
+    owners = {str(path): part for part, paths in objects.items() for path in paths}
+    text: dict[str, int] = {}
+    ram: dict[str, int] = {}
+    for piece in pieces(written.read_text()):
+        kind, part = (ram if piece.is_variable else text), owners.get(piece.file, "libraries")
+        kind[part] = kind.get(part, 0) + piece.size
+    return Image(image, text, ram)

@@ -1,0 +1,116 @@
+"""The networks that boards run, in floats and in integers, and what they compute on the machine that compiles them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import flambeau
+from flambeau.compiler.compilation import Compilation
+from flambeau.runtime import Runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "helpers")]
+
+
+Network = tuple[nn.Module, tuple[Tensor, ...]]
+
+
+class WakeWord(nn.Module):
+    """Whether a word was said: a gated recurrent unit over the spectrum [N, T, C] of a second of sound."""
+
+    def __init__(self, features: int = 40, hidden: int = 64):
+        super().__init__()
+        self.gru = nn.GRU(features, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores [N, 2]."""
+        return self.head(self.gru(x)[0][:, -1])
+
+
+def _digits() -> Network:
+    from digits import TRAINING, digits, trained_cnn
+
+    images, _ = digits()
+    return trained_cnn(), (images[TRAINING : TRAINING + 1],)
+
+
+def _ds_cnn() -> Network:
+    from device_models import ds_cnn
+
+    case = ds_cnn()
+    return case.module, case.calls[0]
+
+
+def _mobilenet_v2() -> Network:
+    from models import narrow_mobilenet_v2
+
+    return narrow_mobilenet_v2()
+
+
+NETWORKS: Mapping[str, Callable[[], Network]] = {
+    "digits": _digits,
+    "ds_cnn": _ds_cnn,
+    "mobilenet_v2": _mobilenet_v2,
+    "wake_word": lambda: (WakeWord().eval(), (torch.randn(1, 25, 40),)),
+}
+TYPES = ("float", "int8")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network in both forms, and one call of it.
+
+    Attributes:
+        files: the program as C, by path.
+        program: the `.pte`.
+        operators: the operators that it calls.
+        memory: the bytes that the `.pte` needs at run time on this machine; where addresses are shorter, it needs less.
+        inputs: the bytes of each input.
+        outputs: the bytes of each output on this machine.
+    """
+
+    files: Mapping[str, bytes]
+    program: bytes
+    operators: tuple[str, ...]
+    memory: int
+    inputs: tuple[bytes, ...]
+    outputs: tuple[bytes, ...]
+
+
+def exported(name: str, type: str) -> tuple[Any, tuple[Tensor, ...]]:
+    """Returns a network that torch.export or `flambeau.quantize` captured, and its inputs."""
+    untyped: Any = torch
+    untyped.manual_seed(0)
+    module, inputs = NETWORKS[name]()
+    if type == "float":
+        return torch.export.export(module, inputs), inputs
+    samples = [inputs, *(tuple(item * scale for item in inputs) for scale in (0.5, 1.1))]
+    return flambeau.quantize((module, inputs), samples).program, inputs
+
+
+def compile_case(name: str, type: str) -> Case:
+    """Compiles a network for Flambeau's kernels, and runs it."""
+    program, inputs = exported(name, type)
+    edge = flambeau.to_edge(program, compile_config=flambeau.EdgeCompileConfig(target="flambeau"))
+    compiled = edge.to_executorch()
+    data = bytes(compiled.buffer)
+    loaded = Runtime.get().load_program(data)
+    arrays = [item.numpy() for item in inputs]
+    outputs: Any = loaded.load_method("forward").execute(arrays)
+    metadata = loaded.metadata("forward")
+    return Case(
+        Compilation(compiled.module.clone(), compiled.context).emit_c("net"),
+        data,
+        metadata.operator_names,
+        metadata.memory.total + 64 * (2 + len(metadata.memory.arenas)),
+        tuple(array.tobytes() for array in arrays),
+        tuple(item.tobytes() for item in outputs),
+    )
