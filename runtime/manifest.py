@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -55,3 +55,17 @@ def kernel_names() -> frozenset[str]:
 def activation_names() -> tuple[str, ...]:
     """Returns the activations of the fused operators, "none" first: the rows of `runtime/c/kernels/epilogue.def`."""
     return tuple(name for _, table in _tables() for name in _ACTIVATION.findall(table))
+
+
+def table_source(rows: Iterable[KernelRow]) -> str:
+    """Returns a C file that defines `fl_builtin_kernels` with some rows, which are sorted by name."""
+    rows = list(rows)
+    runs = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
+    scratches = {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
+    entries = "".join(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},\n' for row in rows) or "  {0},\n"
+    table = f"static const fl_kernel kernels[] = {{\n{entries}}};\nstatic const fl_kernel_table table = {{kernels, {len(rows)}}};\n"
+    head = '#include "flambeau/kernel.h"\n'
+    return "\n".join([head, *sorted(runs), *sorted(scratches), table, _TABLE])
+
+
+_TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"

@@ -28,6 +28,7 @@ from flambeau.tools.commands.shared_options import takes_options
 from flambeau.tools.commands.test_backend import test_backend_command
 from flambeau.tools.commands.unknown_options import CompileCommand, PredicateCommand
 from flambeau.tools.environment import env_command
+from flambeau.tools.kernels_command import kernels_command
 from flambeau.tools.message_command import message_command
 from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
@@ -71,6 +72,7 @@ app.command("run")(run_command)
 app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
 app.command("size")(size_command)
+app.command("kernels")(kernels_command)
 app.command("diff")(diff_command)
 app.command("report")(report_command)
 app.command("numerics")(numerics_command)

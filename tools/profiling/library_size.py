@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from flambeau.runtime import find_library, include_folder
-from flambeau.runtime.manifest import KernelRow, kernel_rows
+from flambeau.runtime.manifest import KernelRow, kernel_rows, table_source
 from flambeau.tools.commands.engines import EngineError
 
 _HEAD = """#include "flambeau/runtime.h"
@@ -69,14 +69,7 @@ def library_size(operators: Iterable[str]) -> LibrarySize:
 
 def _program(rows: list[KernelRow]) -> str:
     """Returns a C program that runs programs with some kernels only, so that the library's table of all kernels is not linked."""
-    runs = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
-    scratches = {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
-    entries = "".join(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},\n' for row in rows) or "  {0},\n"
-    table = f"static const fl_kernel kernels[] = {{\n{entries}}};\nstatic const fl_kernel_table table = {{kernels, {len(rows)}}};\n"
-    return "\n".join([_HEAD, *sorted(runs), *sorted(scratches), table]) + f"{_TABLE}{_TAIL}"
-
-
-_TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
+    return f"{_HEAD}{table_source(rows)}{_TAIL}"
 
 
 def _linked(folder: Path, source: str, archive: Path) -> int:

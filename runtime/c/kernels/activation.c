@@ -51,8 +51,8 @@ FL_VECTOR_SPAN1(gelu_tanh_f32, , fl_gelu_tanh(x))
 FL_SPAN1(gelu_tanh_f64, double, double, 0.5 * x * (1.0 + tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))))
 
 fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise exact = {gelu_f32, gelu_f64, NULL, 0};
-  static const fl_pointwise by_tanh = {gelu_tanh_f32, gelu_tanh_f64, NULL, 0};
+  static const fl_pointwise exact = FL_POINTWISE(gelu_f32, gelu_f64, NULL, 0);
+  static const fl_pointwise by_tanh = FL_POINTWISE(gelu_tanh_f32, gelu_tanh_f64, NULL, 0);
   (void)count;
   FL_CHECK(context, args[1]->tag == FL_STRING, "gelu's approximate must be a string");
   const char *const approximate = args[1]->as.string.data;
@@ -94,7 +94,7 @@ static fl_status read_parameters(fl_context *context, fl_value *const *args, siz
   FL_VECTOR_SPAN1(name##_f32, PARAMETERS, vector_expression)                                   \
   FL_SPAN1(name##_f64, double, double, expression)                                             \
   fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
+    static const fl_pointwise operation = FL_POINTWISE(name##_f32, name##_f64, NULL, 0);                   \
     fl_parameter parameters[3] = {{0.0, 0}};                                                   \
     (void)count;                                                                               \
     FL_TRY(read_parameters(context, args, number, parameters));                                \
@@ -122,7 +122,7 @@ FL_SPAN1(hardtanh_f64, double, double, LOWERED(RAISED(x, p[0].real), p[1].real))
 FL_SPAN1(hardtanh_i64, int64_t, int64_t, LOWERED(RAISED(x, p[0].integer), p[1].integer))
 
 fl_status fl_hardtanh_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {hardtanh_f32, hardtanh_f64, hardtanh_i64, 0};
+  static const fl_pointwise operation = FL_POINTWISE(hardtanh_f32, hardtanh_f64, hardtanh_i64, 0);
   fl_parameter parameters[2];
   (void)count;
   FL_TRY(read_parameters(context, args, 2, parameters));
@@ -134,7 +134,7 @@ FL_SPAN1(threshold_f64, double, double, x <= p[0].real ? p[1].real : x)
 FL_SPAN1(threshold_i64, int64_t, int64_t, x <= p[0].integer ? p[1].integer : x)
 
 fl_status fl_threshold_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {threshold_f32, threshold_f64, threshold_i64, 0};
+  static const fl_pointwise operation = FL_POINTWISE(threshold_f32, threshold_f64, threshold_i64, 0);
   fl_parameter parameters[2];
   FL_TENSOR_ARGUMENT(self, 0);
   (void)count;
@@ -151,7 +151,7 @@ FL_VECTOR_SPAN2(glu_f32, , x *fl_sigmoid(y))
 FL_SPAN2(glu_f64, double, double, x / (1.0 + exp(-y)))
 
 fl_status fl_glu_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {glu_f32, glu_f64, NULL, 0};
+  static const fl_pointwise operation = FL_POINTWISE(glu_f32, glu_f64, NULL, 0);
   FL_TENSOR_ARGUMENT(self, 0);
   FL_INT_ARGUMENT(dim, 1);
   uint8_t at;

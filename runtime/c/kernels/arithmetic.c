@@ -37,9 +37,9 @@ FL_VECTOR_SPAN2(sub_f32, , x - y)
 FL_SPAN2(sub_f64, double, double, x - y)
 FL_SPAN2(sub_i64, int64_t, int64_t, fl_wrap_sub(x, y))
 
-static const fl_pointwise add_operation = {add_f32, add_f64, add_i64, 0};
-static const fl_pointwise sub_operation = {sub_f32, sub_f64, sub_i64, 0};
-static const fl_pointwise add_scaled_operation = {add_scaled_f32, add_scaled_f64, add_scaled_i64, 0};
+static const fl_pointwise add_operation = FL_POINTWISE(add_f32, add_f64, add_i64, 0);
+static const fl_pointwise sub_operation = FL_POINTWISE(sub_f32, sub_f64, sub_i64, 0);
+static const fl_pointwise add_scaled_operation = FL_POINTWISE(add_scaled_f32, add_scaled_f64, add_scaled_i64, 0);
 
 /* Computes operands[0] + alpha * operands[1], or with `subtract` operands[0] - alpha * operands[1], into `out`. */
 static fl_status add_scaled(fl_context *context, fl_value *const *operands, const fl_value *alpha, int subtract, const fl_value *out) {
@@ -86,8 +86,8 @@ FL_SPAN3(addcmul_scaled_f64, double, double, x + p[0].real * y * z)
 FL_SPAN3(addcmul_scaled_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(fl_wrap_mul(p[0].integer, y), z)))
 
 fl_status fl_addcmul_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise plain = {addcmul_f32, addcmul_f64, addcmul_i64, 0};
-  static const fl_pointwise scaled = {addcmul_scaled_f32, addcmul_scaled_f64, addcmul_scaled_i64, 0};
+  static const fl_pointwise plain = FL_POINTWISE(addcmul_f32, addcmul_f64, addcmul_i64, 0);
+  static const fl_pointwise scaled = FL_POINTWISE(addcmul_scaled_f32, addcmul_scaled_f64, addcmul_scaled_i64, 0);
   fl_parameter value = {1.0, 1};
   int8_t common;
   (void)count;
@@ -159,10 +159,10 @@ FL_SPAN2(remainder_span_f32, float, float, remainder_float(x, y))
 FL_SPAN2(remainder_span_f64, double, double, remainder_double(x, y))
 FL_SPAN2(remainder_span_i64, int64_t, int64_t, remainder_i64(x, y))
 
-static const fl_pointwise floor_divide_operation = {floor_divide_span_f32, floor_divide_span_f64, floor_divide_span_i64, 0};
-static const fl_pointwise trunc_divide_operation = {trunc_divide_f32, trunc_divide_f64, trunc_divide_i64, 0};
-static const fl_pointwise fmod_operation = {fmod_f32, fmod_f64, fmod_i64, 0};
-static const fl_pointwise remainder_operation = {remainder_span_f32, remainder_span_f64, remainder_span_i64, 0};
+static const fl_pointwise floor_divide_operation = FL_POINTWISE(floor_divide_span_f32, floor_divide_span_f64, floor_divide_span_i64, 0);
+static const fl_pointwise trunc_divide_operation = FL_POINTWISE(trunc_divide_f32, trunc_divide_f64, trunc_divide_i64, 0);
+static const fl_pointwise fmod_operation = FL_POINTWISE(fmod_f32, fmod_f64, fmod_i64, 0);
+static const fl_pointwise remainder_operation = FL_POINTWISE(remainder_span_f32, remainder_span_f64, remainder_span_i64, 0);
 
 /* Returns whether an operand has an element that is 0 in the common type. */
 static int has_zero(const fl_value *value, int8_t common) {
@@ -170,7 +170,7 @@ static int has_zero(const fl_value *value, int8_t common) {
   const fl_tensor *tensor = fl_operand_as(value, common, &storage);
   uint8_t truths[FL_BLOCK];
   const fl_convert_fn convert = fl_widen(tensor->dtype, FL_COMPUTE_BOOL);
-  const size_t element = fl_dtype_size(tensor->dtype);
+  const size_t element = fl_element_size(tensor->dtype);
   const size_t total = fl_numel(tensor);
   for (size_t i = 0; i < total; i += FL_BLOCK) {
     const size_t n = total - i < FL_BLOCK ? total - i : FL_BLOCK;
@@ -211,7 +211,7 @@ fl_status fl_remainder_out(fl_context *context, fl_value *const *args, size_t co
 }
 
 fl_status fl_div_out_mode(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise exact = {div_f32, div_f64, NULL, 0};
+  static const fl_pointwise exact = FL_POINTWISE(div_f32, div_f64, NULL, 0);
   (void)count;
   if (fl_is_none(args[2])) {
     return fl_pointwise_run(context, &exact, args, 2, args[3], NULL);

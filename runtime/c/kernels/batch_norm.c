@@ -50,7 +50,7 @@ static void apply(const fl_tensor *in, fl_tensor *out, const planes *p, size_t c
   for (size_t n = 0; n < p->batch; ++n) {
     const size_t from = n * p->batch_stride + channel * p->channel_stride;
     const size_t to = n * q.batch_stride + channel * q.channel_stride;
-    if (in->dtype == FL_FLOAT32 && p->together && q.together) {
+    if (fl_is(in->dtype, FL_FLOAT32) && p->together && q.together) {
       const float *x = (const float *)in->data + from;
       float *y = (float *)out->data + to;
       const float m = (float)mean, s = (float)scale, b = (float)shift;

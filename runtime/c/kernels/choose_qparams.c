@@ -7,7 +7,7 @@
 
 /* Stores the smallest and the largest of 0 and n elements; NaN if one of them is NaN. */
 static void range_of(const fl_tensor *t, size_t start, size_t n, float *low, float *high) {
-  if (t->dtype == FL_FLOAT32) {
+  if (fl_is(t->dtype, FL_FLOAT32)) {
     *low = fl_row_min(n, (const float *)t->data + start, 0.0f);
     *high = fl_row_max(n, (const float *)t->data + start, 0.0f);
     return;

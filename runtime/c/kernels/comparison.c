@@ -48,9 +48,9 @@ CLAMP_SPANS(clamp_f32, float, RAISED(x, y), LOWERED(x, y), LOWERED(RAISED(x, y),
 CLAMP_SPANS(clamp_f64, double, RAISED(x, y), LOWERED(x, y), LOWERED(RAISED(x, y), z))
 CLAMP_SPANS(clamp_i64, int64_t, x < y ? y : x, x > y ? y : x, (x < y ? y : x) > z ? z : (x < y ? y : x))
 
-static const fl_pointwise clamp_min = {clamp_f32_min, clamp_f64_min, clamp_i64_min, 0};
-static const fl_pointwise clamp_max = {clamp_f32_max, clamp_f64_max, clamp_i64_max, 0};
-static const fl_pointwise clamp_both = {clamp_f32_both, clamp_f64_both, clamp_i64_both, 0};
+static const fl_pointwise clamp_min = FL_POINTWISE(clamp_f32_min, clamp_f64_min, clamp_i64_min, 0);
+static const fl_pointwise clamp_max = FL_POINTWISE(clamp_f32_max, clamp_f64_max, clamp_i64_max, 0);
+static const fl_pointwise clamp_both = FL_POINTWISE(clamp_f32_both, clamp_f64_both, clamp_i64_both, 0);
 
 fl_status fl_clamp_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;

@@ -409,7 +409,7 @@ static void run_element(const fl_convolution *p, size_t n, size_t o, const size_
   const size_t in_step = (size_t)in->strides[1];
   const size_t weight_step = (size_t)weight->strides[p->transposed ? 0 : 1];
   const size_t weight_start = p->transposed ? first * weight_step + o % outs * (size_t)weight->strides[1] : o * (size_t)weight->strides[0];
-  const int real = fl_is_float(in->dtype);
+  const int real = fl_is_real(in->dtype);
   double sum = p->bias && real ? fl_read_real(p->bias->dtype, p->bias->data, o) : 0.0;
   uint64_t whole = p->bias && !real ? fl_read_integer(p->bias->dtype, p->bias->data, o) : 0;
   for (size_t a = 0; a < p->kernel[0]; ++a) {
@@ -425,7 +425,7 @@ static void run_element(const fl_convolution *p, size_t n, size_t o, const size_
                       (size_t)x * p->in_stride[2];
         size_t w = weight_start + a * p->weight_stride[0] + b * p->weight_stride[1] + c * p->weight_stride[2];
         for (size_t i = 0; i < channels; ++i, from += in_step, w += weight_step) {
-          if (in->dtype == FL_FLOAT32) {
+          if (fl_is(in->dtype, FL_FLOAT32)) {
             sum += (double)(((const float *)in->data)[from] * ((const float *)weight->data)[w]);
           } else if (real) {
             sum += fl_read_real(in->dtype, in->data, from) * fl_read_real(weight->dtype, weight->data, w);

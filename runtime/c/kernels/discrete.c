@@ -17,7 +17,7 @@ static int64_t divisor(int64_t x, int64_t y) {
 FL_SPAN2(gcd_i64, int64_t, int64_t, divisor(x, y))
 
 fl_status fl_gcd_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {NULL, NULL, gcd_i64, 0};
+  static const fl_pointwise operation = FL_POINTWISE(NULL, NULL, gcd_i64, 0);
   int8_t common;
   (void)count;
   FL_TRY(fl_common_type(context, args, 2, &common));
@@ -29,7 +29,7 @@ FL_SPAN2(nextafter_f32, float, float, nextafterf(x, y))
 FL_SPAN2(nextafter_f64, double, double, nextafter(x, y))
 
 fl_status fl_nextafter_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {nextafter_f32, nextafter_f64, NULL, 0};
+  static const fl_pointwise operation = FL_POINTWISE(nextafter_f32, nextafter_f64, NULL, 0);
   int8_t common;
   (void)count;
   FL_TRY(fl_common_type(context, args, 2, &common));

@@ -106,11 +106,17 @@ enum { AT_A_TIME = 64 };
 #define FL_FLOAT8_TYPE(...)
 #include "flambeau/scalar_types.def"
 
+/* Returns whether there are elements of a dtype: this build has it, or Scalars are stored in it. */
+static int is_stored(int8_t dtype) { return fl_has(dtype) || dtype == FL_FLOAT64 || dtype == FL_INT64 || dtype == FL_BOOL; }
+
 fl_convert_fn fl_widen(int8_t from, fl_compute to) {
   switch (from) {
 #define FL_COMPLEX_TYPE(...)
 #define FL_SCALAR_TYPE(constant, number, bytes, T, tag, ...)                                                  \
     case FL_##constant: {                                                                                     \
+      if (!is_stored(FL_##constant)) {                                                                        \
+        return NULL;                                                                                          \
+      }                                                                                                       \
       static const fl_convert_fn each[] = {tag##_to_f32, tag##_to_f64, tag##_to_i64, tag##_to_i1};            \
       return each[to];                                                                                        \
     }
@@ -131,7 +137,7 @@ static int is_by_i32(int8_t dtype) {
 
 fl_convert_fn fl_widen_by(int8_t from, int8_t by, fl_compute to) {
   switch (to == FL_COMPUTE_I64 && is_by_i32(by) ? from : -1) {
-#define FL_FLOAT_TYPE(constant, number, bytes, T, tag, ...) case FL_##constant: return tag##_by_i32;
+#define FL_FLOAT_TYPE(constant, number, bytes, T, tag, ...) case FL_##constant: return is_stored(FL_##constant) ? tag##_by_i32 : NULL;
 #define FL_HALF_TYPE FL_FLOAT_TYPE
 #define FL_FLOAT8_TYPE(...)
 #include "flambeau/scalar_types.def"
@@ -144,6 +150,9 @@ fl_convert_fn fl_narrow(fl_compute from, int8_t to) {
 #define FL_COMPLEX_TYPE(...)
 #define FL_SCALAR_TYPE(constant, number, bytes, T, tag, ...)                                                  \
     case FL_##constant: {                                                                                     \
+      if (!is_stored(FL_##constant)) {                                                                        \
+        return NULL;                                                                                          \
+      }                                                                                                       \
       static const fl_convert_fn each[] = {f32_to_##tag, f64_to_##tag, i64_to_##tag, i1_to_##tag};            \
       return each[from];                                                                                      \
     }
@@ -169,16 +178,16 @@ static int8_t fl_promote(int8_t a, int8_t b) {
     if (!fl_is_float(a)) {
       return b;
     }
-    size_t size_a = fl_dtype_size(a);
-    size_t size_b = fl_dtype_size(b);
+    size_t size_a = fl_element_size(a);
+    size_t size_b = fl_element_size(b);
     return size_a == size_b ? FL_FLOAT32 : size_a > size_b ? a : b;
   }
   if (is_signed(a) == is_signed(b)) {
-    return fl_dtype_size(a) > fl_dtype_size(b) ? a : b;
+    return fl_element_size(a) > fl_element_size(b) ? a : b;
   }
   int8_t with_sign = is_signed(a) ? a : b;
-  size_t size_signed = fl_dtype_size(with_sign);
-  size_t size_unsigned = fl_dtype_size(is_signed(a) ? b : a);
+  size_t size_signed = fl_element_size(with_sign);
+  size_t size_unsigned = fl_element_size(is_signed(a) ? b : a);
   if (size_signed > size_unsigned) {
     return with_sign;
   }

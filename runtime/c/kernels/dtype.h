@@ -38,9 +38,30 @@ static inline int fl_is_integer(int8_t dtype) {
   }
 }
 
+/* Whether this build computes with integers (or bool), and with doubles. FL_IF_DOUBLES and FL_IF_INTEGERS are a function for these, or NULL. */
+#define FL_BIT(dtype) (1u << (dtype))
+#define FL_INTEGER_BITS                                                                                                      \
+  (FL_BIT(FL_BOOL) | FL_BIT(FL_UINT8) | FL_BIT(FL_INT8) | FL_BIT(FL_INT16) | FL_BIT(FL_INT32) | FL_BIT(FL_INT64) |          \
+   FL_BIT(FL_UINT16) | FL_BIT(FL_UINT32) | FL_BIT(FL_UINT64))
+#define FL_HAS_INTEGERS ((FL_DTYPES & FL_INTEGER_BITS) != 0)
+#define FL_HAS_DOUBLES ((FL_DTYPES & FL_BIT(FL_FLOAT64)) != 0)
+#define FL_IF_INTEGERS(function) (FL_HAS_INTEGERS ? (function) : NULL)
+#define FL_IF_DOUBLES(function) (FL_HAS_DOUBLES ? (function) : NULL)
+
+/* The functions that follow take the dtype of a tensor that the kernel has checked, so one that this build has: a compiler that knows which these are
+ * leaves out what is for others. */
+
+/* Returns whether a dtype is `wanted`. */
+static inline int fl_is(int8_t dtype, int8_t wanted) {
+  return fl_has(wanted) && ((FL_DTYPES | FL_BIT(FL_FLOAT32)) == FL_BIT(wanted) || dtype == wanted);
+}
+
+/* Returns whether a dtype is a floating type. */
+static inline int fl_is_real(int8_t dtype) { return !FL_HAS_INTEGERS || fl_is_float(dtype); }
+
 /* Returns the type in which arithmetic on a dtype is computed; bool computes as a number. */
 static inline fl_compute fl_compute_of(int8_t dtype) {
-  return dtype == FL_FLOAT64 ? FL_COMPUTE_F64 : fl_is_float(dtype) ? FL_COMPUTE_F32 : FL_COMPUTE_I64;
+  return fl_is(dtype, FL_FLOAT64) ? FL_COMPUTE_F64 : fl_is_real(dtype) ? FL_COMPUTE_F32 : FL_COMPUTE_I64;
 }
 
 /* Returns the bytes of one element of a computing type. */

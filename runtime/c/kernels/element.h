@@ -9,8 +9,9 @@ static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
 #define FL_COMPLEX_TYPE(...)
 #define FL_HALF_TYPE(constant, number, bytes, storage, mlir, ...) \
-    case FL_##constant: return (double)fl_f32_of_##mlir(((const storage *)data)[i]);
-#define FL_SCALAR_TYPE(constant, number, bytes, storage, ...) case FL_##constant: return (double)((const storage *)data)[i];
+    case FL_##constant: return fl_has(FL_##constant) ? (double)fl_f32_of_##mlir(((const storage *)data)[i]) : 0.0;
+#define FL_SCALAR_TYPE(constant, number, bytes, storage, ...) \
+    case FL_##constant: return fl_has(FL_##constant) ? (double)((const storage *)data)[i] : 0.0;
 #include "flambeau/scalar_types.def"
     default: return 0.0;
   }
@@ -19,7 +20,8 @@ static inline double fl_read_real(int8_t dtype, const void *data, size_t i) {
 /* Returns element i of an integer or bool tensor, sign-extended. */
 static inline uint64_t fl_read_integer(int8_t dtype, const void *data, size_t i) {
   switch (dtype) {
-#define FL_INTEGER_TYPE(constant, number, bytes, storage, ...) case FL_##constant: return (uint64_t)((const storage *)data)[i];
+#define FL_INTEGER_TYPE(constant, number, bytes, storage, ...) \
+    case FL_##constant: return fl_has(FL_##constant) ? (uint64_t)((const storage *)data)[i] : 0;
 #include "flambeau/scalar_types.def"
     default: return ((const uint8_t *)data)[i];
   }
@@ -38,11 +40,12 @@ static inline void fl_write_integer(int8_t dtype, void *data, size_t i, uint64_t
 /* Stores x in element i of a real tensor, rounded to its dtype. */
 static inline void fl_write_real(int8_t dtype, void *data, size_t i, double x) {
   switch (dtype) {
-#define FL_FLOAT_TYPE(constant, number, bytes, storage, ...) case FL_##constant: ((storage *)data)[i] = (storage)x; break;
+#define FL_FLOAT_TYPE(constant, number, bytes, storage, ...) \
+    case FL_##constant: if (fl_has(FL_##constant)) { ((storage *)data)[i] = (storage)x; } break;
 #define FL_HALF_TYPE(constant, number, bytes, storage, mlir, ...) \
-    case FL_##constant: ((storage *)data)[i] = fl_##mlir##_of_f32((float)x); break;
+    case FL_##constant: if (fl_has(FL_##constant)) { ((storage *)data)[i] = fl_##mlir##_of_f32((float)x); } break;
 #include "flambeau/scalar_types.def"
-    default: fl_write_integer(dtype, data, i, (uint64_t)fl_i64_of_real(x)); break;
+    default: if (FL_HAS_INTEGERS) { fl_write_integer(dtype, data, i, (uint64_t)fl_i64_of_real(x)); } break;
   }
 }
 

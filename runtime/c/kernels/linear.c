@@ -31,7 +31,7 @@ fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count
   FL_TRY(fl_resize_features(context, out, input, features));
   const size_t rows = fl_rows_of(input), n = (size_t)features, k = (size_t)weight->sizes[1];
   const size_t n_stride = (size_t)weight->strides[0], k_stride = (size_t)weight->strides[1];
-  if (out->dtype == FL_FLOAT32) {
+  if (fl_is(out->dtype, FL_FLOAT32)) {
     fl_matmul((fl_matrix){out->data, rows, n, n, 1}, (fl_matrix){input->data, rows, k, k, 1},
               (fl_matrix){weight->data, k, n, k_stride, n_stride}, bias ? bias->data : NULL, context->scratch);
     return FL_OK;
@@ -39,7 +39,7 @@ fl_status fl_linear_out(fl_context *context, fl_value *const *args, size_t count
   fl_matmul_any((fl_any_matrix){out->data, 0, rows, n, n, 1, out->dtype}, (fl_any_matrix){input->data, 0, rows, k, k, 1, input->dtype},
                 (fl_any_matrix){weight->data, 0, k, n, k_stride, n_stride, weight->dtype});
   for (size_t i = 0; bias && i < rows * n; ++i) {
-    if (fl_is_float(out->dtype)) {
+    if (fl_is_real(out->dtype)) {
       fl_write_real(out->dtype, out->data, i, fl_read_real(out->dtype, out->data, i) + fl_read_real(bias->dtype, bias->data, i % n));
     } else {
       fl_write_integer(out->dtype, out->data, i,

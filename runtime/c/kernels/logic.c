@@ -16,7 +16,7 @@ LOGICAL(logical_xor, (x != 0) ^ (y != 0))
 #define BITWISE(name, flags, expression)                                                              \
   FL_SPAN2(name##_i64, int64_t, int64_t, expression)                                           \
   fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {NULL, NULL, name##_i64, flags};                     \
+    static const fl_pointwise operation = FL_POINTWISE(NULL, NULL, name##_i64, flags);                     \
     (void)count;                                                                               \
     return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \
   }
@@ -37,7 +37,7 @@ fl_status fl_logical_not_out(fl_context *context, fl_value *const *args, size_t 
 }
 
 fl_status fl_bitwise_not_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {NULL, NULL, bitwise_not_span, FL_TAKES_UINT64};
+  static const fl_pointwise operation = FL_POINTWISE(NULL, NULL, bitwise_not_span, FL_TAKES_UINT64);
   FL_TENSOR_ARGUMENT(self, 0);
   FL_CHECK(context, !fl_is_float(self->dtype), "bitwise_not takes integers");
   return self->dtype == FL_BOOL ? fl_logical_not_out(context, args, count) : fl_pointwise_run(context, &operation, args, 1, args[1], NULL);

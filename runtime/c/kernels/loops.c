@@ -45,7 +45,7 @@ static size_t scratch_of_map(fl_value *const *args, size_t number, const fl_valu
     return 0;
   }
   size_t elements = fl_numel(out);
-  int is_flat = !out->dynamic && is_dense(out), is_float = out->dtype == FL_FLOAT32;
+  int is_flat = !out->dynamic && is_dense(out), is_float = fl_is(out->dtype, FL_FLOAT32);
   for (size_t i = 0; i < number; ++i) {
     const fl_tensor *t = fl_get_tensor(args[i]);
     operands += !fl_is_none(args[i]);
@@ -53,7 +53,7 @@ static size_t scratch_of_map(fl_value *const *args, size_t number, const fl_valu
     if (t) {
       elements = fl_numel(t) > elements ? fl_numel(t) : elements;
       is_flat = is_flat && !t->dynamic && is_alike(t, out);
-      is_float = is_float && t->dtype == FL_FLOAT32;
+      is_float = is_float && fl_is(t->dtype, FL_FLOAT32);
     }
   }
   const size_t in_block = elements < FL_BLOCK ? in_whole_blocks(elements) : FL_BLOCK;
@@ -66,11 +66,11 @@ size_t fl_binary_scratch(fl_value *const *args, size_t count) { return scratch_o
 size_t fl_ternary_scratch(fl_value *const *args, size_t count) { return scratch_of_map(args, 3, args[count - 2]); }
 
 fl_buffer fl_buffer_for_reading(int8_t from, fl_compute to) {
-  return (fl_buffer){.convert = fl_widen(from, to), .element = fl_dtype_size(from), .width = fl_compute_size(to)};
+  return (fl_buffer){.convert = fl_widen(from, to), .element = fl_element_size(from), .width = fl_compute_size(to)};
 }
 
 fl_buffer fl_buffer_for_writing(fl_compute from, int8_t to) {
-  return (fl_buffer){.convert = fl_narrow(from, to), .element = fl_dtype_size(to), .width = fl_compute_size(from)};
+  return (fl_buffer){.convert = fl_narrow(from, to), .element = fl_element_size(to), .width = fl_compute_size(from)};
 }
 
 fl_status fl_buffer_take(fl_context *context, fl_buffer *buffer, size_t n, int with_raw) {

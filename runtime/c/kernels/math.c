@@ -114,7 +114,7 @@ static double logit(double x, double low, double high) {
 FL_SPAN1(logit_f64, double, double, logit(x, p[0].real, p[1].real))
 
 fl_status fl_logit_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {logit_f32, logit_f64, NULL, 0};
+  static const fl_pointwise operation = FL_POINTWISE(logit_f32, logit_f64, NULL, 0);
   double eps = 0.0;
   (void)count;
   FL_CHECK(context, fl_is_none(args[1]) || fl_get_real(args[1], &eps), "logit's eps must be a number or none");
@@ -130,7 +130,7 @@ FL_SPAN1(nan_to_num_f64, double, double, NAN_TO_NUM(double))
 FL_SPAN1(nan_to_num_i64, int64_t, int64_t, x)
 
 fl_status fl_nan_to_num_out(fl_context *context, fl_value *const *args, size_t count) {
-  static const fl_pointwise operation = {nan_to_num_f32, nan_to_num_f64, nan_to_num_i64, 0};
+  static const fl_pointwise operation = FL_POINTWISE(nan_to_num_f32, nan_to_num_f64, nan_to_num_i64, 0);
   FL_TENSOR_ARGUMENT(self, 0);
   const double largest = self->dtype == FL_FLOAT64   ? 0x1.fffffffffffffp1023
                          : self->dtype == FL_FLOAT16 ? 65504.0

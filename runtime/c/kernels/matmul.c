@@ -179,14 +179,14 @@ static inline __attribute__((always_inline)) void product_of(int8_t dtype, const
       for (size_t k = 0; k < a->columns; ++k) {
         const size_t at = a->offset + i * a->row_stride + k * a->column_stride;
         const size_t bt = b->offset + k * b->row_stride + j * b->column_stride;
-        if (fl_is_float(dtype)) {
+        if (fl_is_real(dtype)) {
           real += fl_read_real(dtype, a->data, at) * fl_read_real(dtype, b->data, bt);
         } else {
           integer += fl_read_integer(dtype, a->data, at) * fl_read_integer(dtype, b->data, bt);
         }
       }
       const size_t to = c->offset + i * c->row_stride + j * c->column_stride;
-      if (fl_is_float(dtype)) {
+      if (fl_is_real(dtype)) {
         fl_write_real(dtype, c->data, to, real);
       } else {
         fl_write_integer(dtype, c->data, to, integer);
@@ -198,7 +198,7 @@ static inline __attribute__((always_inline)) void product_of(int8_t dtype, const
 void fl_matmul_any(fl_any_matrix c, fl_any_matrix a, fl_any_matrix b) {
   switch (c.dtype) {
 #define FL_COMPLEX_TYPE(...)
-#define FL_SCALAR_TYPE(constant, ...) case FL_##constant: product_of(FL_##constant, &c, &a, &b); break;
+#define FL_SCALAR_TYPE(constant, ...) case FL_##constant: if (fl_has(FL_##constant)) { product_of(FL_##constant, &c, &a, &b); } break;
 #include "flambeau/scalar_types.def"
     default: break;
   }
@@ -223,7 +223,7 @@ static fl_matrix float_matrix(fl_any_matrix m) {
 /* Products of half precision are computed in float, in tiles of HALF_TILE rows and columns that are converted at once. */
 #define HALF_TILE 64
 
-static int is_half(int8_t dtype) { return dtype == FL_FLOAT16 || dtype == FL_BFLOAT16; }
+static int is_half(int8_t dtype) { return fl_is(dtype, FL_FLOAT16) || fl_is(dtype, FL_BFLOAT16); }
 static int is_dense(const fl_any_matrix *m) { return m->row_stride == 1 || m->column_stride == 1; }
 
 /* Returns a part of a matrix, converted to floats in `to`, in the order of its elements in memory. */
@@ -269,7 +269,7 @@ static fl_status multiply(fl_context *context, fl_tensor *out, const fl_tensor *
   for (size_t i = 0; i < batches; ++i) {
     const fl_any_matrix c = matrix_of(out, i);
     const int strided = c.row_stride != 1 && c.column_stride != 1 && c.rows > 1 && c.columns > 1;
-    if (out->dtype == FL_FLOAT32 && !strided) {
+    if (fl_is(out->dtype, FL_FLOAT32) && !strided) {
       fl_matmul(float_matrix(c), float_matrix(matrix_of(a, i)), float_matrix(matrix_of(b, i)), NULL, context->scratch);
       continue;
     }
@@ -345,7 +345,7 @@ static void scale_and_add(fl_tensor *out, const fl_tensor *self, const fl_value 
         from += index[d] * (size_t)self->strides[d - offset];
       }
     }
-    if (fl_is_float(out->dtype)) {
+    if (fl_is_real(out->dtype)) {
       double x = real_alpha * fl_read_real(out->dtype, out->data, to);
       x += real_beta != 0 ? real_beta * fl_read_real(self->dtype, self->data, from) : 0.0;
       fl_write_real(out->dtype, out->data, to, x);
@@ -380,9 +380,9 @@ static fl_status add_product(fl_context *context, fl_value *const *args, uint8_t
     FL_CHECK(context, size == 1 || size == sizes[2 - d], "the first argument does not broadcast to the product's shape");
   }
   /* The most common case: a linear layer, with a bias for each column. */
-  const int is_bias = rank == 2 && out->dtype == FL_FLOAT32 && self->rank >= 1 && beta == 1 && alpha == 1 &&
+  const int is_bias = rank == 2 && fl_is(out->dtype, FL_FLOAT32) && self->rank >= 1 && beta == 1 && alpha == 1 &&
                       fl_numel(self) == (size_t)sizes[2] && self->sizes[self->rank - 1] == sizes[2];
-  if (is_bias && a->dtype == FL_FLOAT32 && b->dtype == FL_FLOAT32 && a->sizes[1] == b->sizes[0]) {
+  if (is_bias && fl_is(a->dtype, FL_FLOAT32) && fl_is(b->dtype, FL_FLOAT32) && a->sizes[1] == b->sizes[0]) {
     FL_TRY(fl_resize(context, out, sizes + 1, 2));
     fl_matmul(float_matrix(matrix_of(out, 0)), float_matrix(matrix_of(a, 0)), float_matrix(matrix_of(b, 0)), self->data, context->scratch);
     return FL_OK;

@@ -178,7 +178,7 @@ fl_status fl_native_layer_norm_out(fl_context *context, fl_value *const *args, s
   FL_TRY(fl_resize(context, scale_out, sizes, input->rank));
   FL_CHECK(context, fl_is_contiguous(out) && fl_is_contiguous(mean_out) && fl_is_contiguous(scale_out), "the results must be contiguous");
   for (size_t i = 0; i < rows; ++i) {
-    if (input->dtype == FL_FLOAT32) {
+    if (fl_is(input->dtype, FL_FLOAT32)) {
       const float *x = (const float *)input->data + i * n;
       const float mean = mean_of(x, n);
       const float scale = 1.0f / sqrtf(mean_square(x, n, mean) + (float)eps);
@@ -234,7 +234,7 @@ fl_status fl_native_group_norm_out(fl_context *context, fl_value *const *args, s
   const size_t width = (size_t)(channels / groups), pixels = (size_t)area, n = width * pixels;
   for (size_t i = 0; i < (size_t)(batch * groups); ++i) {
     double mean = 0, scale = 0;
-    if (input->dtype == FL_FLOAT32) {
+    if (fl_is(input->dtype, FL_FLOAT32)) {
       const float *x = (const float *)input->data + i * n;
       mean = (double)mean_of(x, n);
       scale = (double)(1.0f / sqrtf(mean_square(x, n, (float)mean) + (float)eps));
@@ -247,7 +247,7 @@ fl_status fl_native_group_norm_out(fl_context *context, fl_value *const *args, s
       const double b = bias ? fl_read_real(bias->dtype, bias->data, channel) : 0.0;
       const size_t at = i * n + j * pixels;
       for (size_t p = 0; p < pixels; ++p) {
-        if (input->dtype == FL_FLOAT32) {
+        if (fl_is(input->dtype, FL_FLOAT32)) {
           ((float *)out->data)[at + p] = (((const float *)input->data)[at + p] - (float)mean) * (float)(scale * w) + (float)b;
         } else {
           fl_write_real(out->dtype, out->data, at + p, (fl_read_real(input->dtype, input->data, at + p) - mean) * scale * w + b);

@@ -110,7 +110,7 @@ static fl_status check_degrees(fl_context *context, int family, const fl_value *
   FL_SPAN2(name##_f32, float, float, polynomial_f32(family, argument, y))                      \
   FL_SPAN2(name##_f64, double, double, polynomial_f64(family, argument, y))                    \
   fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {name##_f32, name##_f64, NULL, 0};                   \
+    static const fl_pointwise operation = FL_POINTWISE(name##_f32, name##_f64, NULL, 0);                   \
     (void)count;                                                                               \
     FL_TRY(check_degrees(context, family, args[1]));                                           \
     return fl_pointwise_run(context, &operation, args, 2, args[2], NULL);                      \

@@ -79,7 +79,7 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
                     int64_t divisor) {
   const size_t start = n * in->batch_stride, to = n * out->batch_stride + y * out->stride[0] + x * out->stride[1];
   size_t c = 0;
-  if (in->tensor->dtype == FL_FLOAT32 && in->channel_stride == 1 && out->channel_stride == 1) {
+  if (fl_is(in->tensor->dtype, FL_FLOAT32) && in->channel_stride == 1 && out->channel_stride == 1) {
     const fl_vec scale = fl_set((float)divisor);
     for (; c + FL_LANES <= in->channels; c += FL_LANES) {
       fl_vec sum = fl_zero();
@@ -91,7 +91,7 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
       fl_store((float *)out->tensor->data + to + c, sum / scale);
     }
   }
-  for (; c < in->channels && !fl_is_float(in->tensor->dtype); ++c) {
+  for (; c < in->channels && !fl_is_real(in->tensor->dtype); ++c) {
     uint64_t sum = 0;
     for (int64_t i = y0; i < y1; ++i) {
       for (int64_t j = x0; j < x1; ++j) {
@@ -103,7 +103,7 @@ static void average(const image *in, const image *out, size_t n, size_t y, size_
     const int64_t mean = divisor == -1 ? (int64_t)(0 - sum) : (int64_t)sum / divisor;
     fl_write_integer(out->tensor->dtype, out->tensor->data, to + c * out->channel_stride, (uint64_t)mean);
   }
-  for (; in->tensor->dtype == FL_FLOAT32 && c + CHAINS <= in->channels; c += CHAINS) {
+  for (; fl_is(in->tensor->dtype, FL_FLOAT32) && c + CHAINS <= in->channels; c += CHAINS) {
     double sums[CHAINS] = {0};
     for (int64_t i = y0; i < y1; ++i) {
       for (int64_t j = x0; j < x1; ++j) {
@@ -320,7 +320,7 @@ static void maximum_of_window(const image *in, const image *out, const range *r,
 
 /* Computes the maxima and indices of a channel whose rows are contiguous, which lie at `start`, `to` and `place`. */
 static void maximum_of_plane(const image *in, const image *out, const image *places, const window *w, size_t start, size_t to, size_t place) {
-  const int is_small = in->tensor->dtype == FL_FLOAT32 && in->size[0] * in->size[1] <= INT32_MAX && w->stride[1] * FL_LANES <= INT32_MAX;
+  const int is_small = fl_is(in->tensor->dtype, FL_FLOAT32) && in->size[0] * in->size[1] <= INT32_MAX && w->stride[1] * FL_LANES <= INT32_MAX;
   range r;
   for (int64_t y = 0; y < w->out[0]; ++y) {
     range_of(in, w, 0, y, &r);
@@ -361,7 +361,7 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
   (void)image_of(out_tensor, &out);
   (void)image_of(indices, &places);
   const int vectors = in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 && w.dilation[1] == 1;
-  const int floats = vectors && input->dtype == FL_FLOAT32, bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
+  const int floats = vectors && fl_is(input->dtype, FL_FLOAT32), bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
   const int is_by_planes = in.channel_stride != 1 && in.stride[1] == 1 && out.stride[1] == 1;
   range r;
   for (size_t n = 0; n < in.batch; ++n) {

@@ -53,7 +53,7 @@ typedef struct mixed {
   size_t group;                               /* number of neighbours along k with the same scale */
 } mixed;
 
-static int is_fast(const fl_tensor *x, const fl_tensor *out) { return x->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32; }
+static int is_fast(const fl_tensor *x, const fl_tensor *out) { return fl_is(x->dtype, FL_FLOAT32) && fl_is(out->dtype, FL_FLOAT32); }
 
 /* Returns the scratch memory for one panel of the weight, converted to floats. */
 static size_t panel_bytes(fl_value *const *args, uint8_t inner, int out) {

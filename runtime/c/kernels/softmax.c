@@ -151,7 +151,7 @@ static void lines_side_by_side(side_by_side *work, size_t n, size_t length, char
 size_t fl_softmax_scratch(fl_value *const *args, size_t count) {
   const fl_tensor *self = fl_get_tensor(args[0]), *out = fl_get_tensor(args[3]);
   int64_t dim = 0;
-  if (self && out && self->rank > 0 && out->rank == self->rank && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && fl_get_int(args[1], &dim)) {
+  if (self && out && self->rank > 0 && out->rank == self->rank && fl_is(self->dtype, FL_FLOAT32) && fl_is(out->dtype, FL_FLOAT32) && fl_get_int(args[1], &dim)) {
     dim += dim < 0 ? self->rank : 0;
     if (dim == self->dim_order[self->rank - 1] && dim == out->dim_order[self->rank - 1]) {
       return FL_TAKEN(fl_lines, 1);
@@ -183,7 +183,7 @@ static fl_status softmax(fl_context *context, fl_value *const *args, int logarit
   const int direct = type == FL_COMPUTE_F32 && fl_is_direct(&reading, lines->length, lines->strides[0]) &&
                      fl_is_direct(&writing, lines->length, lines->strides[1]);
   const uint8_t last = (uint8_t)(lines->nest.rank - 1); /* unused if there is no other dimension */
-  if (!direct && lines->nest.rank > 0 && self->dtype == FL_FLOAT32 && out->dtype == FL_FLOAT32 && lines->nest.strides[0][last] == 4 &&
+  if (!direct && lines->nest.rank > 0 && fl_is(self->dtype, FL_FLOAT32) && fl_is(out->dtype, FL_FLOAT32) && lines->nest.strides[0][last] == 4 &&
       lines->nest.strides[1][last] == 4) {
     FL_TAKE(side_by_side, work, 1);
     do {

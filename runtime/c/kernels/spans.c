@@ -10,7 +10,7 @@ fl_status fl_promoted_type(fl_context *context, fl_value *const *operands, size_
     fl_promotion_operand(&promotion, operands[k], tensor);
   }
   *common = fl_promotion_result(&promotion);
-  if (*common < 0 || (*common == FL_UINT64 && !takes_uint64)) {
+  if (*common < 0 || !fl_has(*common) || (*common == FL_UINT64 && !takes_uint64)) {
     return FL_FAIL(context, FL_INVALID_TYPE, "arithmetic is not defined on these types");
   }
   return FL_OK;
@@ -84,7 +84,7 @@ fl_status fl_where_run(fl_context *context, const fl_value *condition, const fl_
   }
   FL_TRY(fl_broadcast_out(context, out, in, 3));
   const fl_compute type = common == FL_BOOL ? FL_COMPUTE_BOOL : fl_compute_of(common);
-  static const fl_span_fn spans[] = {where_f32, where_f64, where_i64, where_bool};
+  static const fl_span_fn spans[] = {where_f32, FL_IF_DOUBLES(where_f64), FL_IF_INTEGERS(where_i64), FL_IF_INTEGERS(where_bool)};
   const fl_map map = {.span = spans[type], .in = {FL_COMPUTE_BOOL, type, type}, .result = type, .common = common};
   return fl_map_run(context, out, in, 3, &map);
 }

@@ -66,6 +66,9 @@ typedef struct fl_pointwise {
   uint8_t flags; /* FL_GIVES_BOOL, FL_TAKES_UINT64 */
 } fl_pointwise;
 
+/* The initializer of an operation, without the spans that this build has no use for. */
+#define FL_POINTWISE(f32, f64, i64, flags) {f32, FL_IF_DOUBLES(f64), FL_IF_INTEGERS(i64), flags}
+
 /* Computes an operation of `count` operands (tensors or Scalars) into `out`: promotes and broadcasts the operands, and converts the results to
  * out's type. */
 fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, fl_value *const *operands, size_t count, const fl_value *out,
@@ -73,7 +76,7 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
 /* Defines the kernel fl_<name>_out of an operation that has `operands` operands and no parameters. */
 #define FL_POINTWISE_KERNEL(name, operands, f32, f64, i64, flags)                              \
   fl_status fl_##name##_out(fl_context *context, fl_value *const *args, size_t count) {        \
-    static const fl_pointwise operation = {f32, f64, i64, flags};                              \
+    static const fl_pointwise operation = FL_POINTWISE(f32, f64, i64, flags);                  \
     (void)count;                                                                               \
     return fl_pointwise_run(context, &operation, args, operands, args[operands], NULL);        \
   }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -10,6 +10,7 @@ from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.runtime.emit.c_program.c_text import print_c
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
+from flambeau.runtime.scalar_types import BY_NAME
 
 _RUNTIME = "flambeau"
 WEIGHTS = ("array", "incbin")
@@ -34,16 +35,16 @@ def program_files(module: ModuleOp, blobs: BlobStore, program: str, header: str,
     return {f"{program}.h": header.encode(), f"{program}.c": code.encode(), **files}
 
 
-def runtime_files(module: ModuleOp, program: str, weights: str) -> dict[str, bytes]:
+def runtime_files(module: ModuleOp, program: str, weights: str, dtypes: Sequence[str]) -> dict[str, bytes]:
     """Returns the other files of a program's folder: the sources that it needs of the runtime, an example of an application, and CMake's.
 
-    The arguments are those of `program_files`.
+    The arguments are those of `program_files`, and the names of the element types with which kernels compute.
     """
     kernels = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks]
     sources = needed_sources(kernels)
     texts = {
         "main.c": _MAIN.replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
-        "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights),
+        "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights, dtypes),
         **{f"{_RUNTIME}/{path}": text for path, text in sources.items()},
     }
     return {path: text.encode() for path, text in texts.items()}
@@ -96,10 +97,12 @@ def _included(weights: Mapping[str, memoryview], program: str) -> dict[str, byte
     return {f"{program}_weights.S": "\n".join([*lines, ""]).encode(), f"{program}_weights.bin": bytes(data)}
 
 
-def _cmake(program: str, sources: list[str], weights: str) -> str:
+def _cmake(program: str, sources: list[str], weights: str, dtypes: Sequence[str]) -> str:
     listed = "\n  ".join(f"{_RUNTIME}/{path}" for path in sources)
     languages, suffix = ("C", "c") if weights == "array" else ("C ASM", "S")
     found = _CMAKE.replace("LANGUAGES LANGUAGE", f"LANGUAGES {languages}").replace("PROGRAM_weights.c", f"PROGRAM_weights.{suffix}")
+    mask = sum(1 << BY_NAME[name].number for name in dtypes)
+    found = found.replace("NAMES", ", ".join(dtypes)).replace("MASK", f"{mask:#x}")
     return found.replace("PROGRAM", program).replace("SOURCES", listed)
 
 
@@ -118,6 +121,8 @@ add_library(PROGRAM_kernels OBJECT
   SOURCES
 )
 target_compile_options(PROGRAM_kernels PRIVATE -fno-math-errno -fno-trapping-math)
+# They compute with these element types alone: NAMES.
+target_compile_definitions(PROGRAM_kernels PRIVATE FL_DTYPES=MASKu)
 
 add_library(PROGRAM STATIC PROGRAM.c PROGRAM_weights.c $<TARGET_OBJECTS:PROGRAM_kernels>)
 # The assembler, too, looks there for the file of the weights.

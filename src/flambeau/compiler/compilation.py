@@ -12,9 +12,12 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from flambeau.compiler.called_kernels import computed_types
 from flambeau.compiler.lone_method import OnMethod
 from flambeau.compiler.scratch_memory import measure_scratch
 from flambeau.compiler.stages import STAGES, StageError, count_operations, stage_of
+from flambeau.dialects.exec.slots import TensorSlotOp
+from flambeau.dialects.ir.tensor_types import dtype_of, tensor_type
 from flambeau.dialects.ir.verify import ModuleVerifier
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import write_module
@@ -129,7 +132,8 @@ class Compilation:
         Pipeline.parse(f"convert-exec-to-emitc{{program={program}}}").run(module, self.context)
         files = program_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
         if with_runtime:
-            files |= runtime_files(module, program, weights)
+            dtypes = {dtype_of(tensor_type(op.slot).element_type).name for op in self.module.walk() if isinstance(op, TensorSlotOp)}
+            files |= runtime_files(module, program, weights, computed_types(dtypes))
         self.records.append(StageRecord("c", count_operations(module), time.perf_counter() - start))
         return files
 

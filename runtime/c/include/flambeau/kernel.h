@@ -105,11 +105,22 @@ static inline size_t fl_numel(const fl_tensor *t) {
 /* Returns count * size for a fl_scratch_fn; SIZE_MAX when the product does not fit. */
 static inline size_t fl_scratch_bytes(size_t count, size_t size) { return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size; }
 
-/* Returns the bytes of one element of a dtype that kernels compute with; 0 for any other dtype, such as a complex one. */
+/* The dtypes with which kernels compute, as bits (1 << dtype), and float32. A build for some programs defines those of the programs, and its
+ * kernels have no code for others: FLAMBEAU_DTYPES. */
+#ifndef FL_DTYPES
+#define FL_DTYPES 0xffffffffu
+#endif
+
+/* Returns whether kernels of this build take a dtype. */
+static inline int fl_has(int8_t dtype) {
+  return FL_DTYPES == 0xffffffffu || dtype == FL_FLOAT32 || (dtype >= 0 && dtype < 32 && (FL_DTYPES >> dtype & 1u) != 0);
+}
+
+/* Returns the bytes of one element of a dtype that kernels of this build compute with; 0 for any other dtype, such as a complex one. */
 static inline size_t fl_dtype_size(int8_t dtype) {
   switch (dtype) {
 #define FL_COMPLEX_TYPE(...)
-#define FL_SCALAR_TYPE(constant, number, bytes, ...) case FL_##constant: return bytes;
+#define FL_SCALAR_TYPE(constant, number, bytes, ...) case FL_##constant: return fl_has(FL_##constant) ? bytes : 0;
 #include "flambeau/scalar_types.def"
     default: return 0;
   }
@@ -138,8 +149,8 @@ FL_API fl_status fl_resize(fl_context *context, fl_tensor *t, const int32_t *siz
 FL_API int fl_get_int(const fl_value *v, int64_t *out);      /* of FL_INT, FL_BOOLEAN */
 FL_API int fl_get_real(const fl_value *v, double *out);      /* of FL_DOUBLE, FL_INT, FL_BOOLEAN */
 FL_API int fl_get_ints(const fl_value *v, int64_t *out, uint32_t capacity, uint32_t *count); /* of FL_INT_LIST, at most `capacity` items */
-/* Returns the tensor of an argument; NULL for another kind of value. */
-static inline fl_tensor *fl_get_tensor(const fl_value *v) { return v->tag == FL_TENSOR ? v->as.tensor : NULL; }
+/* Returns the tensor of an argument; NULL for another kind of value, and for a dtype that this build does not have. */
+static inline fl_tensor *fl_get_tensor(const fl_value *v) { return v->tag == FL_TENSOR && fl_has(v->as.tensor->dtype) ? v->as.tensor : NULL; }
 /* Returns nonzero when an argument is None. */
 static inline int fl_is_none(const fl_value *v) { return v->tag == FL_NONE; }
 

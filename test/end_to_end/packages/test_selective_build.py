@@ -1,0 +1,224 @@
+"""Libraries with only what programs need: the command that lists it, and a project of CMake whose program is linked with one."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flambeau.compiler.called_kernels import Selection
+from flambeau.runtime import pte
+from flambeau.runtime.manifest import kernel_rows, table_source
+from flambeau.tools.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+PROGRAMS = ROOT / "runtime" / "c" / "test" / "programs"
+LINEAR = PROGRAMS / "linear.pte"
+OPERATORS = {"aten::permute_copy.out", "aten::addmm.out", "aten::relu.out"}
+
+APPLICATION = """
+#include <stdio.h>
+#include <string.h>
+
+#include "flambeau/runtime.h"
+
+static _Alignas(64) unsigned char file[16384], records[16384], scratch[65536], arena[16384];
+
+int main(int argc, char **argv) {
+  fl_program program;
+  fl_method method;
+  fl_error error;
+  FILE *stream = fopen(argv[argc - 1], "rb");
+  const size_t size = stream == NULL ? 0 : fread(file, 1, sizeof file, stream);
+  void *arenas[1] = {arena};
+  const size_t sizes[1] = {sizeof arena};
+  const fl_memory memory = {records, sizeof records, arenas, sizes, 1, scratch, sizeof scratch, 0};
+  float x[16];
+  int32_t shape[2] = {2, 8};
+  fl_tensor tensor = {.data = x, .sizes = shape, .rank = 2, .dtype = FL_FLOAT32};
+  const fl_value input = {.as.tensor = &tensor, .tag = FL_TENSOR};
+  for (int i = 0; i < 16; ++i) {
+    x[i] = 1;
+  }
+  if (fl_program_load(&program, file, size, &error) != FL_OK || fl_method_init(&method, &program, 0, NULL, &memory, &error) != FL_OK ||
+      fl_method_set_input(&method, 0, &input, &error) != FL_OK || fl_method_execute(&method, &error) != FL_OK) {
+    fputs(error.text, stderr);
+    return 1;
+  }
+  return fwrite(fl_method_output(&method, 0)->as.tensor->data, sizeof(float), 8, stdout) != 8;
+}
+"""
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.20)
+project(application C)
+include("{runtime}/cmake/flambeau_generate.cmake")
+add_executable(application application.c)
+flambeau_generate(TARGET application PROGRAMS {programs})
+"""
+
+
+def configured(folder: Path, programs: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What CMake says of a project with programs."""
+    (folder / "application.c").write_text(APPLICATION)
+    (folder / "CMakeLists.txt").write_text(PROJECT.format(runtime=(ROOT / "runtime" / "c").as_posix(), programs=programs))
+    command = [SCRIPTS / "cmake", "-S", folder, "-B", folder / "build", f"-DFLAMBEAU_COMMAND={SCRIPTS / 'flambeau'}", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def built(folder: Path, *options: str) -> Path:
+    """The program of a project that runs `linear.pte`, compiled without optimization, which is quick."""
+    shutil.copy(LINEAR, folder / "model.pte")
+    done = configured(folder, "model.pte", "-DCMAKE_BUILD_TYPE=Debug", *options)
+    assert done.returncode == 0, done.stderr
+    subprocess.run([SCRIPTS / "cmake", "--build", folder / "build", "-j", "2"], check=True, capture_output=True)
+    return folder / "build" / "application"
+
+
+def functions(program: Path, nm: str = "nm") -> set[str]:
+    """The functions that are linked into a program."""
+    return set(re.findall(r" [tT] (\w+)$", subprocess.run([nm, program], check=True, capture_output=True, text=True).stdout, re.MULTILINE))
+
+
+EVERY_KERNEL = {row.run for row in kernel_rows().values()}
+CALLED = {kernel_rows()[name].run for name in OPERATORS}
+
+
+def test_a_program_is_linked_with_its_kernels_alone_and_runs(tmp_path: Path) -> None:
+    application = built(tmp_path)
+    # A kernel may be another's: what the called ones do not reach is not there.
+    assert CALLED <= functions(application) & EVERY_KERNEL <= CALLED | {"fl_copy_out"}
+    ran = subprocess.run([application, LINEAR], check=True, capture_output=True)
+    assert np.isfinite(np.frombuffer(ran.stdout, np.float32)).all()
+    other = subprocess.run([application, PROGRAMS / "add.pte"], capture_output=True, text=True, check=False)
+    assert other.returncode == 1 and "calls operators that this runtime does not have: aten::add.out" in other.stderr
+    # Another program in that file is another library at the next build.
+    shutil.copy(PROGRAMS / "add.pte", tmp_path / "model.pte")
+    subprocess.run([SCRIPTS / "cmake", "--build", tmp_path / "build", "-j", "2"], check=True, capture_output=True)
+    assert "fl_add_out" in functions(application) and not functions(application) & CALLED
+
+
+MACHINES = [name for name in ("aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu") if shutil.which(f"{name}-gcc")]
+"""For which there is a compiler."""
+
+
+@pytest.mark.parametrize("machine", MACHINES[:1])
+def test_another_machine_gets_the_same_kernels(machine: str, tmp_path: Path) -> None:
+    application = built(tmp_path, "-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_C_COMPILER={machine}-gcc")
+    assert CALLED <= functions(application, f"{machine}-nm") & EVERY_KERNEL <= CALLED | {"fl_copy_out"}
+
+
+@pytest.mark.parametrize(
+    ("programs", "message"),
+    [
+        ("none.pte", r"no such file: \S*none\.pte"),
+        ("CMakeLists.txt", r"CMakeLists\.txt: not a \.pte program"),
+        ("damaged.pte", r"damaged\.pte: "),
+        ("unknown.pte", r"unknown\.pte: the runtime has no kernel of mine::add\.out"),
+        (f"{(PROGRAMS / 'delegate.pte').as_posix()}", r"no installed backend has the identifier 'Test'"),
+        ("", "flambeau_generate takes TARGET name PROGRAMS files"),
+    ],
+)
+def test_a_program_that_cannot_be_part_of_the_build_is_named(programs: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "damaged.pte").write_bytes(LINEAR.read_bytes()[:400])
+    (tmp_path / "unknown.pte").write_bytes((PROGRAMS / "add.pte").read_bytes().replace(b"aten::add", b"mine::add"))
+    done = configured(tmp_path, programs)
+    assert done.returncode and re.search(message, " ".join(done.stderr.split())), done.stderr
+
+
+def test_the_list_has_operators_types_layouts_and_backends(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", str(LINEAR), str(PROGRAMS / "delegate.pte"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["operators"]) == OPERATORS and report["backends"] == ["Test"]
+    assert report["dtypes"] == "all", "a backend may call kernels with any type"
+    matrix = {"dtype": "float32", "layout": [0, 1]}
+    assert report["operators"]["aten::relu.out"] == [{"tensors": [matrix, matrix], "calls": 1}]
+    assert main(["kernels", str(LINEAR)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"aten::relu\.out +float32\[0,1\] float32\[0,1\] +1", shown) and shown.endswith(
+        "element types: float32\nbackends: none\n"
+    )
+
+
+def test_the_source_for_c_is_a_table_of_the_called_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "table.c"
+    assert main(["kernels", str(LINEAR), "--format", "c", "-o", str(table)]) == 0
+    assert set(re.findall(r'^  \{"([^"]+)"', table.read_text(), re.MULTILINE)) == OPERATORS
+    command = [
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I",
+        ROOT / "runtime" / "c" / "include",
+        "-c",
+        table,
+        "-o",
+        tmp_path / "table.o",
+    ]
+    subprocess.run(command, check=True)
+    os.utime(table, (0, 0))
+    assert main(["kernels", str(LINEAR), "--format", "c", "-o", str(table)]) == 0
+    assert table.stat().st_mtime == 0, "what has not changed is not written, so that nothing is compiled again"
+    assert main(["kernels", str(LINEAR), "--format", "make"]) == 1
+    assert "the formats are table, cmake, c" in capsys.readouterr().err
+
+
+def test_no_kernel_at_all_is_a_table_too(tmp_path: Path) -> None:
+    (tmp_path / "table.c").write_text(table_source([]))
+    command = [
+        "cc",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I",
+        ROOT / "runtime" / "c" / "include",
+        "-c",
+        tmp_path / "table.c",
+        "-o",
+        tmp_path / "o",
+    ]
+    subprocess.run(command, check=True)
+
+
+def test_an_operator_of_ones_own_is_left_to_the_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "unknown.pte"
+    program.write_bytes((PROGRAMS / "add.pte").read_bytes().replace(b"aten::add", b"mine::add"))
+    assert main(["kernels", str(program), "--format", "cmake"]) == 1
+    assert "a kernel of your own is named with --own" in capsys.readouterr().err
+    name = next(iter(json.loads(_printed(["kernels", str(program), "--json", "--own", "mine::add.out"], capsys))["operators"]))
+    assert 'set(FLAMBEAU_GROUPS "none")' in _printed(["kernels", str(program), "--format", "cmake", "--own", name], capsys)
+    assert main(["kernels", str(LINEAR), "--own", "aten::relu.ou"]) == 1
+    assert "did you mean 'aten::relu.out'?: no program calls it" in capsys.readouterr().err
+
+
+def _printed(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(command) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("tensors", "computed"),
+    [
+        (["float32"], {"float32"}),
+        (["float16"], {"float16", "float32"}),
+        (["bool", "float32"], {"bool", "float32", "int64"}),
+        (["int8", "uint8"], {"int8", "uint8", "int16", "int64", "float32"}),
+        (["int16", "uint16"], {"int16", "uint16", "int32", "int64", "float32"}),
+    ],
+)
+def test_kernels_compute_with_what_type_promotion_makes(tensors: list[str], computed: set[str]) -> None:
+    assert set(Selection(tensors=set(tensors)).dtypes() or ()) == computed
+
+
+def test_an_empty_program_needs_float32_alone() -> None:
+    selection = Selection()
+    selection.add(pte.Program((pte.ExecutionPlan("forward"),)))
+    assert (selection.operators, selection.dtypes()) == ({}, ("float32",))
