@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 FOLDER = Path(__file__).resolve().parent
 HARNESS = FOLDER / "harness"
@@ -30,6 +30,7 @@ class Board:
             operating system.
         entry: where such a machine starts.
         libraries: what is linked after the objects.
+        linker: the command that links, with its flags, where it is not the compiler.
         is_counted: whether the emulator is QEMU, whose instructions can be counted.
     """
 
@@ -43,25 +44,52 @@ class Board:
     entry: str = "Reset_Handler"
     libraries: tuple[str, ...] = ("-lm", "-lc", "-lgcc")
     is_counted: bool = True
+    linker: tuple[str, ...] = ()
+
+    @property
+    def link_command(self) -> tuple[str, ...]:
+        """The command that links, with the flags of the processor."""
+        return self.linker or (*self.compiler, *self.flags)
 
     @property
     def missing(self) -> str | None:
         """What this machine lacks to build and run for the board; None if it has all."""
-        absent = [command for command in (self.compiler[0], self.emulator[0]) if shutil.which(command) is None]
+        needed = dict.fromkeys((self.compiler[0], self.link_command[0], self.emulator[0]))
+        absent = [command for command in needed if shutil.which(command) is None]
         if absent:
             return f"there is no {' and no '.join(absent)}; in Debian: {self.packages}"
-        end = ("-c",) if self.memory else self.libraries
-        command = [*self.compiler, *self.flags, "-x", "c", "-", *end, "-o", os.devnull]
-        done = subprocess.run(command, input=_PROBE, capture_output=True, text=True)
-        return f"{self.compiler[0]} cannot compile for it; in Debian: {self.packages}" if done.returncode else None
+        start = ("-nostartfiles", "-Wl,-e,main") if self.memory else ()
+        with TemporaryDirectory() as place:
+            object, image = f"{place}/probe.o", f"{place}/probe"
+            compiles = [*self.compiler, *self.flags, "-x", "c", "-", "-c", "-o", object]
+            for command in (compiles, [*self.link_command, *start, object, "-o", image, *self.libraries]):
+                done = subprocess.run(command, input=_PROBE, capture_output=True, text=True)
+                if done.returncode:
+                    said = next((line for line in done.stderr.splitlines() if "error: " in line or "undefined" in line), "no message")
+                    return f"{command[0]} fails: {said.rpartition(': ')[2]}; in Debian: {self.packages}"
+        return None
 
 
-_PROBE = "#include <math.h>\n#include <string.h>\nint main(void) { return 0; }\n"
+_PROBE = """
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+volatile float number;
+volatile uint64_t integer;
+int main(void) {
+  number = expf(number) / number;
+  integer /= 7;
+  return 0;
+}
+"""
+"""Arithmetic that some processors do in software, and libraries."""
 
 
-def cortex_m(name: str, machine: str, *flags: str, code: int = 0, constants: tuple[int, int] | None = None, ram: int = 0x20000000) -> Board:
-    """Returns a board of Arm's MPS2 or MPS3, with 4 MB of code and constants, and 4 MB of RAM, unless it says otherwise."""
-    regions = {"CODE": (code, 4 << 20), "RAM": (ram, 4 << 20)}
+_QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native", "-kernel")
+
+
+def cortex_m(name: str, machine: str, *flags: str, **regions: tuple[int, int]) -> Board:
+    """Returns a board of Arm's MPS2 or MPS3; `regions` are those that differ from 4 MB of code and constants, and 4 MB of RAM."""
     return Board(
         name,
         ("arm-none-eabi-gcc",),
@@ -69,7 +97,7 @@ def cortex_m(name: str, machine: str, *flags: str, code: int = 0, constants: tup
         ("bare", "cortex_m"),
         ("qemu-system-arm", "-M", machine, *_QUIET),
         "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
-        regions | ({"CONSTANTS": constants} if constants else {}),
+        {"CODE": (0, 4 << 20), "RAM": (0x20000000, 4 << 20)} | regions,
     )
 
 
@@ -91,9 +119,6 @@ def linux(name: str, machine: str, triple: str, *flags: str, packages: str) -> B
     """Returns a machine with Linux, whose programs QEMU runs as programs of this one."""
     emulator = (f"qemu-{machine}", "-cpu", "max")
     return Board(name, (f"{triple}-gcc",), flags, ("hosted",), emulator, f"{packages} qemu-user", libraries=("-static", "-lm"))
-
-
-_QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native", "-kernel")
 
 
 @cache

@@ -55,44 +55,64 @@ def build(board: Board, case: Case, form: str, name: str) -> Image:
     """
     folder = BUILD / _key(board.name) / f"{name}-{_key(form)}"
     folder.mkdir(parents=True, exist_ok=True)
-    objects = {"harness": [_object(board, HARNESS / f"{item}.c") for item in ("harness", *board.machine)]}
     _write(folder / "case.c", _case(case, form))
-    objects["harness"].append(_object(board, folder / "case.c", folder))
-    if form == FORMS[0]:
-        _write(folder / "weights.c", _array("case_program", case.program) + f"const size_t case_program_size = {len(case.program)};\n")
-        _write(folder / "tables.c", _tables(case.operators))
-        objects["weights"] = [_object(board, folder / "weights.c", folder)]
-        objects["harness"].append(_object(board, HARNESS / "pte.c"))
-        objects["runtime"] = [
-            _object(board, folder / "tables.c", folder),
-            *(_object(board, path, flags=("-DFL_NO_HOOK",)) for path in _core()),
-        ]
-        rows = [kernel_rows()[operator] for operator in case.operators]
-        files = needed_sources([*(row.run for row in rows), *(row.scratch for row in rows if row.scratch != "NULL")])
-        objects["kernels"] = [_object(board, _RUNTIME / path, flags=_KERNELS) for path in _compiled(files) if path.startswith("kernels/")]
-    else:
-        for path, data in case.files.items():
-            _write(folder / path, data.decode())
-        own = (f"-I{folder / 'flambeau'}", f"-I{folder / 'flambeau' / 'include'}", f"-I{folder}")
-        objects["program"] = [_object(board, folder / "net.c", folder, own)]
-        objects["weights"] = [_object(board, folder / "net_weights.c", folder, own)]
-        objects["harness"].append(_object(board, HARNESS / "emitted.c", folder, own))
-        for path in _compiled(case.files):
-            inner = path.removeprefix("flambeau/")
-            if inner != path:
-                part = "kernels" if inner.startswith("kernels/") else "runtime"
-                is_shared = case.files[path].decode() == runtime_sources().get(inner)
-                flags = _KERNELS if part == "kernels" else ()
-                object = (
-                    _object(board, _RUNTIME / inner, flags=flags) if is_shared else _object(board, folder / path, folder, (*own, *flags))
-                )
-                objects.setdefault(part, []).append(object)
+    objects = _loaded_objects(board, case, folder) if form == FORMS[0] else emitted_objects(board, case, folder, HARNESS / "emitted.c")
+    shared = (_object(board, HARNESS / f"{item}.c") for item in ("harness", *board.machine))
+    objects["harness"] += [*shared, _object(board, folder / "case.c", folder)]
     return _linked(board, folder, objects)
 
 
-def symbol_addresses(image: Path, compiler: str) -> Mapping[str, int]:
+def emitted_objects(board: Board, case: Case, folder: Path, user: Path) -> dict[str, list[Path]]:
+    """Compiles a program that is C, in a folder, and the file of C that uses it; returns the objects by part.
+
+    Raises:
+        BuildError: the compiler fails.
+    """
+    for path, data in case.files.items():
+        _write(folder / path, data.decode())
+    own = (f"-I{folder / 'flambeau'}", f"-I{folder / 'flambeau' / 'include'}", f"-I{folder}")
+    objects = {
+        "program": [_object(board, folder / "net.c", folder, own)],
+        "weights": [_object(board, folder / "net_weights.c", folder, own)],
+        "harness": [_object(board, user, folder, own)],
+    }
+    runtime = {path.removeprefix("flambeau/"): data.decode() for path, data in case.files.items() if path.startswith("flambeau/")}
+    is_shared = all(runtime_sources().get(path) == text for path, text in runtime.items())
+    for path in _compiled(runtime):
+        part = "kernels" if path.startswith("kernels/") else "runtime"
+        flags = _KERNELS if part == "kernels" else ()
+        source = (_RUNTIME / path, None, flags) if is_shared else (folder / "flambeau" / path, folder, (*own, *flags))
+        objects.setdefault(part, []).append(_object(board, *source))
+    return objects
+
+
+def _loaded_objects(board: Board, case: Case, folder: Path) -> dict[str, list[Path]]:
+    """Compiles a program that is a `.pte`, and what it needs of the library."""
+    _write(folder / "weights.c", _array("case_program", case.program) + f"const size_t case_program_size = {len(case.program)};\n")
+    _write(folder / "tables.c", _tables(case.operators))
+    rows = [kernel_rows()[operator] for operator in case.operators]
+    files = needed_sources([*(row.run for row in rows), *(row.scratch for row in rows if row.scratch != "NULL")])
+    core = (_object(board, path, flags=("-DFL_NO_HOOK",)) for path in _core())
+    return {
+        "weights": [_object(board, folder / "weights.c", folder)],
+        "harness": [_object(board, HARNESS / "pte.c")],
+        "runtime": [_object(board, folder / "tables.c", folder), *core],
+        "kernels": [_object(board, _RUNTIME / path, flags=_KERNELS) for path in _compiled(files) if path.startswith("kernels/")],
+    }
+
+
+def link(board: Board, arguments: Iterable[str | Path], image: Path) -> None:
+    """Links an image of objects and options.
+
+    Raises:
+        BuildError: the linker fails, for example because the memory of the board is too small.
+    """
+    _call([*board.link_command, *map(str, arguments), "-Wl,--gc-sections", *board.libraries, "-o", str(image)])
+
+
+def symbol_addresses(image: Path, board: Board) -> Mapping[str, int]:
     """Returns the addresses of the functions of an image."""
-    tool = compiler.replace("gcc", "nm")
+    tool = board.link_command[0].replace("gcc", "nm")
     lines = subprocess.run([tool, image], capture_output=True, text=True, check=True).stdout.splitlines()
     return {parts[2]: int(parts[0], 16) for parts in map(str.split, lines) if len(parts) == 3}
 
@@ -192,9 +212,7 @@ def _linked(board: Board, folder: Path, objects: Mapping[str, list[Path]]) -> Im
         alias = "" if "CONSTANTS" in board.memory else 'REGION_ALIAS("CONSTANTS", CODE)\n'
         _write(folder / "memory.ld", f"MEMORY {{\n{regions}\n}}\n{alias}ENTRY({board.entry})\n")
         options = ["-nostartfiles", "-T", str(HARNESS / "bare.ld"), "-L", str(folder)]
-    files = [str(path) for paths in objects.values() for path in paths]
-    extra = ["-Wl,--gc-sections", f"-Wl,-Map={written}", *board.libraries]
-    _call([*board.compiler, *board.flags, *options, *files, "-o", str(image), *extra])
+    link(board, [*options, *(path for paths in objects.values() for path in paths), f"-Wl,-Map={written}"], image)
     owners = {str(path): part for part, paths in objects.items() for path in paths}
     text: dict[str, int] = {}
     ram: dict[str, int] = {}

@@ -14,7 +14,9 @@ BOARD = cortex_m(
     "-O3",
     "-fno-if-conversion",
     "-fno-if-conversion2",
-    constants=(0x38000000, 8 << 20),
+    CODE=(0, 512 << 10),
+    CONSTANTS=(0x38000000, 8 << 20),
+    RAM=(0x31000000, 4 << 20),
 )
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def run_image(board: Board, image: Image) -> tuple[int, Mapping[str, int], str]:
     """Runs an image; returns its status, the numbers that it wrote, and what it said beside them."""
     command = list(board.emulator)
     if board.is_counted:
-        addresses = symbol_addresses(image.path, board.compiler[0])
+        addresses = symbol_addresses(image.path, board)
         range_ = f"begin={addresses['board_begin'] & ~1:#x},end={addresses['board_end'] & ~1:#x}"
         command[1:1] = ["-plugin", f"{counter()},{range_}"]
     try:

@@ -67,10 +67,8 @@ def test_a_program_that_does_not_fit_says_so(cases: Mapping[str, Case], name: st
 def test_a_missing_compiler_or_emulator_is_named() -> None:
     board = Board("none", ("no-such-gcc",), (), ("bare",), ("no-such-emulator",), "some-package")
     assert board.missing == "there is no no-such-gcc and no no-such-emulator; in Debian: some-package"
-    assert (
-        replace(board, compiler=("cc", "--no-such-option"), emulator=("true",)).missing
-        == "cc cannot compile for it; in Debian: some-package"
-    )
+    told = replace(board, compiler=("cc", "--no-such-option"), emulator=("true",)).missing
+    assert told is not None and told.startswith("cc fails: ") and told.endswith("; in Debian: some-package")
 
 
 _GNU = """
