@@ -14,7 +14,7 @@ from board_networks import ROOT, Case
 from link_map import pieces
 
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources, runtime_sources
-from flambeau.runtime.manifest import kernel_rows
+from flambeau.runtime.manifest import kernel_rows, table_source
 
 BUILD = ROOT / "build" / "boards"
 FORMS = (".pte", "emitted C")
@@ -26,6 +26,19 @@ _TOLERANCE = 1e-5
 
 
 _TELLING = re.compile(r"error: (?!ld returned)|overflowed|undefined|cannot find|unrecognized|multiple definition|syntax error")
+
+
+_NO_OTHERS = """
+#include "core/internal.h"
+const fl_backend *const *fl_builtin_backends(size_t *count) {
+  if (count != NULL) {
+    *count = 0;
+  }
+  return NULL;
+}
+const char fl_left_out_kernels[] = "";
+"""
+"""That a library has no backends, and no group of kernels that it could name."""
 
 
 class BuildError(Exception):
@@ -77,28 +90,31 @@ def emitted_objects(board: Board, case: Case, folder: Path, user: Path) -> dict[
         "harness": [_object(board, user, folder, own)],
     }
     runtime = {path.removeprefix("flambeau/"): data.decode() for path, data in case.files.items() if path.startswith("flambeau/")}
-    is_shared = all(runtime_sources().get(path) == text for path, text in runtime.items())
-    for path in _compiled(runtime):
-        part = "kernels" if path.startswith("kernels/") else "runtime"
-        flags = _KERNELS if part == "kernels" else ()
-        source = (_RUNTIME / path, None, flags) if is_shared else (folder / "flambeau" / path, folder, (*own, *flags))
-        objects.setdefault(part, []).append(_object(board, *source))
+    assert all(runtime_sources().get(path) == text for path, text in runtime.items())  # so that programs share their objects
+    files = list(_compiled(runtime))
+    objects["kernels"] = [_kernel(board, path, case) for path in files if path.startswith("kernels/")]
+    objects["runtime"] = [_object(board, _RUNTIME / path) for path in files if not path.startswith("kernels/")]
     return objects
 
 
 def _loaded_objects(board: Board, case: Case, folder: Path) -> dict[str, list[Path]]:
     """Compiles a program that is a `.pte`, and what it needs of the library."""
     _write(folder / "weights.c", _array("case_program", case.program) + f"const size_t case_program_size = {len(case.program)};\n")
-    _write(folder / "tables.c", _tables(case.operators))
-    rows = [kernel_rows()[operator] for operator in case.operators]
+    rows = [kernel_rows()[operator] for operator in sorted(case.operators)]
+    _write(folder / "tables.c", f"{table_source(rows)}{_NO_OTHERS}")
     files = needed_sources([*(row.run for row in rows), *(row.scratch for row in rows if row.scratch != "NULL")])
     core = (_object(board, path, flags=("-DFL_NO_HOOK",)) for path in _core())
     return {
         "weights": [_object(board, folder / "weights.c", folder)],
         "harness": [_object(board, HARNESS / "pte.c")],
         "runtime": [_object(board, folder / "tables.c", folder), *core],
-        "kernels": [_object(board, _RUNTIME / path, flags=_KERNELS) for path in _compiled(files) if path.startswith("kernels/")],
+        "kernels": [_kernel(board, path, case) for path in _compiled(files) if path.startswith("kernels/")],
     }
+
+
+def _kernel(board: Board, path: str, case: Case) -> Path:
+    """Compiles a file of kernels for the element types of a program; programs of the same types share it."""
+    return _object(board, _RUNTIME / path, flags=(*_KERNELS, f"-DFL_DTYPES={case.dtypes:#x}u"), kind=f"{case.dtypes:x}")
 
 
 def link(board: Board, arguments: Iterable[str | Path], image: Path) -> None:
@@ -154,40 +170,15 @@ def _case(case: Case, form: str) -> str:
     return "".join(parts)
 
 
-def _tables(operators: Iterable[str]) -> str:
-    """Returns the C file with the kernels that a program calls."""
-    rows = sorted((kernel_rows()[operator] for operator in operators), key=lambda row: row.name)
-    declared = {f"fl_status {row.run}(fl_context *context, fl_value *const *args, size_t count);" for row in rows}
-    declared |= {f"size_t {row.scratch}(fl_value *const *args, size_t count);" for row in rows if row.scratch != "NULL"}
-    lines = [
-        '#include "core/internal.h"',
-        *sorted(declared),
-        "static const fl_kernel kernels[] = {",
-        *(f'  {{"{row.name}", {row.run}, {row.scratch}, "{row.access}"}},' for row in rows),
-        "};",
-        f"static const fl_kernel_table table = {{kernels, {len(rows)}}};",
-        "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }",
-        "const fl_backend *const *fl_builtin_backends(size_t *count) {",
-        "  if (count != NULL) {",
-        "    *count = 0;",
-        "  }",
-        "  return NULL;",
-        "}",
-        'const char fl_left_out_kernels[] = "";',
-        "",
-    ]
-    return "\n".join(lines)
-
-
 def _digest(board: Board) -> str:
     """Returns the name of the folder of a board's shared objects: another one where the runtime or a flag has changed."""
     text = repr((board.compiler, board.flags, _COMMON, sorted(runtime_sources().items())))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _object(board: Board, source: Path, folder: Path | None = None, flags: tuple[str, ...] = ()) -> Path:
-    """Compiles a file, unless its object is there: in the folder of a program, or in that of the board."""
-    place = folder or BUILD / _key(board.name) / _digest(board)
+def _object(board: Board, source: Path, folder: Path | None = None, flags: tuple[str, ...] = (), kind: str = "") -> Path:
+    """Compiles a file, unless its object is there: in the folder of a program, or in that of the board and a kind of flags."""
+    place = folder or BUILD / _key(board.name) / _digest(board) / kind
     target = place / f"{source.parent.name}-{source.name}".replace(".c", ".o")
     if target.exists() and target.stat().st_mtime >= source.stat().st_mtime and folder is None:
         return target

@@ -12,8 +12,11 @@ import torch
 from torch import Tensor, nn
 
 import flambeau
+from flambeau.compiler.called_kernels import Selection
 from flambeau.compiler.compilation import Compilation
 from flambeau.runtime import Runtime
+from flambeau.runtime.pte import read_program
+from flambeau.runtime.scalar_types import BY_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "helpers")]
@@ -72,6 +75,7 @@ class Case:
         files: the program as C, by path.
         program: the `.pte`.
         operators: the operators that it calls.
+        dtypes: the element types with which its kernels compute, a bit for the number of each.
         memory: the bytes that the `.pte` needs at run time on this machine; where addresses are shorter, it needs less.
         inputs: the bytes of each input.
         outputs: the bytes of each output on this machine.
@@ -80,6 +84,7 @@ class Case:
     files: Mapping[str, bytes]
     program: bytes
     operators: tuple[str, ...]
+    dtypes: int
     memory: int
     inputs: tuple[bytes, ...]
     outputs: tuple[bytes, ...]
@@ -106,10 +111,13 @@ def compile_case(name: str, type: str) -> Case:
     arrays = [item.numpy() for item in inputs]
     outputs: Any = loaded.load_method("forward").execute(arrays)
     metadata = loaded.metadata("forward")
+    selection = Selection()
+    selection.add(read_program(data))
     return Case(
         Compilation(compiled.module.clone(), compiled.context).emit_c("net"),
         data,
         metadata.operator_names,
+        sum(1 << BY_NAME[name].number for name in selection.dtypes() or ()),
         metadata.memory.total + 64 * (2 + len(metadata.memory.arenas)),
         tuple(array.tobytes() for array in arrays),
         tuple(item.tobytes() for item in outputs),
