@@ -9,6 +9,7 @@ from importlib import resources
 from typing import NamedTuple
 
 _KERNEL = re.compile(r'^\s*FL_(SIGNED_)?KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]+)"', re.MULTILINE)
+_ELEMENTWISE = re.compile(r'^FL_ELEMENTWISE(?:_OF)?\("([^"]+)", (\w+), "([^"]+)"', re.MULTILINE)
 _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
 
@@ -43,6 +44,28 @@ def kernel_rows() -> dict[str, KernelRow]:
     """Returns every row of `runtime/c/kernels/*.def`, by the name of its operator."""
     rows = ((file, row.groups()) for file, table in _tables() for row in _KERNEL.finditer(table))
     return {name: KernelRow(name, run, scratch, access, file, bool(signed)) for file, (signed, name, run, scratch, access) in rows}
+
+
+class ElementwiseRow(NamedTuple):
+    """A function of vectors of floats that computes an operator, as `lanes.h` has it.
+
+    Attributes:
+        function: name of the C function.
+        arguments: for each argument of the operator without the outs, v, s, p, or = and a constant, as `lanes.h` explains them.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+
+
+@cache
+def elementwise_rows() -> dict[str, list[ElementwiseRow]]:
+    """Returns the functions of `runtime/c/kernels/lanes.h` by the name of their operator, such as `aten::add.out`."""
+    text = resources.files("flambeau.runtime").joinpath("c", "kernels", "lanes.h").read_text(encoding="utf-8")
+    found: dict[str, list[ElementwiseRow]] = {}
+    for operator, name, arguments in _ELEMENTWISE.findall(text):
+        found.setdefault(operator, []).append(ElementwiseRow(f"fl_{name}_lanes", tuple(arguments.split(","))))
+    return found
 
 
 @cache

@@ -6,12 +6,24 @@ xDSL has `emitc.add`, `emitc.apply` and `emitc.call_opaque`.
 from xdsl.dialects.emitc import EmitC
 from xdsl.ir import Dialect
 
-from flambeau.dialects.emitc.ops import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
+from flambeau.dialects.emitc.ops import BLOB, ConstantOp, ForOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp, YieldOp
 
 DIALECT = Dialect(
     "emitc",
-    [*EmitC.operations, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp],
+    [*EmitC.operations, ConstantOp, ForOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp, YieldOp],
     list(EmitC.attributes),
 )
 
-__all__ = ["BLOB", "DIALECT", "ConstantOp", "FuncOp", "GetGlobalOp", "GlobalOp", "IncludeOp", "ReturnOp", "VerbatimOp"]
+__all__ = [
+    "BLOB",
+    "DIALECT",
+    "ConstantOp",
+    "ForOp",
+    "FuncOp",
+    "GetGlobalOp",
+    "GlobalOp",
+    "IncludeOp",
+    "ReturnOp",
+    "VerbatimOp",
+    "YieldOp",
+]

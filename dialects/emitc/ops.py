@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttrConstr,
     FunctionType,
+    IndexType,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -20,6 +21,7 @@ from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -230,6 +232,69 @@ class FuncOp(IRDLOperation):
         if specifiers is not None:
             op.properties["specifiers"] = specifiers
         op.attributes = found
+        return op
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """`emitc.yield`: the end of the body of a loop, which is not printed."""
+
+    name = "emitc.yield"
+
+    traits = traits_def(IsTerminator())
+
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """`emitc.for %i = %0 to %1 step %2 {…}`: a loop whose variable, of type index, goes from a bound up to another."""
+
+    name = "emitc.for"
+
+    lower_bound = operand_def(IndexType())
+    upper_bound = operand_def(IndexType())
+    step = operand_def(IndexType())
+    body = region_def("single_block")
+
+    def __init__(self, lower_bound: SSAValue, upper_bound: SSAValue, step: SSAValue, body: Region):
+        super().__init__(operands=[lower_bound, upper_bound, step], regions=[body])
+
+    def verify_(self) -> None:
+        """Checks that the body has the variable as its argument, and ends with `emitc.yield`."""
+        if [arg.type for arg in self.body.block.args] != [IndexType()] or not isinstance(self.body.block.last_op, YieldOp):
+            raise VerifyException("the body of a loop has the variable, an index, as its argument, and ends with emitc.yield")
+
+    def print(self, printer: Printer) -> None:
+        """Prints `%i = %lower to %upper step %step {body}`."""
+        printer.print_string(" ")
+        printer.print_ssa_value(self.body.block.args[0])
+        for word, value in (("=", self.lower_bound), ("to", self.upper_bound), ("step", self.step)):
+            printer.print_string(f" {word} ")
+            printer.print_ssa_value(value)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_block_terminators=False)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Parses what `print` prints."""
+        variable = parser.parse_argument(expect_type=False).resolve(IndexType())
+
+        def parse_bound() -> SSAValue:
+            return parser.resolve_operand(parser.parse_unresolved_operand(), IndexType())
+
+        parser.parse_punctuation("=")
+        lower = parse_bound()
+        parser.parse_keyword("to")
+        upper = parse_bound()
+        parser.parse_keyword("step")
+        step = parse_bound()
+        body = parser.parse_region((variable,))
+        if not isinstance(body.block.last_op, YieldOp):
+            body.block.add_op(YieldOp())
+        op = cls(lower, upper, step, body)
+        op.attributes = parser.parse_optional_attr_dict()
         return op
 
 

@@ -29,9 +29,21 @@ from flambeau.dialects.ir.expressions import Expression
 from flambeau.dialects.ir.extent_attribute import ExtentAttr, parse_extent, print_extent
 from flambeau.dialects.ir.extents import Extent
 
+STEP = "flambeau.step"
+"""Attribute of an instruction of a method that lacks instructions of the program's: the number that the program has for it."""
+
 
 class InstructionOp(IRDLOperation, ABC):
     """An instruction of a method, or a label."""
+
+
+class TransferOp(InstructionOp, ABC):
+    """An instruction that reads some slots and writes others."""
+
+    ins = var_operand_def(AnyAttr())
+    outs = var_operand_def(AnyAttr())
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
 
 @irdl_op_definition
@@ -193,7 +205,7 @@ def _expression(attribute: ExtentAttr) -> Expression:
 
 
 @irdl_op_definition
-class DelegateCallOp(InstructionOp):
+class DelegateCallOp(TransferOp):
     """`exec.delegate_call @delegate0(%a) outs(%b)`: runs a `delegate.payload` of the module, or a `delegate.partition`.
 
     A payload is what a backend compiled; a program that is to be emitted has no partitions.
@@ -202,10 +214,6 @@ class DelegateCallOp(InstructionOp):
     name = "exec.delegate_call"
 
     delegate = prop_def(SymbolRefAttr)
-    ins = var_operand_def(AnyAttr())
-    outs = var_operand_def(AnyAttr())
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(self, delegate: str | SymbolRefAttr, ins: Sequence[SSAValue], outs: Sequence[SSAValue]):
         super().__init__(operands=[ins, outs], properties={"delegate": symbol(delegate)})
@@ -444,7 +452,7 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
             return _tensors(op.ins[1:]), _tensors(op.returns)
         case CallOp():
             return _tensors(op.ins), tuple(dict.fromkeys(_tensors((*op.outs, *op.returns, *op.writes))))
-        case DelegateCallOp():
+        case TransferOp():
             return _tensors(op.ins), _tensors(op.outs)
         case JumpFalseOp():
             return _tensors((op.condition,)), ()
@@ -452,6 +460,11 @@ def reads_and_writes(op: Operation) -> tuple[tuple[SSAValue, ...], tuple[SSAValu
             return (op.found,), ()
         case _:
             return (), ()
+
+
+def lends_storage(op: Operation) -> bool:
+    """Returns whether a slot may hold another slot's memory after an instruction: a move, or a kernel that lends it."""
+    return isinstance(op, MoveOp) or (isinstance(op, CallOp) and op.operator.data == ALIASING)
 
 
 def written_literals(instructions: Iterable[Operation]) -> set[SSAValue]:

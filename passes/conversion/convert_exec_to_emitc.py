@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, IndexType, IntegerAttr, ModuleOp, i1, i32
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i1
 from xdsl.dialects.cf import BranchOp, ConditionalBranchOp
-from xdsl.dialects.emitc import EmitC_CallOpaqueOp, EmitC_PointerType
+from xdsl.dialects.emitc import EmitC_PointerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from flambeau.dialects.cpu import LoopOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.emitc import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
 from flambeau.dialects.emitc.c_names import c_name, function_names
 from flambeau.dialects.exec import slots
-from flambeau.dialects.exec.instructions import CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
+from flambeau.dialects.exec.instructions import STEP, CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
 from flambeau.dialects.exec.slot_syntax import describe
 from flambeau.dialects.ir.diagnostics import OperationError
@@ -25,6 +26,7 @@ from flambeau.dialects.ir.locations import describe_location
 from flambeau.dialects.ir.tensor_types import is_static
 from flambeau.dialects.ml_program import GlobalOp as ProgramGlobalOp
 from flambeau.passes.emission.c_variables import Declarations, array, opaque, text
+from flambeau.passes.emission.loops import LANES_HEADER, LoopFunctions, call
 from flambeau.passes.emission.slot_values import SlotValues, c_string
 from flambeau.passes.manager import count
 from flambeau.passes.rewriting.actions import may_rewrite
@@ -73,6 +75,9 @@ class _Program:
     declarations: Declarations = field(default_factory=Declarations)
     kernels: dict[str, FuncOp] = field(default_factory=dict[str, FuncOp])
 
+    def __post_init__(self) -> None:
+        self.loops = LoopFunctions(self.declarations)
+
     def convert(self) -> list[Operation]:
         """Returns the operations of the file."""
         methods = [op for op in self.module.body.block.ops if isinstance(op, MethodOp)]
@@ -99,8 +104,8 @@ class _Program:
             converted.initialise(init, run, globals, arenas)
         init.add_op(ReturnOp())
         function = FuncOp(f"{self.name}_init", FunctionType.from_lists([], []), (), Region(init))
-        include = IncludeOp(f"{self.name}.h")
-        return [include, *self.kernels.values(), *self.declarations.ops, *bodies, function]
+        includes = [IncludeOp(f"{self.name}.h"), *([IncludeOp(LANES_HEADER)] if self.loops.ops else [])]
+        return [*includes, *self.kernels.values(), *self.declarations.ops, *self.loops.ops, *bodies, function]
 
     def _weights(self, methods: list[MethodOp], globals: Mapping[str, ProgramGlobalOp]) -> dict[str, str]:
         """Declares the bytes of each global whose value the program reads; returns the names of the variables."""
@@ -200,9 +205,9 @@ class _Method:
             return [FuncOp(self.function, type, (), Region(blocks)), *ports]
         # After a failure, values such as counters of loops may hold anything.
         steps = f"{self.prefix}steps"
-        status = _call(steps, results=[_STATUS])
-        failed = _call("FL_FAILED", status.results[0], results=[i1])
-        again, done = Block([_call(f"{self.prefix}restore")]), Block([ReturnOp(status.results[0])])
+        status = call(steps, results=[_STATUS])
+        failed = call("FL_FAILED", status.results[0], results=[i1])
+        again, done = Block([call(f"{self.prefix}restore")]), Block([ReturnOp(status.results[0])])
         again.add_op(BranchOp(done))
         first = Block([status, failed, ConditionalBranchOp(failed.results[0], again, [], done, [])])
         restore = Region(Block([*self._restored(), ReturnOp()]))
@@ -218,7 +223,7 @@ class _Method:
         found: list[Operation] = []
         for name, value in self.values.written:
             initial = self.program.declarations.constant(f"{name}_at_init", opaque("fl_value"), value)
-            found.append(_call("FL_MOVE", initial, name))
+            found.append(call("FL_MOVE", initial, name))
         return found
 
     def _steps(self, run: str) -> list[Block]:
@@ -234,9 +239,12 @@ class _Method:
                 block.add_op(BranchOp(labels[op.label.data]))
                 blocks.append(block := labels[op.label.data])
                 continue
-            if (here := describe_location(op.location)) != place and here:
-                block.add_op(VerbatimOp(f"/* {here.replace('*/', '* /')} */"))
-                place = here
+            if isinstance(step := op.attributes.get(STEP), IntegerAttr):
+                number = step.value.data
+            for part in op.elements if isinstance(op, LoopOp) else (op,):
+                if (here := describe_location(part.location)) != place and here:
+                    block.add_op(VerbatimOp(f"/* {here.replace('*/', '* /')} */"))
+                    place = here
             if isinstance(op, JumpFalseOp):
                 following = Block()
                 block.add_ops(self._jump(op, labels[op.label.data], following))
@@ -252,7 +260,7 @@ class _Method:
         known = self.values.constant_truth(op.condition)
         if known is not None:
             return [BranchOp(following if known else target)]
-        condition = _call("fl_emitted_is_false", self.values.address(op.condition), results=[i1])
+        condition = call("fl_emitted_is_false", self.values.address(op.condition), results=[i1])
         return [condition, ConditionalBranchOp(condition.results[0], target, [], following, [])]
 
     def _instruction(self, op: InstructionOp, run: str, number: int) -> list[Operation]:
@@ -265,8 +273,10 @@ class _Method:
                 name = declare.constant("v_message", opaque("fl_value"), message)
                 found = self.values.address(op.found)
                 return self._kernel(failure.OPERATOR, [found, f"FL_CONSTANT({name})", found, found], run, number)
+            case LoopOp():
+                return [self.program.loops.call(op, self.values)]
             case MoveOp():
-                return [_call("FL_MOVE", self.values.name(op.source), self.values.name(op.target))]
+                return [call("FL_MOVE", self.values.name(op.source), self.values.name(op.target))]
             case _:
                 return []
 
@@ -288,8 +298,8 @@ class _Method:
         type = array("fl_value *const", len(addresses))
         name = self.program.declarations.constant(f"{self.prefix}args_{number}", type, f"{{{', '.join(addresses)}}}", ())
         args = GetGlobalOp(name, type)
-        called = _call("FL_CALL", run, number, row.run, args.result)
-        return [args, called if over is None else _call("FL_CALL_OVER", run, number, row.run, args.result, over)]
+        called = call("FL_CALL", run, number, row.run, args.result)
+        return [args, called if over is None else call("FL_CALL_OVER", run, number, row.run, args.result, over)]
 
     def _ports(self) -> list[Operation]:
         """Returns the tables of the method's inputs and outputs, which the header declares."""
@@ -302,7 +312,7 @@ class _Method:
 
     def initialise(self, block: Block, run: str, globals: Mapping[str, ProgramGlobalOp], arenas: _Arenas) -> None:
         """Adds the statements that give state and changing values their first content."""
-        block.add_op(_call("FL_RESET", run))
+        block.add_op(call("FL_RESET", run))
         for op in self.method.slots:
             if not isinstance(op, slots.StateOp):
                 continue
@@ -310,20 +320,8 @@ class _Method:
                 raise OperationError(op, f"state {describe(op.slot)} has no place in an arena")
             symbol, (arena, offset) = op.global_name.string_value(), op.place
             if (cleared := arenas.to_clear(self.arenas[arena])) is not None:
-                block.add_op(_call("memset", self.arenas[arena], 0, cleared))
+                block.add_op(call("memset", self.arenas[arena], 0, cleared))
             if symbol in self.weights:
-                block.add_op(_call("memcpy", f"{self.arenas[arena]} + {offset}", self.weights[symbol], slots.nbytes(op.slot.type)))
+                block.add_op(call("memcpy", f"{self.arenas[arena]} + {offset}", self.weights[symbol], slots.nbytes(op.slot.type)))
         if self.values.written:
-            block.add_op(_call(f"{self.prefix}restore"))
-
-
-def _call(function: str, *arguments: str | int | SSAValue, results: list[Attribute] | None = None) -> EmitC_CallOpaqueOp:
-    """Returns a call of `function`: words are printed as they are, values by name."""
-    values = [argument for argument in arguments if isinstance(argument, SSAValue)]
-    written: list[Attribute] = []
-    for argument in arguments:
-        if isinstance(argument, SSAValue):
-            written.append(IntegerAttr(values.index(argument), IndexType()))
-        else:
-            written.append(IntegerAttr(argument, i32) if isinstance(argument, int) else text(argument))
-    return EmitC_CallOpaqueOp(function, values, results or [], ArrayAttr(written))
+            block.add_op(call(f"{self.prefix}restore"))

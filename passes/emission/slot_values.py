@@ -79,6 +79,11 @@ class SlotValues:
         """Returns the initialiser of an array of the addresses of values, NULL for an absent one."""
         return "{" + ", ".join("NULL" if value is None else self.address(value) for value in values) + "}"
 
+    def elements(self, slot: SSAValue) -> str:
+        """Returns the address of a tensor's bytes, where the tensor may be only known when the program runs."""
+        address, is_moving = self._data(cast(slots.TensorSlotOp, slot.owner))
+        return f"{self.name(slot)}.as.tensor->data" if is_moving else address
+
     def place(self, slot: SSAValue) -> tuple[int, int] | None:
         """Returns the arena and the offset of a tensor."""
         return slots.place_of(slot, self._roots)

@@ -10,7 +10,6 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.exec.instructions import (
-    ALIASING,
     COPY_INDEX,
     CallOp,
     FreeOp,
@@ -18,6 +17,7 @@ from flambeau.dialects.exec.instructions import (
     JumpFalseOp,
     LabelOp,
     MoveOp,
+    lends_storage,
     reads_and_writes,
     written_literals,
 )
@@ -214,7 +214,7 @@ class MethodStorage:
         """Classes of which one may hold the other's memory at run time, after a move or through a kernel that lends it."""
         found: list[list[StorageClass]] = []
         for op in self.instructions:
-            if isinstance(op, MoveOp) or (isinstance(op, CallOp) and op.operator.data == ALIASING):
+            if lends_storage(op):
                 reads, writes = touched_slots(op)
                 group = list(dict.fromkeys(self._classes[slot] for slot in (*reads, *writes)))
                 found += [group] if len(group) > 1 else []

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from flambeau.dialects.aten.library.philox import RandomStream, drawing
+from flambeau.dialects.cpu import LoopOp
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.edge.layout import byte_strides, dim_order, upper_bounds
 from flambeau.dialects.edge.stored_arrays import logical_array
@@ -264,6 +265,8 @@ class MethodProgram:
                         raise InterpreterError(f"{op.operator.data}: {error}", op) from error
                 case DelegateCallOp():
                     self._delegate(op, memory, observer)
+                case LoopOp():
+                    self._loop(op, memory, observer)
                 case JumpFalseOp():
                     condition = memory.values[op.condition]
                     holds = bool(condition.all()) if isinstance(condition, np.ndarray) else bool(condition)
@@ -320,6 +323,16 @@ class MethodProgram:
         _write(f"delegate @{name}", outs, results)
         if observer is not None and (others := observer(op, outs)) is not None:
             _write(name, outs, others)
+
+    def _loop(self, op: LoopOp, memory: _Memory, observer: Observer | None) -> None:
+        values: dict[SSAValue, Any] = dict(zip(op.body.block.args, (memory.values[slot] for slot in op.ins), strict=True))
+        outs = [cast(Array, memory.values[slot]) for slot in op.outs]
+        for item in op.elements:
+            like = np.empty(shape_of(item.result), numpy_dtype(tensor_type(item.result).element_type))
+            (values[item.result],) = self._compute(item.operator.data, [values[value] for value in item.arguments], [like])
+        _write(op.name, outs, [values[value] for value in op.yielded])
+        if observer is not None and (others := observer(op, outs)) is not None:
+            _write(op.name, outs, others)
 
     @staticmethod
     def _compute(name: str, ins: list[Any], outs: list[Array]) -> Sequence[Array]:

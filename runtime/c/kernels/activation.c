@@ -2,41 +2,19 @@
 #include "spans.h"
 #include "activation.def"
 
-/* Returns e^x - 1 as tanh(x / 2) (e^x + 1), without cancellation near 0. */
-FL_INLINE fl_vec expm1_vector(fl_vec x) { return fl_tanh(x * fl_set(0.5f)) * (fl_exp(x) + fl_set(1.0f)); }
-
-/* Returns log(1 + e^x) for x <= 0, where e = e^x lies in (0, 1], as 2 atanh(e / (2 + e)), without cancellation. */
-FL_INLINE fl_vec log1p_exp(fl_vec x) {
-  fl_vec e = fl_exp(x);
-  fl_vec s = e / (e + fl_set(2.0f));
-  fl_vec z = s * s; /* at most 1 / 9 */
-  fl_vec p = fl_set(1.0f / 13.0f);
-  p = fl_fma(p, z, fl_set(1.0f / 11.0f));
-  p = fl_fma(p, z, fl_set(1.0f / 9.0f));
-  p = fl_fma(p, z, fl_set(1.0f / 7.0f));
-  p = fl_fma(p, z, fl_set(1.0f / 5.0f));
-  p = fl_fma(p, z, fl_set(1.0f / 3.0f));
-  p = fl_fma(p * z, s, s);
-  return p + p;
-}
-
-FL_INLINE fl_vec softplus_vector(fl_vec x) {
-  return fl_max_b(fl_zero(), x) + log1p_exp((fl_vec)((fl_ivec)x | fl_iset(INT32_MIN)));
-}
-
 static double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x))); }
 
 static inline double hold(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-FL_REAL_KERNEL(hardsigmoid, fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), hold(x + 3.0, 0.0, 6.0) / 6.0)
-FL_REAL_KERNEL(hardswish, x *fl_clamp(x + fl_set(3.0f), 0.0f, 6.0f) * fl_set(1.0f / 6.0f), x *hold(x + 3.0, 0.0, 6.0) / 6.0)
-FL_REAL_KERNEL(log_sigmoid, -softplus_vector(-x), -softplus(-x))
-FL_REAL_KERNEL(mish, x *fl_tanh(softplus_vector(x)), x *tanh(softplus(x)))
-FL_REAL_KERNEL(sigmoid, fl_sigmoid(x), 1.0 / (1.0 + exp(-x)))
-FL_REAL_KERNEL(silu, x *fl_sigmoid(x), x / (1.0 + exp(-x)))
-FL_REAL_KERNEL(tanh, fl_tanh(x), tanh(x))
+FL_REAL_KERNEL(hardsigmoid, hold(x + 3.0, 0.0, 6.0) / 6.0)
+FL_REAL_KERNEL(hardswish, x *hold(x + 3.0, 0.0, 6.0) / 6.0)
+FL_REAL_KERNEL(log_sigmoid, -softplus(-x))
+FL_REAL_KERNEL(mish, x *tanh(softplus(x)))
+FL_REAL_KERNEL(sigmoid, 1.0 / (1.0 + exp(-x)))
+FL_REAL_KERNEL(silu, x / (1.0 + exp(-x)))
+FL_REAL_KERNEL(tanh, tanh(x))
 
-FL_VECTOR_SPAN1(relu_f32, , fl_max_b(fl_zero(), x))
+FL_VECTOR_SPAN1(relu_f32, , fl_relu_lanes(x))
 FL_SPAN1(relu_f64, double, double, x < 0.0 ? 0.0 : x)
 FL_SPAN1(relu_i64, int64_t, int64_t, x < 0 ? 0 : x)
 
@@ -45,9 +23,9 @@ FL_POINTWISE_KERNEL(relu, 1, relu_f32, relu_f64, relu_i64, 0)
 #define SQRT_HALF 0.70710678118654752440
 #define SQRT_TWO_OVER_PI 0.79788456080286535588
 
-FL_VECTOR_SPAN1(gelu_f32, , fl_gelu(x))
+FL_VECTOR_SPAN1(gelu_f32, , fl_gelu_lanes(x))
 FL_SPAN1(gelu_f64, double, double, 0.5 * x * (1.0 + erf(x * SQRT_HALF)))
-FL_VECTOR_SPAN1(gelu_tanh_f32, , fl_gelu_tanh(x))
+FL_VECTOR_SPAN1(gelu_tanh_f32, , fl_gelu_tanh_lanes(x))
 FL_SPAN1(gelu_tanh_f64, double, double, 0.5 * x * (1.0 + tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))))
 
 fl_status fl_gelu_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -102,12 +80,12 @@ static fl_status read_parameters(fl_context *context, fl_value *const *args, siz
   }
 
 /* The parameters are alpha, scale, input_scale. */
-PARAMETRIC(elu, 3, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x * c) * (a * b), x * b),
+PARAMETRIC(elu, 3, fl_elu_lanes(x, p[0].real, p[1].real, p[2].real),
            x <= 0.0 ? expm1(x * p[2].real) * p[0].real * p[1].real : x * p[1].real)
-PARAMETRIC(celu, 1, fl_select((fl_ivec)(x <= fl_zero()), expm1_vector(x / a) * a, x), x <= 0.0 ? expm1(x / p[0].real) * p[0].real : x)
-PARAMETRIC(leaky_relu, 1, fl_select((fl_ivec)(x > fl_zero()), x, x *a), x > 0.0 ? x : x * p[0].real)
+PARAMETRIC(celu, 1, fl_select((fl_ivec)(x <= fl_zero()), fl_expm1_vector(x / a) * a, x), x <= 0.0 ? expm1(x / p[0].real) * p[0].real : x)
+PARAMETRIC(leaky_relu, 1, fl_leaky_relu_lanes(x, p[0].real), x > 0.0 ? x : x * p[0].real)
 /* The parameters are beta, threshold. */
-PARAMETRIC(softplus, 2, fl_select((fl_ivec)(x * a > b), x, softplus_vector(x * a) / a),
+PARAMETRIC(softplus, 2, fl_softplus_lanes(x, p[0].real, p[1].real),
            x *p[0].real > p[1].real ? x : softplus(x * p[0].real) / p[0].real)
 PARAMETRIC(hardshrink, 1, fl_select((fl_ivec)(x >= -a) & (fl_ivec)(x <= a), fl_zero(), x), x >= -p[0].real && x <= p[0].real ? 0.0 : x)
 PARAMETRIC(softshrink, 1, fl_select((fl_ivec)(x > a), x - a, fl_select((fl_ivec)(x < -a), x + a, x *fl_zero())),
@@ -116,8 +94,7 @@ PARAMETRIC(softshrink, 1, fl_select((fl_ivec)(x > a), x - a, fl_select((fl_ivec)
 /* Limits an element; the upper limit is applied last. NaN in the element or in a limit gives NaN. */
 #define RAISED(x, low) ((x) < (low) || (low) != (low) ? (low) : (x))
 #define LOWERED(x, high) ((x) > (high) || (high) != (high) ? (high) : (x))
-FL_VECTOR_SPAN1(hardtanh_f32, const float low = (float)p[0].real; const float high = (float)p[1].real,
-                low == low && high == high ? fl_clamp(x, low, high) : fl_set(low + high))
+FL_VECTOR_SPAN1(hardtanh_f32, , fl_hardtanh_lanes(x, p[0].real, p[1].real))
 FL_SPAN1(hardtanh_f64, double, double, LOWERED(RAISED(x, p[0].real), p[1].real))
 FL_SPAN1(hardtanh_i64, int64_t, int64_t, LOWERED(RAISED(x, p[0].integer), p[1].integer))
 

@@ -7,7 +7,7 @@
   FL_SPAN2(name##_f64, double, double, function(x, y))                                         \
   FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, NULL, 0)
 
-FL_VECTOR_SPAN2(mul_f32, , x *y)
+FL_VECTOR_SPAN2(mul_f32, , fl_mul_lanes(x, y))
 FL_SPAN2(mul_f64, double, double, x *y)
 FL_SPAN2(mul_i64, int64_t, int64_t, fl_wrap_mul(x, y))
 FL_POINTWISE_KERNEL(mul, 2, mul_f32, mul_f64, mul_i64, FL_TAKES_UINT64)
@@ -21,19 +21,19 @@ FL_SPAN2(logaddexp_f32, float, float, logaddexp((double)x, (double)y))
 FL_SPAN2(logaddexp_f64, double, double, logaddexp(x, y))
 FL_POINTWISE_KERNEL(logaddexp, 2, logaddexp_f32, logaddexp_f64, NULL, 0)
 
-FL_VECTOR_SPAN2(div_f32, , x / y)
+FL_VECTOR_SPAN2(div_f32, , fl_div_lanes(x, y))
 FL_SPAN2(div_f64, double, double, x / y)
 FL_POINTWISE_KERNEL(div, 2, div_f32, div_f64, NULL, 0)
 
 /* ---- sums with a multiple of the second operand: p[0] is alpha ---- */
 
-FL_VECTOR_SPAN2(add_f32, , x + y)
+FL_VECTOR_SPAN2(add_f32, , fl_add_lanes(x, y))
 FL_SPAN2(add_f64, double, double, x + y)
 FL_SPAN2(add_i64, int64_t, int64_t, fl_wrap_add(x, y))
-FL_VECTOR_SPAN2(add_scaled_f32, const fl_vec alpha = fl_set((float)p[0].real), fl_fma(alpha, y, x))
+FL_VECTOR_SPAN2(add_scaled_f32, , fl_add_scaled_lanes(x, y, p[0].real))
 FL_SPAN2(add_scaled_f64, double, double, x + p[0].real * y)
 FL_SPAN2(add_scaled_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(p[0].integer, y)))
-FL_VECTOR_SPAN2(sub_f32, , x - y)
+FL_VECTOR_SPAN2(sub_f32, , fl_sub_lanes(x, y))
 FL_SPAN2(sub_f64, double, double, x - y)
 FL_SPAN2(sub_i64, int64_t, int64_t, fl_wrap_sub(x, y))
 
@@ -78,10 +78,10 @@ fl_status fl_rsub_out(fl_context *context, fl_value *const *args, size_t count) 
 
 /* ---- sums with a product: p[0] is value ---- */
 
-FL_VECTOR_SPAN3(addcmul_f32, , fl_fma(y, z, x))
+FL_VECTOR_SPAN3(addcmul_f32, , fl_addcmul_lanes(x, y, z))
 FL_SPAN3(addcmul_f64, double, double, x + y * z)
 FL_SPAN3(addcmul_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(y, z)))
-FL_VECTOR_SPAN3(addcmul_scaled_f32, const fl_vec value = fl_set((float)p[0].real), fl_fma(value * y, z, x))
+FL_VECTOR_SPAN3(addcmul_scaled_f32, , fl_addcmul_scaled_lanes(x, y, z, p[0].real))
 FL_SPAN3(addcmul_scaled_f64, double, double, x + p[0].real * y * z)
 FL_SPAN3(addcmul_scaled_i64, int64_t, int64_t, fl_wrap_add(x, fl_wrap_mul(fl_wrap_mul(p[0].integer, y), z)))
 

@@ -32,8 +32,8 @@ PREDICATE(isneginf, isinf(x) && x < 0, 0 * x)
   FL_SPAN2(name##_i64, int64_t, int64_t, i64_expression)                                       \
   FL_POINTWISE_KERNEL(name, 2, name##_f32, name##_f64, name##_i64, 0)
 
-EXTREMUM(maximum, fl_max(x, y), x > y || x != x ? x : y, x > y ? x : y)
-EXTREMUM(minimum, fl_min(x, y), x < y || x != x ? x : y, x < y ? x : y)
+EXTREMUM(maximum, fl_maximum_lanes(x, y), x > y || x != x ? x : y, x > y ? x : y)
+EXTREMUM(minimum, fl_minimum_lanes(x, y), x < y || x != x ? x : y, x < y ? x : y)
 EXTREMUM(fmax, fl_select((fl_ivec)(y != y), x, fl_max_b(x, y)), fmax(x, y), x > y ? x : y)
 EXTREMUM(fmin, fl_select((fl_ivec)(y != y), x, fl_min_b(x, y)), fmin(x, y), x < y ? x : y)
 
@@ -44,7 +44,9 @@ EXTREMUM(fmin, fl_select((fl_ivec)(y != y), x, fl_min_b(x, y)), fmin(x, y), x < 
 /* Limits an element; the upper bound is applied last. NaN in the element or in a bound gives NaN. */
 #define RAISED(x, y) ((x) < (y) || (y) != (y) ? (y) : (x))
 #define LOWERED(x, y) ((x) > (y) || (y) != (y) ? (y) : (x))
-CLAMP_SPANS(clamp_f32, float, RAISED(x, y), LOWERED(x, y), LOWERED(RAISED(x, y), z))
+FL_VECTOR_SPAN2(clamp_f32_min, , fl_clamp_min_lanes(x, y))
+FL_VECTOR_SPAN2(clamp_f32_max, , fl_clamp_max_lanes(x, y))
+FL_VECTOR_SPAN3(clamp_f32_both, , fl_clamp_lanes(x, y, z))
 CLAMP_SPANS(clamp_f64, double, RAISED(x, y), LOWERED(x, y), LOWERED(RAISED(x, y), z))
 CLAMP_SPANS(clamp_i64, int64_t, x < y ? y : x, x > y ? y : x, (x < y ? y : x) > z ? z : (x < y ? y : x))
 

@@ -14,12 +14,12 @@
   FL_SPAN1(name##_i64, int64_t, int64_t, i64_expression)      \
   FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, name##_i64, 0)
 
-FL_REAL_KERNEL(erf, fl_erf(x), erf(x))
-FL_REAL_KERNEL(exp, fl_exp(x), exp(x))
-FL_REAL_KERNEL(log, fl_log(x), log(x))
-FL_REAL_KERNEL(reciprocal, fl_set(1.0f) / x, 1.0 / x)
-FL_REAL_KERNEL(rsqrt, fl_set(1.0f) / fl_sqrt(x), 1.0 / sqrt(x))
-FL_REAL_KERNEL(sqrt, fl_sqrt(x), sqrt(x))
+FL_REAL_KERNEL(erf, erf(x))
+FL_REAL_KERNEL(exp, exp(x))
+FL_REAL_KERNEL(log, log(x))
+FL_REAL_KERNEL(reciprocal, 1.0 / x)
+FL_REAL_KERNEL(rsqrt, 1.0 / sqrt(x))
+FL_REAL_KERNEL(sqrt, sqrt(x))
 
 #if defined(__FMA__) || defined(FL_SIMD_NEON)
 /* Above this magnitude, x - k pi / 2 in float loses digits. */

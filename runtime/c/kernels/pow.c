@@ -20,11 +20,11 @@ FL_SPAN2(pow_i64, int64_t, int64_t, power_i64(x, y))
 FL_POINTWISE_KERNEL(pow, 2, pow_f32, pow_f64, pow_i64, 0)
 
 /* Spans for frequent exponents, which do not call pow. */
-FL_VECTOR_SPAN1(square_f32, , x *x)
-FL_VECTOR_SPAN1(cube_f32, , x *x *x)
-FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt(x))
-FL_VECTOR_SPAN1(inverse_f32, , fl_set(1.0f) / x)
-FL_VECTOR_SPAN1(inverse_root_f32, , fl_set(1.0f) / fl_sqrt(x))
+FL_VECTOR_SPAN1(square_f32, , fl_square_lanes(x))
+FL_VECTOR_SPAN1(cube_f32, , fl_cube_lanes(x))
+FL_VECTOR_SPAN1(square_root_f32, , fl_sqrt_lanes(x))
+FL_VECTOR_SPAN1(inverse_f32, , fl_reciprocal_lanes(x))
+FL_VECTOR_SPAN1(inverse_root_f32, , fl_rsqrt_lanes(x))
 FL_SPAN1(square_root_f64, double, double, sqrt(x))
 FL_SPAN1(inverse_root_f64, double, double, 1.0 / sqrt(x))
 

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
+#include "lanes.h"
 #include "loops.h"
-#include "simd.h"
 
 /* Defines a span `name` that stores `expression` as type R. `setup` declares the inputs' pointers before the loop, because the compiler would
  * read them again after each store through uint8_t, which may change any memory. */
@@ -80,9 +80,9 @@ fl_status fl_pointwise_run(fl_context *context, const fl_pointwise *operation, f
     (void)count;                                                                               \
     return fl_pointwise_run(context, &operation, args, operands, args[operands], NULL);        \
   }
-/* Defines the kernel of an operation on one real number, from its expression on vectors of float and its expression on a double. */
-#define FL_REAL_KERNEL(name, vector_expression, expression)                                    \
-  FL_VECTOR_SPAN1(name##_f32, , vector_expression)                                             \
+/* Defines the kernel of an operation on one real number, which is in lanes.h for vectors of float, from its expression on a double. */
+#define FL_REAL_KERNEL(name, expression)                                                       \
+  FL_VECTOR_SPAN1(name##_f32, , fl_##name##_lanes(x))                                          \
   FL_SPAN1(name##_f64, double, double, expression)                                             \
   FL_POINTWISE_KERNEL(name, 1, name##_f32, name##_f64, NULL, 0)
 

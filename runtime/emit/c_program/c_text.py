@@ -25,7 +25,7 @@ from xdsl.dialects.emitc import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from flambeau.dialects.emitc import ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
+from flambeau.dialects.emitc import ConstantOp, ForOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp, YieldOp
 from flambeau.dialects.ir.diagnostics import OperationError
 
 _WIDTH = 140
@@ -83,6 +83,8 @@ def _type(op: Operation, type: Attribute) -> str:
         case EmitC_PointerType():
             inner = _type(op, type.pointee_type)
             return f"{inner}*" if inner.endswith("*") else f"{inner} *"
+        case IndexType():
+            return "size_t"
         case IntegerType() if type.width.data == 1:
             return "bool"
         case IntegerType():
@@ -110,6 +112,7 @@ class _Function:
     def __init__(self, op: FuncOp):
         self._op = op
         self._names: dict[SSAValue, str] = {}
+        self._taken: set[str] = set()
         blocks = list(op.body.blocks)
         followers = dict(pairwise(blocks))
         targets: set[Block] = set()
@@ -141,7 +144,7 @@ class _Function:
         type: FunctionType = self._op.function_type
         body = self._op.body
         for index, argument in enumerate(body.blocks[0].args if body.blocks else ()):
-            self._names[argument] = argument.name_hint or f"arg_{index}"
+            self._names[argument] = self._unused(argument.name_hint or f"arg_{index}")
         names = list(self._names.values()) or [""] * len(type.inputs)
         inputs = [_declarator(self._op, item, name).rstrip() for item, name in zip(type.inputs, names, strict=True)]
         result = _type(self._op, type.outputs.data[0]) if type.outputs.data else "void"
@@ -155,9 +158,29 @@ class _Function:
         for block in body.blocks:
             if block in self._labels:
                 yield f"{self._labels[block]}:;"  # a label stands before a statement, which a declaration is not
-            for op in block.ops:
-                yield from (f"  {line}" for text in self._statement(op, block) for line in _wrapped(text))
+            yield from self._statements(block, "  ")
         yield "}"
+
+    def _unused(self, wanted: str) -> str:
+        """Returns a name for a variable: the one that is wanted, with a number where another has it."""
+        name, number = wanted, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        return name
+
+    def _statements(self, block: Block, indent: str) -> Iterator[str]:
+        for op in block.ops:
+            if isinstance(op, ForOp):
+                lower, upper, step = map(self._value, (op.lower_bound, op.upper_bound, op.step))
+                variable = op.body.block.args[0]
+                self._names[variable] = name = self._unused(variable.name_hint or "i")
+                yield f"{indent}for (size_t {name} = {lower}; {name} < {upper}; {name} += {step}) {{"
+                yield from self._statements(op.body.block, f"{indent}  ")
+                yield f"{indent}}}"
+                continue
+            yield from (f"{indent}{line}" for text in self._statement(op, block) for line in _wrapped(text))
 
     def _statement(self, op: Operation, block: Block) -> Iterator[str]:
         match op:
@@ -178,6 +201,8 @@ class _Function:
                 yield from (f"  {line}" for line in self._go(op, *(other if negated else taken), None))
                 yield "}"
                 yield from self._go(op, *(taken if negated else other), block)
+            case YieldOp():
+                pass
             case ReturnOp():
                 yield f"return{''.join(f' {self._value(value)}' for value in op.operands_)};"
             case _:
@@ -211,7 +236,7 @@ class _Function:
         if result.has_one_use() and next(iter(result.uses)).operation is op.next_op:
             self._names[result] = expression
             return
-        self._names[result] = name = f"v{len(self._names)}"
+        self._names[result] = name = self._unused(result.name_hint or f"v{len(self._names)}")
         yield f"{_declarator(op, result.type, name)} = {expression};"
 
     def _value(self, value: SSAValue) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp
+from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp, IncludeOp
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.runtime.emit.c_program.c_text import print_c
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
@@ -41,13 +41,25 @@ def runtime_files(module: ModuleOp, program: str, weights: str, dtypes: Sequence
     The arguments are those of `program_files`, and the names of the element types with which kernels compute.
     """
     kernels = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks]
-    sources = needed_sources(kernels)
+    sources = needed_sources(kernels, _runtime_headers(module))
     texts = {
         "main.c": _MAIN.replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
         "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights, dtypes),
         **{f"{_RUNTIME}/{path}": text for path, text in sources.items()},
     }
     return {path: text.encode() for path, text in texts.items()}
+
+
+def header_files(module: ModuleOp) -> dict[str, bytes]:
+    """Returns the headers of kernels that a program includes, by the path in its text: what is installed does not have them."""
+    headers = _runtime_headers(module)
+    found = needed_sources((), headers) if headers else {}
+    return {f"{_RUNTIME}/{path}": text.encode() for path, text in found.items() if path.startswith("kernels/") and path.endswith(".h")}
+
+
+def _runtime_headers(module: ModuleOp) -> list[str]:
+    included = (op.include.data for op in module.body.block.ops if isinstance(op, IncludeOp))
+    return [name.removeprefix(f"{_RUNTIME}/") for name in included if name.startswith(f"{_RUNTIME}/kernels/")]
 
 
 def _first_method(module: ModuleOp, program: str) -> str:
@@ -131,6 +143,8 @@ target_link_libraries(PROGRAM PUBLIC m)
 foreach(target PROGRAM PROGRAM_kernels)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/flambeau ${CMAKE_CURRENT_SOURCE_DIR}/flambeau/include)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wconversion> -ffunction-sections -fdata-sections)
+  # Each operation is rounded as the model has it; kernels ask for fused multiply-add where they want it.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
 endforeach()
 
 # An example of an application, for machines with files.

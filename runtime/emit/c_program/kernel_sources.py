@@ -28,13 +28,13 @@ def runtime_sources() -> dict[str, str]:
     return found
 
 
-def needed_sources(functions: Iterable[str]) -> dict[str, str]:
-    """Returns the files that define functions of kernels, and those that these need, by their path in `runtime/c`.
+def needed_sources(functions: Iterable[str], headers: Iterable[str] = ()) -> dict[str, str]:
+    """Returns the files that define functions of kernels, headers, and the files that these need, by their path in `runtime/c`.
 
     What a file needs is declared in the headers that it includes, and stands in the `.c` beside each header.
     """
     sources = runtime_sources()
-    todo = [*_ALWAYS, *(path for function in functions for path in _defining(function))]
+    todo = [*_ALWAYS, *headers, *(path for function in functions for path in _defining(function))]
     found: dict[str, str] = {}
     while todo:
         path = todo.pop()

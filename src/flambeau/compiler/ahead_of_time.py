@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 NAME = "program"
 _FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
+_ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+"""With these, loops compute what the kernels of the library compute."""
 
 
 class CompilerError(ValueError):
@@ -112,9 +114,12 @@ def _compiled(files: Mapping[str, bytes], folder: Path) -> Path:
     """Returns the library of a program, which is compiled unless the folder has it."""
     command = _compiler()
     static = find_library().with_name("libflambeau.a")
-    if not static.is_file():
-        raise CompilerError(f"{static} is missing: Flambeau's package has it beside its shared library")
-    key = hashlib.sha256(repr((command, _version(command), _FLAGS, static.stat().st_mtime_ns, static.stat().st_size)).encode())
+    instructions = static.with_suffix(".flags")
+    for path in (static, instructions):
+        if not path.is_file():
+            raise CompilerError(f"{path} is missing: Flambeau's package has it beside its shared library")
+    flags = (*_FLAGS, *_ARITHMETIC, *instructions.read_text(encoding="utf-8").split())
+    key = hashlib.sha256(repr((command, _version(command), flags, static.stat().st_mtime_ns, static.stat().st_size)).encode())
     for path, data in sorted(files.items()):
         key.update(f"{path} {len(data)} ".encode())
         key.update(data)
@@ -124,10 +129,11 @@ def _compiled(files: Mapping[str, bytes], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         for path, data in files.items():
+            (Path(place) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(place) / path).write_bytes(data)
         sources = [path for path in files if path.endswith((".c", ".S"))]
         made = Path(place) / target.name
-        call = [*command, *_FLAGS, f"-I{include_folder()}", "-I.", *sources, str(static), "-lm", "-o", str(made)]
+        call = [*command, *flags, f"-I{include_folder()}", "-I.", *sources, str(static), "-lm", "-o", str(made)]
         result = subprocess.run(call, cwd=place, capture_output=True, text=True)
         if result.returncode:
             said = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip() or "no message")

@@ -30,7 +30,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD, Stage, place, planner_pass
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import ExternalConstants, emit_pte
-from flambeau.runtime.emit.c_program import c_interface, program_files, runtime_files
+from flambeau.runtime.emit.c_program import c_interface, header_files, program_files, runtime_files
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
@@ -129,11 +129,13 @@ class Compilation:
         start = time.perf_counter()
         self.unmeasured = measure_scratch(self.module, self.context)
         module = self.module.clone()
-        Pipeline.parse(f"convert-exec-to-emitc{{program={program}}}").run(module, self.context)
+        Pipeline.parse(f"fuse-loops,convert-exec-to-emitc{{program={program}}}").run(module, self.context)
         files = program_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
         if with_runtime:
             dtypes = {dtype_of(tensor_type(op.slot).element_type).name for op in self.module.walk() if isinstance(op, TensorSlotOp)}
             files |= runtime_files(module, program, weights, computed_types(dtypes))
+        else:
+            files |= header_files(module)
         self.records.append(StageRecord("c", count_operations(module), time.perf_counter() - start))
         return files
 

@@ -56,14 +56,14 @@ class Counter(nn.Module):
 
 
 class Shown(nn.Module):
-    """Another method with the state of a counter."""
+    """Another method with the state of a counter, and a loop."""
 
     def __init__(self, counter: Counter) -> None:
         super().__init__()
         self.counter = counter
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.counter.total * x
+        return torch.relu(self.counter.total * x)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_runs_use_no_heap_and_no_library_but_memory_and_mathematics(files: dict[
 @pytest.mark.parametrize("tool", MLIR)
 def test_mlir_prints_the_same_calls(program: ExecutorchProgramManager, files: dict[str, bytes], tmp_path: Path, tool: str) -> None:
     module = program.module.clone()
-    flambeau.Pipeline.parse("convert-exec-to-emitc{program=net}").run(module, program.context)
+    flambeau.Pipeline.parse("fuse-loops,convert-exec-to-emitc{program=net}").run(module, program.context)
     for op in module.body.block.ops:
         op.attributes.clear()
     path = tmp_path / "net.mlir"
@@ -126,7 +126,9 @@ def test_mlir_prints_the_same_calls(program: ExecutorchProgramManager, files: di
     printed = subprocess.run(call, capture_output=True, text=True, check=True).stdout
 
     def statements(text: str) -> set[str]:
-        return {line.strip() for line in text.splitlines() if line.strip().startswith(("FL_CALL", "FL_MOVE", "memcpy", "memset"))}
+        return {
+            line.strip() for line in text.splitlines() if line.strip().startswith(("FL_CALL", "FL_MOVE", "loop_0(", "memcpy", "memset"))
+        }
 
     assert statements(printed) == statements(files["net.c"].decode())
 

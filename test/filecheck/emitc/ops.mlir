@@ -45,3 +45,22 @@ emitc.func @run(%n: i32) -> i32 {
 emitc.func @init() attributes {specifiers = ["static"]} {
   emitc.return
 }
+
+// CHECK-NEXT: emitc.func @clear(%p: !emitc.ptr<f32>) {
+// CHECK-NEXT:   %[[ZERO:.*]] = "emitc.constant"() <{value = 0 : index}> : () -> index
+// CHECK-NEXT:   %[[FOUR:.*]] = "emitc.constant"() <{value = 4 : index}> : () -> index
+// CHECK-NEXT:   %[[ONE:.*]] = "emitc.constant"() <{value = 1 : index}> : () -> index
+// CHECK-NEXT:   emitc.for %i = %[[ZERO]] to %[[FOUR]] step %[[ONE]] {
+// CHECK-NEXT:     emitc.call_opaque "set"(%p, %i) : (!emitc.ptr<f32>, index) -> ()
+// CHECK-NEXT:   }
+// CHECK-NEXT:   emitc.return
+// CHECK-NEXT: }
+emitc.func @clear(%p: !emitc.ptr<f32>) {
+  %0 = "emitc.constant"() <{value = 0 : index}> : () -> index
+  %1 = "emitc.constant"() <{value = 4 : index}> : () -> index
+  %2 = "emitc.constant"() <{value = 1 : index}> : () -> index
+  emitc.for %i = %0 to %1 step %2 {
+    emitc.call_opaque "set"(%p, %i) : (!emitc.ptr<f32>, index) -> ()
+  }
+  emitc.return
+}
