@@ -234,7 +234,7 @@ SAMPLES: dict[str, Samples] = {
     "aten.mean": reduction((), (f32,), dtypes=FLOATS),
     "aten.mean.dim": lambda rng: [
         *reduction(((1,),), (None, True), ((0, -1), True), ((2,), False, f64), dtypes=FLOATS)(rng),
-        (make(rng, (1, 2, 3, 4), "float32"), (-1, -2), True),
+        (make(rng, (1, 4, 1, 1), "float32") + np.float32(0.1) * make(rng, (1, 4, 3, 4), "float32"), (-1, -2), True),
     ],
     "aten.var": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),
     "aten.std": reduction((), (False,), dtypes=FLOATS, empty=False, large=LARGE),

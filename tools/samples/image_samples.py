@@ -163,6 +163,7 @@ def sizes_or_scales(rank: int, aligned: bool) -> Samples:
             middle = () if corners is None else (corners,)
             samples.append((f32(rng, *shape), (7, 3, 5)[:rank], *middle, None))
             if not corners:
+                samples.append((f32(rng, 1, *shape[1:]), (8, 10, 6)[:rank], *middle, None))
                 samples.append((f32(rng, *shape), None, *middle, (2.0, 1.5, 2.5)[:rank]))
                 samples.append((f32(rng, *shape), None, *middle, (1.1, 2.1, 1.2)[:rank]))
         return samples

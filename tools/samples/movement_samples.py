@@ -55,8 +55,8 @@ SHAPE: dict[str, Samples] = {
     "movedim.int": shapes(((2, 3, 4), 0, -1)),
     "moveaxis.int": shapes(((2, 3, 4), 2, 0)),
     "narrow": shapes(((5, 3), 0, 1, 3), ((5, 3), -1, -2, 2), ((5,), 0, 5, 0)),
-    "pixel_shuffle": shapes(((2, 8, 3, 2), 2), ((9, 1, 2), 3)),
-    "pixel_unshuffle": shapes(((2, 2, 4, 6), 2), ((1, 3, 6), 3)),
+    "pixel_shuffle": shapes(((2, 8, 3, 2), 2), ((1, 8, 3, 2), 2), ((9, 1, 2), 3)),
+    "pixel_unshuffle": shapes(((2, 2, 4, 6), 2), ((1, 2, 4, 6), 2), ((1, 3, 6), 3)),
     "channel_shuffle": shapes(((2, 6, 2, 3), 3)),
     "diag_embed": shapes(((2, 3),), ((2, 3), 1), ((2, 3), -1, 0, 2)),
 }

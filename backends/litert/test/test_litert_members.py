@@ -10,10 +10,13 @@ from flambeau import get_delegation_info
 from flambeau.backends.litert.label import LABEL_BYTES
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.passes.delegation.interface import BackendError, backend_names, find_backend
+from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.interpreter import interpret
 from flambeau.tools.commands.engines import about_backends
+from flambeau.tools.conformance.drawing.operator_choices import operators_of
+from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 
 MEMBERS = [name for name in backend_names() if find_backend(name).family == "litert"]
 
@@ -51,3 +54,12 @@ def test_the_c_runtime_refuses_a_model_that_no_converter_has_compiled(backend: s
         Runtime.get().load_program(bytes(edge.to_executorch().buffer)).load_method("forward")
     why, advice = find_backend(backend).options().only_here, about_backends(edge.module, str(caught.value))
     assert why and why in advice and advice.endswith("--engine numpy runs it")
+
+
+@pytest.mark.parametrize("backend", MEMBERS)
+def test_each_operator_is_in_a_drawn_graph_of_its_number(backend: str) -> None:
+    table = Partitioner(backend).table
+    operators = [operator for operator in operators_of(table)[0] if operator.kind.level() == "edge"]
+    for number, operator in enumerate(operators):
+        graphs = (draw_graph(table, operators, number + turn * len(operators), size=1) for turn in range(9))
+        assert any(graph is not None and operator.name in graph.operators for graph in graphs), operator.name
