@@ -2,8 +2,9 @@
 
     python test/campaigns/installed_wheel.py --extra torch --extra peer
 
-Without extras it takes two minutes. With `torch`, the README's first program runs too. With `peer`, so does a program for XNNPACK, with the
-library of the package executorch. Programs to run are compiled in the environment that this script runs in.
+A project in C++ that finds the package is compiled outside of it. Without extras it takes three minutes. With `torch`, the README's first
+program runs too. With `peer`, so does a program for XNNPACK, with the library of the package executorch. Programs to run are compiled in
+the environment that this script runs in.
 """
 
 from __future__ import annotations
@@ -27,6 +28,23 @@ def make():
     return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval(), (torch.ones(1, 4),)
 """
 MODULE = (ROOT / "passes" / "transforms" / "examples" / "cse.mlir").read_text().partition("// -----")[0]
+PROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(application CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(flambeau REQUIRED)
+add_executable(found main.cpp)
+target_link_libraries(found PRIVATE flambeau::flambeau_static)
+add_executable(made main.cpp)
+flambeau_generate(TARGET made PROGRAMS PROGRAM)
+"""
+APPLICATION = """\
+#include <flambeau/flambeau.hpp>
+
+int main(int, char **argv) {
+  return flambeau::Module(argv[1]).forward(flambeau::make_tensor_ptr({1, 4}, {1.0f, 2.0f, 3.0f, 4.0f})).ok() ? 0 : 1;
+}
+"""
 COMPILERS = ("cc", "gcc", "clang", "c99", "cmake", "ninja", "make", "ld")
 
 
@@ -71,6 +89,26 @@ class Installed:
             raise SystemExit(result.stderr)
         return result.stdout
 
+    def find_package(self, program: Path) -> None:
+        """Builds a project in C++ that finds the package by the CMake and the compilers of this machine, and runs a program."""
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(PROJECT.replace("PROGRAM", program.as_posix()))
+        (project / "main.cpp").write_text(APPLICATION)
+        prefix = next(self.folder.glob("venv/lib/*/site-packages"))
+        command = ["cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+        environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        environment.pop("VIRTUAL_ENV", None)
+        for step in (
+            command,
+            ["cmake", "--build", project / "build"],
+            *([project / "build" / name, program] for name in ("found", "made")),
+        ):
+            subprocess.run(step, check=True, env=environment, stdout=subprocess.DEVNULL)
+        cache = (project / "build" / "CMakeCache.txt").read_text()
+        assert f"FLAMBEAU_COMMAND:FILEPATH={self.scripts / 'flambeau'}" in cache, "the command beside the package makes the list"
+        print("passed: find_package(flambeau)", flush=True)
+
 
 def main() -> None:
     """Builds, installs and runs."""
@@ -93,8 +131,11 @@ def main() -> None:
         assert installed.run("flambeau-opt", "-", "-p", "cse", stdin=MODULE).count("core.relu") == 1
         for name in programs:
             assert "float32 [1, 2]" in installed.run("flambeau", "run", f"{name}.pte", "--input", "x.npy")
-        for command in ("inspect", "profile", "size"):
+        for command in ("inspect", "profile", "size", "kernels"):
             installed.run("flambeau", command, "flambeau.pte")
+        installed.run("flambeau", "compile", "flambeau.pte", "--emit", "c", "-o", "net")
+        assert {"linear.c", "activation.c"} <= {path.name for path in (folder / "net").rglob("kernels/*.c")}
+        installed.find_package(folder / "flambeau.pte")
         installed.run("flambeau-run", "flambeau.pte", "--input", "x.npy")
         installed.run("flambeau", "env")
         installed.run("flambeau", "new", "pass", "my-pass")

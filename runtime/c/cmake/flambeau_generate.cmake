@@ -19,7 +19,7 @@ function(flambeau_generate)
   set(source "${FLAMBEAU_RUNTIME_SOURCE}")
   find_program(
     FLAMBEAU_COMMAND flambeau HINTS "${source}/../../../../../../bin" "${source}/../../.venv/bin" NO_CMAKE_FIND_ROOT_PATH
-    DOC "The command flambeau of this machine"
+    DOC "The command flambeau of this machine, which lists what programs need"
   )
   if(NOT FLAMBEAU_COMMAND)
     message(FATAL_ERROR "flambeau_generate runs the command flambeau, and finds none: pip install flambeau, or name it by FLAMBEAU_COMMAND")
