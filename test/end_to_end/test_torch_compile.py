@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from all_engines import EMITTED
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -30,8 +31,9 @@ class Net(nn.Module):
         return {"y": y, "first": y[0], "x": xs[1], "n": 3}
 
 
-@pytest.mark.parametrize("options", [None, {"target": "executorch"}])
-def test_a_compiled_module_gives_what_eager_gives(options: dict[str, Any] | None) -> None:
+@pytest.mark.parametrize("options", [None, {"target": "executorch"}, {"aot": True}, {"target": "executorch", "aot": True}])
+def test_a_compiled_module_gives_what_eager_gives(options: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(EMITTED))
     torch.compiler.reset()
     module = Net().eval()
     compiled: Any = torch_compile(module, backend="flambeau", dynamic=False, options=options)
@@ -65,8 +67,9 @@ def test_what_cannot_be_compiled_says_why() -> None:
     ("given", "words"),
     [
         ({"mode": "reduce-overhead"}, r"the backend flambeau has no mode 'reduce-overhead'; options={'target': 'executorch'} takes"),
-        ({"options": {"depth": 1, 3: 4}}, r"the backend flambeau has the option 'target', not 'depth', 3"),
+        ({"options": {"depth": 1, 3: 4}}, r"the backend flambeau has the options 'target' and 'aot', not 'depth', 3"),
         ({"options": {"target": 3}}, r"the option 'target' of the backend flambeau is a name, not 3"),
+        ({"options": {"aot": "yes"}}, r"the option 'aot' of the backend flambeau is True or False, not 'yes'"),
         ({"options": {"target": "gpu"}}, r"there is no target 'gpu'; there are executorch, flambeau"),
         ({"options": ["target"]}, r"the backend flambeau takes options in a dict, not \['target'\]"),
     ],

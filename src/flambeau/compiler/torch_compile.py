@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from flambeau.compiler.ahead_of_time import compile_module
 from flambeau.compiler.compilation import Compilation
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.manager.errors import PassCrash, PassError
@@ -17,20 +18,22 @@ if TYPE_CHECKING:
 
 
 def flambeau_backend(
-    graph: torch.fx.GraphModule, inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, str] | None = None
+    graph: torch.fx.GraphModule, inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, str | bool] | None = None
 ) -> Callable[..., list[Any]]:
-    """Compiles a Dynamo graph, and returns the function that runs it on the C runtime.
+    """Compiles a Dynamo graph, and returns the function that runs it on the C runtime, or as machine code.
 
     Args:
         graph: the graph that `torch.compile` captured. Its parameters become constants of the program.
         inputs: the inputs of the graph, including parameters.
         mode: the `mode` of `torch.compile`, which must be `default`.
-        options: the `options` of `torch.compile`: `target`, by default `flambeau`.
+        options: the `options` of `torch.compile`: `target`, by default `flambeau`, and `aot`, whether to compile the program to machine
+            code, as `flambeau.aot` does.
 
     Raises:
         CaptureError: gradients are wanted, the graph trains, or `torch.export` cannot capture it.
         UnsupportedProgramError: lists everything that cannot be imported.
         PassError: the target lacks kernels.
+        CompilerError: there is no C compiler for `aot`, or it failed.
 
     `torch.compile` wraps each of these errors in BackendCompilerFailed.
     """
@@ -39,32 +42,35 @@ def flambeau_backend(
     try:
         if mode is not None:
             raise ValueError(f"the backend flambeau has no mode {mode!r}; options={{'target': 'executorch'}} takes another target")
-        return _Compiled(graph, inputs, _target({} if options is None else options))
+        return _Compiled(graph, inputs, *_options({} if options is None else options))
     except PassCrash:
         raise
     except ValueError as error:
         raise backend_failure(error, inspect.currentframe()) from None
 
 
-def _target(options: Any) -> str:
-    """Returns the target in the options of `torch.compile`, by default `flambeau`. Raises ValueError for invalid options."""
+def _options(options: Any) -> tuple[str, bool]:
+    """Returns the target, and whether to compile to machine code. Raises ValueError for invalid options of `torch.compile`."""
     if not isinstance(options, Mapping):
         raise ValueError(f"the backend flambeau takes options in a dict, not {options!r}")
     given = cast("Mapping[Any, Any]", options)
-    if unknown := given.keys() - {"target"}:
-        raise ValueError(f"the backend flambeau has the option 'target', not {', '.join(sorted(map(repr, unknown)))}")
-    target = given.get("target", "flambeau")
+    if unknown := given.keys() - {"target", "aot"}:
+        raise ValueError(f"the backend flambeau has the options 'target' and 'aot', not {', '.join(sorted(map(repr, unknown)))}")
+    target, is_aot = given.get("target", "flambeau"), given.get("aot", False)
     if not isinstance(target, str):
         raise ValueError(f"the option 'target' of the backend flambeau is a name, not {target!r}")
-    return target
+    if not isinstance(is_aot, bool):
+        raise ValueError(f"the option 'aot' of the backend flambeau is True or False, not {is_aot!r}")
+    return target, is_aot
 
 
 class _Compiled:
     """A graph and its program, which is recompiled for larger sizes, other floats and changed parameters."""
 
-    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], target: str):
+    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], target: str, is_aot: bool):
         self.graph = graph
         self.target = target
+        self.is_aot = is_aot
         self.compile([item if hasattr(item, "shape") else item.node.hint for item in inputs], inputs)
 
     def compile(self, values: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -92,7 +98,9 @@ class _Compiled:
         context = FlambeauContext()
         options = PipelineOptions(target=self.target, alloc_graph_input=False)
         compilation = Compilation(export_graph(self.module, values, context), context, options)
-        self.method = Runtime.get().load_program(compilation.emit()).load_method()
+        program = compilation.emit()
+        loaded = compile_module(compilation.module, context, program) if self.is_aot else Runtime.get().load_program(program)
+        self.method = loaded.load_method()
 
     def _takes(self, values: Sequence[Any]) -> bool:
         """Returns whether the program accepts these values and was compiled with the current parameters."""
