@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, i1
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, IntegerAttr, ModuleOp, i1
 from xdsl.dialects.cf import BranchOp, ConditionalBranchOp
 from xdsl.dialects.emitc import EmitC_PointerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 from flambeau.dialects.cpu import LoopOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.emitc import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
+from flambeau.dialects.emitc.blob_layout import blob_offsets
 from flambeau.dialects.emitc.c_names import c_name, function_names
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.instructions import STEP, CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
@@ -52,12 +53,14 @@ class ConvertExecToEmitcPass(ModulePass):
     name = "convert-exec-to-emitc"
     program: str = "model"
     """The name of the program, with which the names of its functions begin."""
+    blob: bool = False
+    """Whether the application gives the program the bytes of its weights, by `<name>_weights_in`, instead of the linker."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place. Raises OperationError."""
         if not any(isinstance(item, MethodOp) for item in op.body.block.ops) or not may_rewrite(self.name, op):
             return
-        made = _Program(op, c_name(self.program)).convert()
+        made = _Program(op, c_name(self.program), self.blob).convert()
         block = op.body.block
         for item in list(block.ops):
             item.detach()
@@ -72,6 +75,7 @@ class _Program:
 
     module: ModuleOp
     name: str
+    is_blob: bool
     declarations: Declarations = field(default_factory=Declarations)
     kernels: dict[str, FuncOp] = field(default_factory=dict[str, FuncOp])
 
@@ -96,13 +100,17 @@ class _Program:
         memory = "NULL" if scratch == 0 else self.declarations.variable("scratch", array(_BYTES, scratch), None)
         functions = function_names(self.name, (method.sym_name.data for method in methods))
         bodies: list[Operation] = []
+        placed: list[tuple[str, str]] = []
         init = Block()
         for method in methods:
             converted = _Method(self, method, functions[method.sym_name.data], arenas.of(method), weights, len(methods) > 1)
             run = self.declarations.variable(f"{converted.function}_run", opaque("fl_emitted"), f"FL_EMITTED({memory}, {scratch})", ())
             bodies += converted.convert(run)
             converted.initialise(init, run, globals, arenas)
+            placed += converted.values.placed
         init.add_op(ReturnOp())
+        if self.is_blob:
+            bodies.append(self._weights_function(placed))
         function = FuncOp(f"{self.name}_init", FunctionType.from_lists([], []), (), Region(init))
         includes = [IncludeOp(f"{self.name}.h"), *([IncludeOp(LANES_HEADER)] if self.loops.ops else [])]
         return [*includes, *self.kernels.values(), *self.declarations.ops, *self.loops.ops, *bodies, function]
@@ -116,6 +124,12 @@ class _Program:
             if isinstance(op, slots.ConstantOp | slots.StateOp) and globals[op.global_name.string_value()].value is not None
         }
         names: dict[str, str] = {}
+        if self.is_blob:
+            blobs = [globals[symbol].blob for symbol in used]
+            name = self.declarations.variable(f"{self.name}_weights", EmitC_PointerType(opaque("const uint8_t")), None)
+            self.declarations.ops[-1].attributes[BLOB] = ArrayAttr(blobs)
+            offsets = blob_offsets(max(slots.nbytes(globals[symbol].type), 1) for symbol in used)
+            return {symbol: f"{name} + {offset}" for symbol, offset in zip(used, offsets, strict=False)}
         for symbol in used:
             found = globals[symbol]
             name = self.declarations.variable(
@@ -124,6 +138,15 @@ class _Program:
             self.declarations.ops[-1].attributes[BLOB] = found.blob
             names[symbol] = name
         return names
+
+    def _weights_function(self, placed: Sequence[tuple[str, str]]) -> Operation:
+        """Returns the function that takes the weights: it gives each tensor of weights its address."""
+        block = Block(arg_types=[EmitC_PointerType(opaque("const void"))])
+        block.args[0].name_hint = "weights"
+        block.add_op(call("FL_POINT", f"{self.name}_weights", block.args[0]))
+        block.add_ops(call("FL_PLACE", tensor, address) for tensor, address in placed)
+        block.add_op(ReturnOp())
+        return FuncOp(f"{self.name}_weights_in", FunctionType.from_lists(block.arg_types, []), (), Region(block))
 
     def kernel(self, operator: str) -> KernelRow:
         """Returns the kernel of an operator, and declares its function."""
@@ -195,7 +218,9 @@ class _Method:
 
     def __post_init__(self) -> None:
         self.prefix = f"{self.function.removeprefix(f'{self.program.name}_')}_" if self.is_one_of_several else ""
-        self.values = SlotValues(self.method, self.program.declarations, self.arenas, self.weights, self.prefix)
+        self.values = SlotValues(
+            self.method, self.program.declarations, self.arenas, self.weights, self.prefix, are_weights_placed=self.program.is_blob
+        )
 
     def convert(self, run: str) -> list[Operation]:
         """Returns the functions that run the method, and the tables of its inputs and outputs; `run` is the variable of its runs."""

@@ -47,6 +47,10 @@ class SlotValues:
     """Before the names of the method's own variables."""
     written: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The variables of values that runs change, and the initialiser of each."""
+    are_weights_placed: bool = False
+    """Whether the addresses of weights are known only when the application gives them."""
+    placed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The variables of tensors of such weights, and the address of each."""
     _names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     _roots: slots.Roots = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
 
@@ -155,6 +159,13 @@ class SlotValues:
         wanted = f"t_{self._hint(op.slot, 'tensor')}"
         data, is_moving = self._data(op)
         tail = f"{size}, {len(sizes)}, FL_{dtype.name.upper()}"
+        root, offset = slots.root_of(op.slot, self._roots)
+        if self.are_weights_placed and isinstance(root.owner, slots.ConstantOp):
+            value = f"FL_FIXED_TENSOR(NULL, {dims}, {declare.numbers('strides', 'int32_t', strides)}, {order_name}, {tail})"
+            name = declare.variable(wanted, opaque("fl_tensor"), value)
+            address = self.weights[root.owner.global_name.string_value()]
+            self.placed.append((name, f"{address} + {offset}" if offset else address))
+            return name
         if is_static(type):
             value = f"FL_FIXED_TENSOR({data}, {dims}, {declare.numbers('strides', 'int32_t', strides)}, {order_name}, {tail})"
             return (declare.variable if is_moving else declare.constant)(wanted, opaque("fl_tensor"), value)
@@ -170,6 +181,8 @@ class SlotValues:
             return "NULL", True
         root, offset = slots.root_of(op.slot, self._roots)
         if isinstance(root.owner, slots.ConstantOp):
+            if self.are_weights_placed:
+                return "NULL", True
             name = self.weights[root.owner.global_name.string_value()]
             return (f"{name} + {offset}" if offset else name), False
         place = self.place(op.slot)

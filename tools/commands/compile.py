@@ -119,7 +119,11 @@ class CompileOptions:
     ] = None
     weights: Annotated[
         str,
-        typer.Option("--weights", metavar="FORM", help="of --emit c: array, or incbin: in a file that the assembler includes"),
+        typer.Option(
+            "--weights",
+            metavar="FORM",
+            help="of --emit c: array, incbin: a file that the assembler includes, or blob: a file that the application reads",
+        ),
     ] = WEIGHTS[0]
     strip_debug: Annotated[
         bool,
@@ -175,7 +179,7 @@ def compile_command(
         where = "beside a .mlir, all weights are in one .safetensors" if form == "mlir" else f"a .{form} file has its weights in it"
         raise OutputError(f"--external-constants is for a .pte: {where}")
     if options.weights not in WEIGHTS or (options.weights != WEIGHTS[0] and form != FOLDER_FORM):
-        raise OutputError(f"--weights is {' or '.join(WEIGHTS)}, and for --emit c; not {options.weights!r} for {form}")
+        raise OutputError(f"--weights is {', '.join(WEIGHTS[:-1])} or {WEIGHTS[-1]}, and for --emit c; not {options.weights!r} for {form}")
     check_output(path, form, model, named=options.output is not None)
     external = external_files(options.external_constants or ())
     if form == "pte":

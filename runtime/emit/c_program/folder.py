@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 
 from flambeau.dialects.emitc import BLOB, FuncOp, GlobalOp, IncludeOp
+from flambeau.dialects.emitc.blob_layout import blob_offsets
 from flambeau.dialects.ir.blobs import BlobAttr, BlobStore
 from flambeau.runtime.emit.c_program.c_text import print_c
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
 from flambeau.runtime.scalar_types import BY_NAME
 
 _RUNTIME = "flambeau"
-WEIGHTS = ("array", "incbin")
+WEIGHTS = ("array", "incbin", "blob")
 """The forms of weights."""
 MARK = f"{_RUNTIME}/include/flambeau/emitted.h"
 """A file that each folder has."""
@@ -27,10 +29,13 @@ def program_files(module: ModuleOp, blobs: BlobStore, program: str, header: str,
         blobs: the weights.
         program: the name of the program, an identifier of C.
         header: the text of its header.
-        weights: one of `WEIGHTS`: as arrays of C; or in a file that the assembler includes, which compiles at once, however large it is.
+        weights: one of `WEIGHTS`: as arrays of C; in a file that the assembler includes, which compiles at once, however large it is; or
+            given by the application, of which it writes nothing.
     """
-    known = _weights(module, blobs)
-    files = _arrays(known, program) if weights == "array" else _included(known, program)
+    files: dict[str, bytes] = {}
+    if weights != "blob":
+        known = _weights(module, blobs)
+        files = _arrays(known, program) if weights == "array" else _included(known, program)
     code = f"/* The program {program}, written by Flambeau. */\n{print_c(module)}"
     return {f"{program}.h": header.encode(), f"{program}.c": code.encode(), **files}
 
@@ -43,7 +48,7 @@ def runtime_files(module: ModuleOp, program: str, weights: str, dtypes: Sequence
     kernels = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks]
     sources = needed_sources(kernels, _runtime_headers(module))
     texts = {
-        "main.c": _MAIN.replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
+        "main.c": _main(weights).replace("PROGRAM", program).replace("METHOD", _first_method(module, program)),
         "CMakeLists.txt": _cmake(program, [path for path in sources if path.endswith(".c")], weights, dtypes),
         **{f"{_RUNTIME}/{path}": text for path, text in sources.items()},
     }
@@ -65,7 +70,18 @@ def _runtime_headers(module: ModuleOp) -> list[str]:
 def _first_method(module: ModuleOp, program: str) -> str:
     """Returns the first function that is not of this file alone."""
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks and op.specifiers is None]
-    return next(op.sym_name.data for op in functions if op.sym_name.data != f"{program}_init")
+    return next(op.sym_name.data for op in functions if op.sym_name.data not in (f"{program}_init", f"{program}_weights_in"))
+
+
+def weights_blob(module: ModuleOp, blobs: BlobStore) -> bytes:
+    """Returns the bytes of weights that the application gives a program, which `convert-exec-to-emitc{blob=true}` left."""
+    (listed,) = (found for op in module.body.block.ops if isinstance(op, GlobalOp) and (found := op.attributes.get(BLOB)) is not None)
+    parts = [blobs.get(blob) for blob in cast("ArrayAttr[BlobAttr]", listed)]
+    *offsets, size = blob_offsets(max(len(part), 1) for part in parts)
+    data = bytearray(size)
+    for offset, part in zip(offsets, parts, strict=True):
+        data[offset : offset + len(part)] = part
+    return bytes(data)
 
 
 def _weights(module: ModuleOp, blobs: BlobStore) -> dict[str, memoryview]:
@@ -111,12 +127,42 @@ def _included(weights: Mapping[str, memoryview], program: str) -> dict[str, byte
 
 def _cmake(program: str, sources: list[str], weights: str, dtypes: Sequence[str]) -> str:
     listed = "\n  ".join(f"{_RUNTIME}/{path}" for path in sources)
-    languages, suffix = ("C", "c") if weights == "array" else ("C ASM", "S")
-    found = _CMAKE.replace("LANGUAGES LANGUAGE", f"LANGUAGES {languages}").replace("PROGRAM_weights.c", f"PROGRAM_weights.{suffix}")
+    languages, suffix = ("C ASM", "S") if weights == "incbin" else ("C", "c")
+    found = _CMAKE.replace("LANGUAGES LANGUAGE", f"LANGUAGES {languages}").replace(
+        "PROGRAM_weights.c", "" if weights == "blob" else f"PROGRAM_weights.{suffix}"
+    )
     mask = sum(1 << BY_NAME[name].number for name in dtypes)
     found = found.replace("NAMES", ", ".join(dtypes)).replace("MASK", f"{mask:#x}")
     return found.replace("PROGRAM", program).replace("SOURCES", listed)
 
+
+def _main(weights: str) -> str:
+    if weights != "blob":
+        return _MAIN
+    words = " The first argument is the file PROGRAM_weights.bin, and each further one"
+    return (
+        _MAIN.replace("int main(", f"{_READ}\nint main(")
+        .replace("  PROGRAM_init();\n", _GIVEN)
+        .replace("i + 1 < argc", "i + 2 < argc")
+        .replace("argv[i + 1]", "argv[i + 2]")
+        .replace(" Each argument", words)
+    )
+
+
+_READ = """\
+static FL_ALIGNED(16) uint8_t weights[PROGRAM_weights_size > 0 ? PROGRAM_weights_size : 1];
+"""
+
+_GIVEN = """\
+  FILE *bytes = argc > 1 ? fopen(argv[1], "rb") : NULL;
+  if (bytes == NULL || fread(weights, 1, PROGRAM_weights_size, bytes) != PROGRAM_weights_size) {
+    fprintf(stderr, "%s: not the %d bytes of the weights\\n", argc > 1 ? argv[1] : "no argument", (int)PROGRAM_weights_size);
+    return 2;
+  }
+  fclose(bytes);
+  PROGRAM_weights_in(weights);
+  PROGRAM_init();
+"""
 
 _CMAKE = """\
 cmake_minimum_required(VERSION 3.15)

@@ -17,8 +17,11 @@ from flambeau.dialects.ir.tensor_types import dtype_of, is_static, shape_of, ten
 _SCALARS = {IntType: ("int64_t", "integer"), DoubleType: ("double", "real"), BoolType: ("uint8_t", "boolean")}
 
 
-def c_interface(module: ModuleOp, program: str) -> str:
-    """Returns the text of `<program>.h` for the planned methods of a module; `program` is an identifier of C."""
+def c_interface(module: ModuleOp, program: str, blob_size: int | None = None) -> str:
+    """Returns the text of `<program>.h` for the planned methods of a module; `program` is an identifier of C.
+
+    `blob_size` is the bytes of weights that the application gives the program; None where the program has its weights.
+    """
     methods = [op for op in module.body.block.ops if isinstance(op, MethodOp)]
     functions = function_names(program, (method.sym_name.data for method in methods))
     guard = f"{program.upper()}_H"
@@ -35,6 +38,7 @@ def c_interface(module: ModuleOp, program: str) -> str:
         'extern "C" {',
         "#endif",
         "",
+        *(() if blob_size is None else _weights(program, blob_size)),
         "/* Gives arenas, state and values their first content. Call it before the first run, and to begin again. */",
         f"void {program}_init(void);",
         *(line for method in methods for line in _method(method, functions[method.sym_name.data], len(methods) > 1)),
@@ -46,6 +50,13 @@ def c_interface(module: ModuleOp, program: str) -> str:
         "#endif",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _weights(program: str, size: int) -> Iterator[str]:
+    yield f"/* Takes the bytes of {program}_weights.bin, which must start at a multiple of 16 and stay where they are. Call it first. */"
+    yield f"enum {{ {program}_weights_size = {size} }};"
+    yield f"void {program}_weights_in(const void *weights);"
+    yield ""
 
 
 def _method(method: MethodOp, name: str, is_one_of_several: bool) -> Iterator[str]:

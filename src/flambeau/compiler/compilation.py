@@ -30,7 +30,7 @@ from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import ROAD, Stage, place, planner_pass
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.emit import ExternalConstants, emit_pte
-from flambeau.runtime.emit.c_program import c_interface, header_files, program_files, runtime_files
+from flambeau.runtime.emit.c_program import c_interface, header_files, program_files, runtime_files, weights_blob
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
@@ -129,8 +129,14 @@ class Compilation:
         start = time.perf_counter()
         self.unmeasured = measure_scratch(self.module, self.context)
         module = self.module.clone()
-        Pipeline.parse(f"fuse-loops,convert-exec-to-emitc{{program={program}}}").run(module, self.context)
-        files = program_files(module, self.context.blobs, program, c_interface(self.module, program), weights)
+        is_blob = weights == "blob"
+        passes = f"fuse-loops,convert-exec-to-emitc{{program={program} blob={str(is_blob).lower()}}}"
+        Pipeline.parse(passes).run(module, self.context)
+        blob = weights_blob(module, self.context.blobs) if is_blob else None
+        header = c_interface(self.module, program, None if blob is None else len(blob))
+        files = program_files(module, self.context.blobs, program, header, weights)
+        if blob is not None:
+            files[f"{program}_weights.bin"] = blob
         if with_runtime:
             dtypes = {dtype_of(tensor_type(op.slot).element_type).name for op in self.module.walk() if isinstance(op, TensorSlotOp)}
             files |= runtime_files(module, program, weights, computed_types(dtypes))

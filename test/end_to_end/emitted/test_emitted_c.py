@@ -25,6 +25,7 @@ from flambeau.passes.emission.slot_values import c_string
 from flambeau.passes.manager import PassError
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.binding.library import find_library
+from flambeau.runtime.emit.c_program import WEIGHTS
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources
 from flambeau.runtime.manifest import kernel_rows
 from flambeau.tools.main import main
@@ -254,6 +255,27 @@ def test_a_program_is_compiled_once(program: ExecutorchProgramManager, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == [first.library.name]
 
 
+@pytest.mark.parametrize("form", WEIGHTS)
+def test_main_gives_the_results_of_the_file(form: str, tmp_path: Path) -> None:
+    model = digits_cnn()
+    made = flambeau.to_edge(export(*model)).to_executorch()
+    files = Compilation(made.module.clone(), made.context).emit_c("net", form)
+    _write(files, tmp_path)
+    for call in (["cmake", "-B", "build", "-DCMAKE_C_FLAGS=-Werror"], ["cmake", "--build", "build", "--parallel", "2"]):
+        subprocess.run(call, cwd=tmp_path, check=True, capture_output=True)
+    given = [tensor.numpy() for tensor in model[1]]
+    for index, array in enumerate(given):
+        (tmp_path / f"{index}.bin").write_bytes(array.tobytes())
+    arguments = [*(["net_weights.bin"] if form == "blob" else []), *(f"{index}.bin" for index in range(len(given)))]
+    found = subprocess.run(["build/net_main", *arguments], cwd=tmp_path, check=True, capture_output=True).stdout
+    (wanted,) = Runtime.get().load_program(made.buffer).load_method()(*given)
+    np.testing.assert_allclose(np.frombuffer(found, wanted.dtype).reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-6)
+    if form == "blob":
+        for arguments in ([], ["0.bin"]):
+            said = subprocess.run(["build/net_main", *arguments], cwd=tmp_path, capture_output=True, text=True)
+            assert said.returncode == 2 and "bytes of the weights" in said.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -261,7 +283,7 @@ def test_a_program_is_compiled_once(program: ExecutorchProgramManager, tmp_path:
         (["-o", "other"], "other has other files: name a new folder"),
         (["-o", "none/net"], "there is no folder none"),
         (["-o", "net.c"], "net.c is the name of a file, and --emit c writes a folder"),
-        (["-o", "net", "--weights", "blob"], "--weights is array or incbin, and for --emit c; not 'blob' for c"),
+        (["-o", "net", "--weights", "file"], "--weights is array, incbin or blob, and for --emit c; not 'file' for c"),
         (["-o", "net", "--external-constants", "w"], "--external-constants is for a .pte"),
     ],
 )

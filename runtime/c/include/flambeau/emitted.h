@@ -67,6 +67,10 @@ fl_status fl_emitted_resize(fl_emitted *program, const fl_value *input, const in
 /* Gives `target` the value of `source`; a tensor keeps its storage. */
 #define FL_MOVE(source, target) ((void)((target) = (source)))
 
+/* Gives the bytes of all weights, and a tensor of weights its bytes, which nothing writes. */
+#define FL_POINT(pointer, weights) ((void)((pointer) = (const uint8_t *)(weights)))
+#define FL_PLACE(tensor, address) ((void)((tensor).data = (void *)(uintptr_t)(address)))
+
 /* Statements of a method of the program `program`, which return at a failure. */
 #define FL_CALL(program, at, kernel, args)                                                                                     \
   do {                                                                                                                         \
