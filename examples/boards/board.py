@@ -118,7 +118,9 @@ def riscv(name: str, bits: int, *flags: str) -> Board:
 def linux(name: str, machine: str, triple: str, *flags: str, packages: str) -> Board:
     """Returns a machine with Linux, whose programs QEMU runs as programs of this one."""
     emulator = (f"qemu-{machine}", "-cpu", "max")
-    return Board(name, (f"{triple}-gcc",), ("-fno-pie", *flags), ("hosted",), emulator, f"{packages} qemu-user", libraries=("-static", "-lm"))
+    return Board(
+        name, (f"{triple}-gcc",), ("-fno-pie", *flags), ("hosted",), emulator, f"{packages} qemu-user", libraries=("-static", "-lm")
+    )
 
 
 @cache

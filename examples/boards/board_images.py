@@ -19,7 +19,7 @@ from flambeau.runtime.manifest import kernel_rows, table_source
 BUILD = ROOT / "build" / "boards"
 FORMS = (".pte", "emitted C")
 _RUNTIME = ROOT / "runtime" / "c"
-_COMMON = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+_COMMON = ("-std=c11", "-O2", "-ffunction-sections", "-fdata-sections", "-ffp-contract=off", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 _KERNELS = ("-fno-math-errno", "-fno-trapping-math")
 _TOLERANCE = 1e-5
 """How far floats may be from those of the host, in units of the largest: sums of vectors have another order."""
