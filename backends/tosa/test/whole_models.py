@@ -15,6 +15,7 @@ The exit status is 1 if any do.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 
@@ -26,6 +27,8 @@ from rich.console import Console
 from rich.table import Table
 from torch_programs import seed
 from vendor_tools import installed
+
+from flambeau.passes.delegation.interface import find_backend
 
 
 def compared(model: Floats, reference: Judge | None, backend: str = "tosa") -> Compared:
@@ -43,20 +46,28 @@ def main() -> int:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--half", action="store_true")
     options = parser.parse_args()
+    name = options.backend.partition("{")[0]
+    for tool in find_backend(name).tools:
+        # Without its tools a backend takes nothing, and the floats around it would be compared.
+        found = [os.environ[tool.variable]] if tool.variable in os.environ else installed(name, tool.name)
+        if not found:
+            parser.error(f"{name} needs {tool.name}: make vendor-tools installs it, or name it by {tool.variable}")
+        os.environ[tool.variable] = found[0]
     reference = reference_model(*installed("tosa-tools")) if options.backend.startswith("tosa") else None
     names = ("model", "partitions", "arithmetic in them", "elements", "that differ", "from our kernels", "within one step", "s")
     table, wrong = Table(*names), 0
-    for name in options.models:
+    for model in options.models:
         seed()
         start = time.perf_counter()
-        module, inputs = (SMALL if options.small else WHOLE)[name]()
+        module, inputs = (SMALL if options.small else WHOLE)[model]()
         if options.half:
             module, inputs = module.half(), tuple(item.half() for item in inputs)
-        found = compared((module, inputs), reference, options.backend)
-        away = (f"{found.distance:.1e} of the largest", "") if "=fp" in options.backend else (f"{found.steps} steps", f"{found.near:.2%}")
-        numbers = (str(found.partitions), f"{found.share:.2%}", str(found.elements), str(found.different), *away)
-        table.add_row(name, *numbers, f"{time.perf_counter() - start:.0f}")
-        wrong += found.different
+        result = compared((module, inputs), reference, options.backend)
+        distance = f"{result.distance:.1e} of the largest"
+        away = (distance, "") if "=fp" in options.backend else (f"{result.steps} steps", f"{result.near:.2%}")
+        numbers = (str(result.partitions), f"{result.share:.2%}", str(result.elements), str(result.different), *away)
+        table.add_row(model, *numbers, f"{time.perf_counter() - start:.0f}")
+        wrong += result.different
     Console(width=140).print(table)
     return int(wrong > 0)
 
