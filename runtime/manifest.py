@@ -92,3 +92,17 @@ def table_source(rows: Iterable[KernelRow]) -> str:
 
 
 _TABLE = "const fl_kernel_table *fl_builtin_kernels(void) { return &table; }\n"
+
+NO_OTHERS = """\
+#include "core/internal.h"
+
+const fl_backend *const *fl_builtin_backends(size_t *count) {
+  if (count != NULL) {
+    *count = 0;
+  }
+  return NULL;
+}
+
+const char fl_left_out_kernels[] = "";
+"""
+"""A C file that says that a library has no backends, and no group of kernels that it could name."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from flambeau.compiler.arduino_library import PROPERTIES, SOURCES, arduino_library
 from flambeau.compiler.called_kernels import Selection, SelectionError, TensorKind
+from flambeau.dialects.emitc.c_names import c_name
 from flambeau.frontends.interface import SourceError
 from flambeau.runtime.manifest import kernel_rows, table_source
 from flambeau.runtime.pte import Program, PteError, program_in, read_program
@@ -22,7 +25,7 @@ from flambeau.tools.commands.console import print_json, width_of
 from flambeau.tools.commands.model_source import absent
 from flambeau.tools.commands.shared_options import AsJson
 
-FORMATS = ("table", "cmake", "c")
+FORMATS = ("table", "cmake", "c", "arduino")
 
 
 def kernels_command(
@@ -30,11 +33,13 @@ def kernels_command(
     format: Annotated[
         str,
         typer.Option(
-            metavar="FORMAT", help="table; cmake: variables of the runtime's build; c: the source of a table of only these kernels"
+            metavar="FORMAT",
+            help="table; cmake: variables of the runtime's build; c: the source of a table of only these kernels; "
+            "arduino: the folder of a library with the programs",
         ),
     ] = FORMATS[0],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="write to this file; nothing is written where it has the same text")
+        Path | None, typer.Option("-o", "--output", help="the file or folder to write; a file that has the same text is left alone")
     ] = None,
     own: Annotated[list[str] | None, typer.Option("--own", metavar="OPERATOR", help="an operator with a kernel of your own")] = None,
     json: AsJson = False,
@@ -55,16 +60,25 @@ def kernels_command(
         print_json(_report(selection))
     elif format == "table":
         _print(selection)
+    elif format == "arduino":
+        named = {c_name(path.stem): _bytes(path) for path in programs}
+        if len(named) < len(programs):
+            raise SelectionError(f"two of the programs have one name; there are {', '.join(named)}")
+        _write_folder(output, arduino_library(selection, named, own or ()))
     else:
         text = (_cmake if format == "cmake" else _c)(selection, set(own or ()))
         _write(output, text)
+
+
+def _bytes(path: Path) -> bytes:
+    return bytes(program_in(path.read_bytes()))
 
 
 def _program(path: Path) -> Program:
     if not path.is_file():
         raise absent(path)
     try:
-        return read_program(bytes(program_in(path.read_bytes())))
+        return read_program(_bytes(path))
     except PteError as error:
         raise SourceError(f"{path}: {error}") from error
 
@@ -75,6 +89,19 @@ def _write(output: Path | None, text: str) -> None:
     elif not output.is_file() or output.read_text(encoding="utf-8") != text:
         with replacing(output) as file:
             file.write(text.encode())
+
+
+def _write_folder(output: Path | None, files: Mapping[str, bytes]) -> None:
+    """Writes a library's folder anew. Raises SelectionError for a folder with other files."""
+    if output is None:
+        raise SelectionError("--format arduino writes a folder: name one with -o")
+    known = output / PROPERTIES
+    if output.exists() and not (known.is_file() and known.read_bytes() == files[PROPERTIES]) and any(output.iterdir()):
+        raise SelectionError(f"{output} has other files: name a new folder")
+    shutil.rmtree(output / SOURCES, ignore_errors=True)
+    for name, data in files.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).write_bytes(data)
 
 
 def _cmake(selection: Selection, own: set[str]) -> str:

@@ -14,7 +14,7 @@ from board_networks import ROOT, Case
 from link_map import pieces
 
 from flambeau.runtime.emit.c_program.kernel_sources import needed_sources, runtime_sources
-from flambeau.runtime.manifest import kernel_rows, table_source
+from flambeau.runtime.manifest import NO_OTHERS, kernel_rows, table_source
 
 BUILD = ROOT / "build" / "boards"
 FORMS = (".pte", "emitted C")
@@ -26,19 +26,6 @@ _TOLERANCE = 1e-5
 
 
 _TELLING = re.compile(r"error: (?!ld returned)|overflowed|undefined|cannot find|unrecognized|multiple definition|syntax error")
-
-
-_NO_OTHERS = """
-#include "core/internal.h"
-const fl_backend *const *fl_builtin_backends(size_t *count) {
-  if (count != NULL) {
-    *count = 0;
-  }
-  return NULL;
-}
-const char fl_left_out_kernels[] = "";
-"""
-"""That a library has no backends, and no group of kernels that it could name."""
 
 
 class BuildError(Exception):
@@ -101,7 +88,7 @@ def _loaded_objects(board: Board, case: Case, folder: Path) -> dict[str, list[Pa
     """Compiles a program that is a `.pte`, and what it needs of the library."""
     _write(folder / "weights.c", _array("case_program", case.program) + f"const size_t case_program_size = {len(case.program)};\n")
     rows = [kernel_rows()[operator] for operator in sorted(case.operators)]
-    _write(folder / "tables.c", f"{table_source(rows)}{_NO_OTHERS}")
+    _write(folder / "tables.c", f"{table_source(rows)}{NO_OTHERS}")
     files = needed_sources([*(row.run for row in rows), *(row.scratch for row in rows if row.scratch != "NULL")])
     core = (_object(board, path, flags=("-DFL_NO_HOOK",)) for path in _core())
     return {

@@ -134,7 +134,7 @@ def main() -> None:
         for command in ("inspect", "profile", "size", "kernels"):
             installed.run("flambeau", command, "flambeau.pte")
         installed.run("flambeau", "compile", "flambeau.pte", "--emit", "c", "-o", "net")
-        assert {"linear.c", "activation.c"} <= {path.name for path in (folder / "net").rglob("kernels/*.c")}
+        assert "linear.c" in {path.name for path in (folder / "net").rglob("kernels/*.c")}
         installed.find_package(folder / "flambeau.pte")
         installed.run("flambeau-run", "flambeau.pte", "--input", "x.npy")
         installed.run("flambeau", "env")

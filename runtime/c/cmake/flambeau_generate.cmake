@@ -7,6 +7,18 @@
 # kernels the application registers.
 include("${CMAKE_CURRENT_LIST_DIR}/library_parts.cmake")
 
+# Adds the parts that every library has, unless they are there already: with the sources comes a library without a kernel, which nothing links.
+function(fl_add_core)
+  if(NOT TARGET fl_core)
+    set(FLAMBEAU_GROUPS none)
+    set(FLAMBEAU_KERNELS "")
+    set(FLAMBEAU_BACKENDS "")
+    set(FLAMBEAU_TESTS OFF)
+    set(FLAMBEAU_WERROR OFF)
+    add_subdirectory("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." "${CMAKE_BINARY_DIR}/flambeau_runtime" EXCLUDE_FROM_ALL)
+  endif()
+endfunction()
+
 function(flambeau_generate)
   cmake_parse_arguments(ARG "" "TARGET" "PROGRAMS;OWN_KERNELS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_TARGET OR NOT ARG_PROGRAMS)
@@ -16,7 +28,7 @@ function(flambeau_generate)
     message(FATAL_ERROR "flambeau_generate: there is no target ${ARG_TARGET} yet: call it after add_executable")
   endif()
   # An installation has the command beside it; a source tree, in .venv.
-  set(source "${FLAMBEAU_RUNTIME_SOURCE}")
+  get_filename_component(source "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
   find_program(
     FLAMBEAU_COMMAND flambeau HINTS "${source}/../../../../../../bin" "${source}/../../.venv/bin" NO_CMAKE_FIND_ROOT_PATH
     DOC "The command flambeau of this machine, which lists what programs need"
@@ -47,15 +59,7 @@ function(flambeau_generate)
   set(kernels ${FLAMBEAU_KERNELS})
   set(dtypes ${FLAMBEAU_DTYPES})
   set(backends ${FLAMBEAU_BACKENDS})
-  if(NOT TARGET fl_core)
-    # Its own library has no kernel, and nothing links it.
-    set(FLAMBEAU_GROUPS none)
-    set(FLAMBEAU_KERNELS "")
-    set(FLAMBEAU_BACKENDS "")
-    set(FLAMBEAU_TESTS OFF)
-    set(FLAMBEAU_WERROR OFF)
-    add_subdirectory("${source}" "${CMAKE_BINARY_DIR}/flambeau_runtime" EXCLUDE_FROM_ALL)
-  endif()
+  fl_add_core()
   set(library "${ARG_TARGET}_flambeau")
   fl_add_parts(PREFIX ${library} FOLDER "${folder}" GROUPS ${groups} KERNELS ${kernels} DTYPES ${dtypes} BACKENDS ${backends})
   message(STATUS "flambeau: ${fl_chosen_count} kernels for ${ARG_TARGET}")
@@ -69,5 +73,5 @@ function(flambeau_generate)
   target_include_directories(${library} PUBLIC "${source}/include")
   target_link_libraries(${library} PUBLIC m ${fl_backend_libraries})
   target_link_libraries(${ARG_TARGET} PRIVATE ${library})
-  target_link_options(${ARG_TARGET} PRIVATE $<IF:$<PLATFORM_ID:Darwin>,-Wl$<COMMA>-dead_strip,-Wl$<COMMA>--gc-sections>)
+  target_link_options(${library} INTERFACE $<IF:$<PLATFORM_ID:Darwin>,-Wl$<COMMA>-dead_strip,-Wl$<COMMA>--gc-sections>)
 endfunction()

@@ -8,11 +8,10 @@
 include("${CMAKE_CURRENT_LIST_DIR}/backend_table.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/kernel_table.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/reached_sources.cmake")
-get_filename_component(FLAMBEAU_RUNTIME_SOURCE "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 
 function(fl_add_parts)
   cmake_parse_arguments(ARG "" "PREFIX;FOLDER" "GROUPS;KERNELS;DTYPES;BACKENDS" ${ARGN})
-  set(source "${FLAMBEAU_RUNTIME_SOURCE}")
+  get_filename_component(source "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
 
   # Each folder of backends/ may have a runtime/, whose <name>.c defines fl_backend_<name>.
   set(backends "${source}/../../backends")
@@ -86,7 +85,7 @@ endfunction()
 function(fl_dtype_mask result)
   set(mask 0)
   set(known "")
-  file(STRINGS "${FLAMBEAU_RUNTIME_SOURCE}/include/flambeau/scalar_types.def" rows REGEX "^FL_[A-Z0-9_]+_TYPE\\(.*, [0-9]+, [0-9]+,")
+  file(STRINGS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/flambeau/scalar_types.def" rows REGEX "^FL_[A-Z0-9_]+_TYPE\\(.*, [0-9]+, [0-9]+,")
   foreach(row IN LISTS rows)
     if(row MATCHES "\\([A-Z0-9_]+, ([0-9]+), [0-9]+, [^,]+, [^,]+, ([a-z0-9_]+)," AND CMAKE_MATCH_2 IN_LIST ARGN)
       math(EXPR mask "${mask} | (1 << ${CMAKE_MATCH_1})" OUTPUT_FORMAT HEXADECIMAL)

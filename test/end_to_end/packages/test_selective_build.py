@@ -171,6 +171,101 @@ def test_the_source_for_c_is_a_table_of_the_called_kernels(tmp_path: Path, capsy
     assert "the formats are table, cmake, c" in capsys.readouterr().err
 
 
+SKETCH = """
+#include <Flambeau.h>
+#include <stdio.h>
+
+alignas(64) static unsigned char records[16384], scratch[65536], arena[16384];
+
+int main() {
+  fl_program program;
+  fl_method method;
+  fl_error error;
+  void *const arenas[1] = {arena};
+  const size_t sizes[1] = {sizeof arena};
+  const fl_memory memory = {records, sizeof records, arenas, sizes, 1, scratch, sizeof scratch, 0};
+  if (fl_program_load(&program, model_program, sizeof model_program, &error) != FL_OK ||
+      fl_method_init(&method, &program, 0, nullptr, &memory, &error) != FL_OK) {
+    puts(error.text);
+    return 1;
+  }
+  puts(fl_program_method_name(&program, 0));
+  return 0;
+}
+"""
+
+
+def test_a_library_for_arduino_is_compiled_as_its_builder_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(LINEAR, tmp_path / "model.pte")
+    library = tmp_path / "library"
+    command = ["kernels", str(tmp_path / "model.pte"), "--format", "arduino", "-o", str(library)]
+    assert main(command) == 0
+    assert re.search(r"^includes=Flambeau\.h$", (library / "library.properties").read_text(), re.MULTILINE)
+    (tmp_path / "sketch.cpp").write_text(SKETCH)
+    objects = [str(tmp_path / "sketch.o")]
+    subprocess.run(["c++", "-std=gnu++17", "-I", library / "src", "-c", tmp_path / "sketch.cpp", "-o", objects[0]], check=True)
+    for source in sorted((library / "src").rglob("*.c")):
+        objects.append(f"{source}.o")
+        flags = ["-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"]
+        subprocess.run(["cc", *flags, "-I", library / "src", "-c", source, "-o", objects[-1]], check=True)
+    subprocess.run(["c++", *objects, "-Wl,--gc-sections", "-lm", "-o", tmp_path / "sketch"], check=True)
+    assert subprocess.run([tmp_path / "sketch"], check=True, capture_output=True, text=True).stdout == "forward\n"
+    assert CALLED <= functions(tmp_path / "sketch") & EVERY_KERNEL <= CALLED | {"fl_copy_out"}
+    assert main(command) == 0 and not list(library.rglob("*.o")), "it is written anew"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sketch.ino").touch()
+    for wrong, message in ((["-o", str(tmp_path / "mine")], "mine has other files: name a new folder"), ([], "name one with -o")):
+        assert main([*command[:4], *wrong]) == 1
+        assert message in capsys.readouterr().err
+    assert main(["kernels", str(PROGRAMS / "delegate.pte"), "--format", "arduino", "-o", str(library)]) == 1
+    assert "a library for Arduino has no backends, and the programs call Test" in capsys.readouterr().err
+    shutil.copy(LINEAR, tmp_path / "mine" / "model.pte")
+    assert main([*command, str(tmp_path / "mine" / "model.pte")]) == 1
+    assert "two of the programs have one name" in capsys.readouterr().err
+
+
+ZEPHYR = """
+cmake_minimum_required(VERSION 3.20)
+project(zephyr C)
+# What Zephyr's own CMake has made when it reads modules: the flags of all code, and the library of the application.
+add_library(zephyr_interface INTERFACE)
+target_compile_definitions(zephyr_interface INTERFACE IN_ZEPHYR)
+add_library(app STATIC application.c)
+set(CONFIG_FLAMBEAU y)
+set(CONFIG_FLAMBEAU_NUMBERS y)
+add_subdirectory("{module}" module)
+# The application's.
+flambeau_generate(TARGET app PROGRAMS model.pte)
+# Zephyr's again.
+file(WRITE ${{CMAKE_BINARY_DIR}}/empty.c "")
+add_executable(zephyr ${{CMAKE_BINARY_DIR}}/empty.c)
+target_link_libraries(zephyr PRIVATE app)
+"""
+
+
+def test_the_module_for_zephyr_compiles_with_its_flags(tmp_path: Path) -> None:
+    """Against what Zephyr's CMake makes for modules: Zephyr itself is not there."""
+    module = ROOT / "runtime" / "c" / "zephyr"
+    keys = dict(line.strip().split(": ") for line in (module / "module.yml").read_text().splitlines() if ": " in line)
+    assert (module.parent / keys["cmake"] / "CMakeLists.txt").is_file() and (module.parent / keys["kconfig"]).is_file()
+    assert set(re.findall(r"CONFIG_(\w+)", (module / "CMakeLists.txt").read_text())) == set(
+        re.findall(r"^config (\w+)$", (module / "Kconfig").read_text(), re.MULTILINE)
+    )
+    shutil.copy(LINEAR, tmp_path / "model.pte")
+    (tmp_path / "application.c").write_text(APPLICATION)
+    (tmp_path / "CMakeLists.txt").write_text(ZEPHYR.format(module=module.as_posix()))
+    options = ["-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_BUILD_TYPE=Debug", f"-DFLAMBEAU_COMMAND={SCRIPTS / 'flambeau'}"]
+    subprocess.run([SCRIPTS / "cmake", "-S", tmp_path, "-B", tmp_path / "build", *options], check=True, capture_output=True)
+    subprocess.run([SCRIPTS / "cmake", "--build", tmp_path / "build", "-j", "2"], check=True, capture_output=True)
+    built = [path for path in (tmp_path / "build").glob("**/flags.make") if "flambeau" in str(path) or "fl_core" in str(path)]
+    used = {path.parent.name for path in built if "IN_ZEPHYR" in path.read_text()}
+    assert {"fl_core.dir", "app_flambeau_kernels.dir"} <= used
+    linked = tmp_path / "build" / "zephyr"
+    assert CALLED <= functions(linked) & EVERY_KERNEL <= CALLED | {"fl_copy_out"}
+    ran = subprocess.run([linked, PROGRAMS / "add.pte"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and re.match(r"#\d+", ran.stderr), "errors are numbers"
+
+
 def test_no_kernel_at_all_is_a_table_too(tmp_path: Path) -> None:
     (tmp_path / "table.c").write_text(table_source([]))
     command = [
