@@ -78,6 +78,9 @@ def _anchors(ops: Sequence[Operation], readers_of: Callable[[SSAValue], Sequence
         first = min(readers[op], key=places.__getitem__)
         if first is op.next_op and first not in anchors:
             continue
+        # Of readers that move to one place, another may come first there.
+        if any(places[reader] == places[first] for reader in readers[op] if reader is not first):
+            continue
         # What is read at the new place or later lives no longer than before; constants do not count, and what they lead to follows.
         if all(
             value.owner in follows

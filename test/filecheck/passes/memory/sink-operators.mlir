@@ -65,3 +65,22 @@ func.func @branches(%c: i1, %x: tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>) {
   }
   func.return %4, %3 : tensor<8xf32>, tensor<f32>
 }
+
+// What several operators read that move to one place stays before all of them.
+// CHECK-LABEL: func.func @readers_that_move
+func.func @readers_that_move(%x: tensor<2xf32>, %large: tensor<64xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<64xf32>, tensor<2xf32>) {
+  // CHECK-NEXT: %0 = edge.exp(%x)
+  // CHECK-NEXT: %1 = edge.abs(%0)
+  // CHECK-NEXT: %2 = edge.exp(%large)
+  // CHECK-NEXT: %3 = edge.neg(%2)
+  // CHECK-NEXT: %4 = edge.neg(%0)
+  // CHECK-NEXT: %5 = edge.sqrt(%1)
+  // CHECK-NEXT: func.return %4, %1, %5, %0, %3, %x
+  %0 = edge.exp(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = edge.abs(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = edge.neg(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %3 = edge.sqrt(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  %4 = edge.exp(%large) : (tensor<64xf32>) -> tensor<64xf32>
+  %5 = edge.neg(%4) : (tensor<64xf32>) -> tensor<64xf32>
+  func.return %2, %1, %3, %0, %5, %x : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<64xf32>, tensor<2xf32>
+}
