@@ -56,4 +56,4 @@ def _fits(kind: str, slot: SSAValue) -> bool:
             return kind == f"={slot.owner.value.data}"
         case _:
             number = number_of(slot)
-            return number is not None and kind == f"={number:g}"
+            return number is not None and kind == f"={number:.17g}"

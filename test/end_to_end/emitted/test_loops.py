@@ -134,6 +134,29 @@ def test_each_function_computes_what_its_kernel_computes() -> None:
     assert _compare(methods, "plan-memory") == len(ROWS)
 
 
+def _near(name: str, operator: str, more: str, literal: float) -> str:
+    """Returns a method of a call with a number, and a negation."""
+    return _method(
+        name,
+        [
+            "%x = exec.tensor : tensor<5x37xf32>",
+            f"%n = exec.double {literal!r}",
+            "%y = exec.tensor : tensor<5x37xf32>",
+            "%z = exec.tensor : tensor<5x37xf32>",
+            f'exec.call "{operator}"(%x, {more}%n) outs(%y)',
+            'exec.call "aten::neg.out"(%y) outs(%z)',
+            "exec.return inputs(%x) outputs(%z)",
+        ],
+    )
+
+
+def test_a_number_near_a_constant_is_not_the_constant() -> None:
+    near = 1.0000002
+    scaled = [_near("sum", "aten::add.out", "%x, ", near), _near("difference", "aten::sub.out", "%x, ", near)]
+    powers = [_near(f"power_{index}", "aten::pow.Tensor_Scalar_out", "", near * power) for index, power in enumerate((2, 3, -1, 0.5, -0.5))]
+    assert _compare([*scaled, *powers], "plan-memory") == len(scaled)
+
+
 @pytest.mark.parametrize("seed", block(20))
 def test_random_calls(seed: int) -> None:
     numbers = random.Random(seed)

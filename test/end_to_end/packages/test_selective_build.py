@@ -146,24 +146,17 @@ def test_the_list_has_operators_types_layouts_and_backends(capsys: pytest.Captur
     )
 
 
+def _compile(table: Path) -> None:
+    """Compiles a table of kernels without a warning."""
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "runtime" / "c" / "include"]
+    subprocess.run(["cc", *flags, "-c", table, "-o", table.with_suffix(".o")], check=True)
+
+
 def test_the_source_for_c_is_a_table_of_the_called_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "table.c"
     assert main(["kernels", str(LINEAR), "--format", "c", "-o", str(table)]) == 0
     assert set(re.findall(r'^  \{"([^"]+)"', table.read_text(), re.MULTILINE)) == OPERATORS
-    command = [
-        "cc",
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-I",
-        ROOT / "runtime" / "c" / "include",
-        "-c",
-        table,
-        "-o",
-        tmp_path / "table.o",
-    ]
-    subprocess.run(command, check=True)
+    _compile(table)
     os.utime(table, (0, 0))
     assert main(["kernels", str(LINEAR), "--format", "c", "-o", str(table)]) == 0
     assert table.stat().st_mtime == 0, "what has not changed is not written, so that nothing is compiled again"
@@ -268,19 +261,7 @@ def test_the_module_for_zephyr_compiles_with_its_flags(tmp_path: Path) -> None:
 
 def test_no_kernel_at_all_is_a_table_too(tmp_path: Path) -> None:
     (tmp_path / "table.c").write_text(table_source([]))
-    command = [
-        "cc",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-I",
-        ROOT / "runtime" / "c" / "include",
-        "-c",
-        tmp_path / "table.c",
-        "-o",
-        tmp_path / "o",
-    ]
-    subprocess.run(command, check=True)
+    _compile(tmp_path / "table.c")
 
 
 def test_an_operator_of_ones_own_is_left_to_the_application(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
