@@ -16,9 +16,9 @@ from pathlib import Path
 
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module
-from flambeau.passes.memory.plan_memory import plan_method
 from flambeau.passes.planning.buffers import Buffer, check_plan, lower_bound
 from flambeau.passes.planning.portfolio import plan_buffers
+from flambeau.passes.storage.method_plan import PlanOptions, plan_method
 from flambeau.passes.storage.slot_rewrites import methods_of
 
 COLUMNS = ("greedy", "first-fit", "best-fit", "best")
@@ -35,7 +35,7 @@ def read_methods(path: Path) -> Iterator[tuple[str, list[Buffer]]]:
     context = FlambeauContext()
     context.blobs.open_beside(str(path))
     for method in methods_of(parse_module(path.read_text(), context, str(path)).module):
-        yield f"{path.stem}/{method.sym_name.data}", list(plan_method(method, algorithm="first-fit").buffers)
+        yield f"{path.stem}/{method.sym_name.data}", list(plan_method(method, PlanOptions(algorithm="first-fit")).buffers)
 
 
 def problems(paths: Sequence[Path]) -> Iterator[tuple[str, list[Buffer], int]]:

@@ -177,7 +177,8 @@ def planner_pass(options: PipelineOptions, methods: Sequence[str] = ()) -> Modul
         case (Element(name, given),):
             alignment = Option("alignment", (Value(str(_target(options).alignment)),))
             defaults = [] if any(option.key == alignment.key for option in given) else [alignment]
-            chosen = [Option("methods", tuple(map(Value, methods)))] if methods else []
+            lists = {"methods": methods, "banks": options.memory, "pins": options.pins}
+            chosen = [Option(key, tuple(map(Value, values))) for key, values in lists.items() if values]
             return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *chosen, *defaults, *given])[0]
         case _:
             raise ValueError(f"a planner is a name, perhaps with options of plan-memory in braces, not {options.planner!r}")

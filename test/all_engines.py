@@ -79,12 +79,14 @@ def _as_arrays(given: Sequence[Any]) -> list[Any]:
     return [_as_array(item) if isinstance(item, Tensor) else item for item in given]
 
 
-def engines(program: torch.export.ExportedProgram, targets: Sequence[str] = TARGETS) -> Iterator[tuple[str, Run]]:
-    """What runs a program, by its name. The `aten` stage is the same for each target."""
+def engines(
+    program: torch.export.ExportedProgram, targets: Sequence[str] = TARGETS, memory: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Run]]:
+    """What runs a program, by its name. The `aten` stage is the same for each target. `memory` are the banks of the device."""
     context = FlambeauContext()
     imported = import_program(program, context)
     for target in targets:
-        compilation = Compilation(imported.clone(), context, PipelineOptions(target=target))
+        compilation = Compilation(imported.clone(), context, PipelineOptions(target=target, memory=memory))
         for stage in STAGES:
             compilation.to(stage)
             if stage == "aten" and target != targets[0]:
@@ -123,6 +125,7 @@ def wrong_engine(
     targets: Sequence[str] = TARGETS,
     *,
     peer_may_refuse: bool = False,
+    memory: tuple[str, ...] = (),
 ) -> str | None:
     """The first engine that gives something else than expected, and what.
 
@@ -131,8 +134,9 @@ def wrong_engine(
         turns: for each run, the inputs and the expected results. Of one, the runtimes make two: the second in used memory.
         targets: what to compile for.
         peer_may_refuse: whether the kernels of stock ExecuTorch do not take all element types of the program.
+        memory: the banks of the device.
     """
-    for engine, run in engines(program, targets):
+    for engine, run in engines(program, targets, memory):
         wanted = turns if len(turns) > 1 or engine.startswith("numpy") else [*turns, *turns]
         for turn, (inputs, expected) in enumerate(wanted):
             try:

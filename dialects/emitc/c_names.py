@@ -18,6 +18,11 @@ def c_name(text: str) -> str:
     return f"v_{name}" if name[0].isdigit() or name in _KEYWORDS or name.lower().startswith("fl_") or name.isupper() else name
 
 
+def bank_macro(bank: str) -> str:
+    """Returns the macro before the variables of a bank of memory, which an application may define, as an attribute of a section."""
+    return f"FLAMBEAU_BANK_{bank}"
+
+
 def function_names(program: str, methods: Iterable[str]) -> dict[str, str]:
     """Returns the function of each method of a program, which has `<program>_init` too, and variables beside each function."""
     taken = {f"{program}_init"}

@@ -21,6 +21,7 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 
 BRACES: dict[str, syntax.Kind] = {
     "arenas": syntax.parse_integers,
+    "banks": syntax.parse_strings,
     "scratch": syntax.parse_integer,
     "input_names": syntax.parse_strings,
     "output_names": syntax.parse_strings,
@@ -29,12 +30,18 @@ BRACES: dict[str, syntax.Kind] = {
 }
 
 
+def is_bank_name(name: str) -> bool:
+    """Returns whether a bank may have this name: it is an identifier of C."""
+    return name.isascii() and name.isidentifier()
+
+
 @irdl_op_definition
 class MethodOp(IRDLOperation):
     """`exec.method @forward {arenas = [4096]} { … }`: one execution plan of a `.pte`.
 
     Attributes:
         arenas: bytes of each arena, arena 1 first; absent while memory is not planned.
+        banks: the memory of the device in which each arena lies, an identifier of C; absent where the plan knows no banks.
         scratch: bytes of scratch memory that the kernels of Flambeau's runtime need; absent unless measured.
         input_names, output_names: one name for each input and output.
         input_spec, output_spec: the pytrees of the inputs and outputs, in PyTorch's JSON.
@@ -44,6 +51,7 @@ class MethodOp(IRDLOperation):
 
     sym_name = prop_def(SymbolNameConstraint())
     arenas = opt_prop_def(DenseArrayBase)
+    banks = opt_prop_def(ArrayAttr[StringAttr])
     scratch = opt_prop_def(IntegerAttr)
     input_names = opt_prop_def(ArrayAttr[StringAttr])
     output_names = opt_prop_def(ArrayAttr[StringAttr])
@@ -59,6 +67,7 @@ class MethodOp(IRDLOperation):
         ops: Sequence[Operation] = (),
         *,
         arenas: Sequence[int] | None = None,
+        banks: Sequence[str] | None = None,
         scratch: int | None = None,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
@@ -69,6 +78,7 @@ class MethodOp(IRDLOperation):
             properties={
                 "sym_name": StringAttr(sym_name),
                 "arenas": None if arenas is None else syntax.integers(arenas),
+                "banks": None if banks is None else syntax.strings(banks),
                 "scratch": None if scratch is None else syntax.integer(scratch),
                 "input_names": None if input_names is None else syntax.strings(input_names),
                 "output_names": None if output_names is None else syntax.strings(output_names),
@@ -86,6 +96,15 @@ class MethodOp(IRDLOperation):
     @arena_sizes.setter
     def arena_sizes(self, sizes: Sequence[int] | None) -> None:
         self.arenas = None if sizes is None else syntax.integers(sizes)
+
+    @property
+    def bank_names(self) -> tuple[str, ...] | None:
+        """The bank of each arena, arena 1 first; None where the plan knows no banks."""
+        return None if self.banks is None else tuple(name.data for name in self.banks)
+
+    @bank_names.setter
+    def bank_names(self, names: Sequence[str] | None) -> None:
+        self.banks = None if names is None else syntax.strings(names)
 
     @property
     def slots(self) -> list[SlotOp]:
@@ -133,10 +152,20 @@ class MethodOp(IRDLOperation):
             raise VerifyException(f"method @{self.sym_name.data} does not end with exec.return")
         if self.body.block.args:
             raise VerifyException(f"method @{self.sym_name.data} has block arguments: its inputs are slots that exec.return lists")
+        self._verify_banks()
         self._verify_order(operations[:-1])
         self._verify_labels()
         self._verify_names(operations[-1])
         self._verify_symbols()
+
+    def _verify_banks(self) -> None:
+        names, sizes = self.bank_names, self.arena_sizes or ()
+        if names is None:
+            return
+        if len(names) != len(sizes):
+            raise VerifyException(f"method @{self.sym_name.data} has {len(sizes)} arenas but {len(names)} names of banks")
+        if wrong := next((name for name in names if not is_bank_name(name)), None):
+            raise VerifyException(f"method @{self.sym_name.data}: a bank's name is an identifier of C, not {wrong!r}")
 
     def _verify_order(self, operations: Sequence[Operation]) -> None:
         instruction: Operation | None = None

@@ -100,6 +100,12 @@ def name_with_handle(name: str, handle: int | None) -> str:
     return name if handle is None else f"{name}{_MARK}{handle}"
 
 
+def name_without_handle(name: str) -> str:
+    """Returns the name of a value without its handle."""
+    plain, mark, handle = name.rpartition(_MARK)
+    return plain if plain and mark and handle.isdecimal() else name
+
+
 def handles_of(location: Attribute) -> Iterator[int]:
     """Yields the handles that a location carries, in order."""
     match location:

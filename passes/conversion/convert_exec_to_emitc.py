@@ -17,7 +17,7 @@ from flambeau.dialects.cpu import LoopOp
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.emitc import BLOB, ConstantOp, FuncOp, GetGlobalOp, GlobalOp, IncludeOp, ReturnOp, VerbatimOp
 from flambeau.dialects.emitc.blob_layout import blob_offsets
-from flambeau.dialects.emitc.c_names import c_name, function_names
+from flambeau.dialects.emitc.c_names import bank_macro, c_name, function_names
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.instructions import STEP, CallOp, DelegateCallOp, FailOp, InstructionOp, JumpFalseOp, LabelOp, MoveOp
 from flambeau.dialects.exec.method import MethodOp, NamedDataOp
@@ -178,8 +178,9 @@ class _Arenas:
         self._own: dict[MethodOp, dict[int, str]] = {method: {} for method in methods}
         self._sizes: dict[str, int] = {}
         several = len(methods) > 1
-        shared: dict[int, int] = {}
+        shared: dict[tuple[int, str], dict[MethodOp, int]] = {}
         for method in methods:
+            banks = method.bank_names or ("",) * len(method.arena_sizes or ())
             states = {place[0] for op in method.slots if isinstance(op, slots.StateOp) and (place := op.place) is not None}
             for index, size in enumerate(method.arena_sizes or (), 1):
                 if size == 0:
@@ -189,12 +190,13 @@ class _Arenas:
                     self._own[method][index] = name
                     self._sizes[name] = size
                 else:
-                    shared[index] = max(shared.get(index, 0), size)
-        for index, size in shared.items():
-            name = declarations.variable(f"arena_{index}", array(_BYTES, size), None)
-            self._sizes[name] = size
-            for method in methods:
-                self._own[method].setdefault(index, name)
+                    shared.setdefault((index, banks[index - 1]), {})[method] = size
+        for (index, bank), sizes in shared.items():
+            type = array(f"{bank_macro(bank)} {_BYTES}" if bank else _BYTES, max(sizes.values()))
+            name = declarations.variable(f"arena_{bank or index}", type, None)
+            self._sizes[name] = max(sizes.values())
+            for method in sizes:
+                self._own[method][index] = name
 
     def to_clear(self, name: str) -> int | None:
         """Returns the bytes of an arena that is to be cleared before its first state is written; None after the first call."""

@@ -13,6 +13,7 @@ from flambeau.support.lazy import later
 # These modules take as long to import as the rest, and few pipelines name a target, an operator or a backend: imported on first use.
 _known_target = later("flambeau.passes.targets.interface:find_target")
 _known_operator = later("flambeau.dialects.schema.operators:check_operator_name")
+_known_bank = later("flambeau.passes.planning.banks:bank_of")
 if TYPE_CHECKING:
     from flambeau.passes.delegation.partitioner import Partitioner as Chosen
 else:
@@ -37,6 +38,10 @@ class PipelineOptions(ArgSpecConvertible):
     """Dynamic sizes, each with the greatest value that it may have: `seq:512`."""
     planner: str = "best"
     """The algorithm of `plan-memory`, with its other options in braces: `greedy`, `best{alignment=64}`."""
+    memory: tuple[Annotated[str, _known_bank], ...] = ()
+    """The banks of the device's memory, the fastest first, with their sizes: `sram:512K,dram`."""
+    pins: tuple[str, ...] = ()
+    """What has to lie in a certain bank: tensors, inputs, outputs, state, and modules by their paths: `encoder.conv1:sram`."""
     alloc_graph_input: bool = True
     """Whether inputs lie in an arena, to which the caller's tensors are copied; without, they are read where the caller has them."""
     alloc_graph_output: bool = True

@@ -136,6 +136,9 @@ def _state_faults(methods: list[MethodOp]) -> list[PlanVerificationError]:
                 where = f"{_place(known)} in @{other.sym_name.data} and at {_place(place)} in @{method.sym_name.data}"
                 why = "the first arena is each method's own" if place == known else "neither method would see what the other writes"
                 faults.append(PlanVerificationError(op, f"state @{op.global_name.string_value()} lies at {where}: {why}"))
+            elif (here := _bank(method, place[0])) != (there := _bank(other, place[0])):
+                where = f"{there} in @{other.sym_name.data} and in {here} in @{method.sym_name.data}"
+                faults.append(PlanVerificationError(op, f"state @{op.global_name.string_value()} lies in {where}: they share it"))
     shared = sorted(
         ((place, place[1] + nbytes(op.slot.type), method, op) for method, op, place in first.values() if place[0] > 1),
         key=lambda item: item[:2],
@@ -154,6 +157,10 @@ def _state_faults(methods: list[MethodOp]) -> list[PlanVerificationError]:
         )
         faults.append(PlanVerificationError(op, f"{text} of @{near[2].sym_name.data}"))
     return faults
+
+
+def _bank(method: MethodOp, arena: int) -> str:
+    return "no bank" if method.bank_names is None else f"the bank {method.bank_names[arena - 1]}"
 
 
 def _place(place: tuple[int, int]) -> str:

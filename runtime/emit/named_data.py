@@ -19,12 +19,14 @@ class MethodMetadata:
         inputs, outputs: names, in the order of the plan; None if they are unknown.
         memory: bytes by purpose: `method` and `method_32` for the runtime's own records on 64-bit and 32-bit machines, `arenas` for planned
             tensors, and `scratch` for kernels, if it was measured.
+        banks: the memory of the device in which each arena lies, the first one first; None where the plan knows no banks.
         writes: the positions of the inputs that the method writes.
     """
 
     inputs: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
     memory: Mapping[str, int] | None = None
+    banks: tuple[str, ...] | None = None
     writes: tuple[int, ...] = ()
 
 
@@ -32,7 +34,13 @@ def encode(methods: Mapping[str, MethodMetadata]) -> bytes:
     """Returns the JSON of `flambeau.json` as bytes, from the metadata of each method by its name."""
     entries: dict[str, dict[str, object]] = {}
     for name, method in methods.items():
-        fields = {"inputs": method.inputs, "outputs": method.outputs, "memory": method.memory, "writes": method.writes or None}
+        fields = {
+            "inputs": method.inputs,
+            "outputs": method.outputs,
+            "memory": method.memory,
+            "banks": method.banks,
+            "writes": method.writes or None,
+        }
         entries[name] = {key: value for key, value in fields.items() if value is not None}
     return json.dumps({"version": VERSION, "methods": entries}, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -62,7 +70,9 @@ def _method(entry: dict[str, object]) -> MethodMetadata:
     writes = entry.get("writes", [])
     if not isinstance(writes, list) or not all(isinstance(item, int) for item in cast("list[object]", writes)):
         raise _damaged("writes")
-    return MethodMetadata(_names(entry, "inputs"), _names(entry, "outputs"), memory, tuple(cast("list[int]", writes)))
+    return MethodMetadata(
+        _names(entry, "inputs"), _names(entry, "outputs"), memory, _names(entry, "banks"), tuple(cast("list[int]", writes))
+    )
 
 
 def _damaged(key: str) -> PteError:

@@ -28,7 +28,7 @@ from flambeau.dialects.exec.instructions import (
     MoveOp,
     ReturnOp,
 )
-from flambeau.dialects.exec.method import MethodOp, NamedDataOp
+from flambeau.dialects.exec.method import MethodOp, NamedDataOp, is_bank_name
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.extents import unknown
 from flambeau.dialects.ir.layout_attribute import LayoutAttr
@@ -155,6 +155,7 @@ class _Method:
             self.plan.name,
             [*declarations, *instructions, ReturnOp(self._at(self.plan.inputs), self._at(self.plan.outputs))],
             arenas=self.plan.non_const_buffer_sizes[1:],
+            banks=self._banks(),
             scratch=memory.get("scratch"),
             input_names=self._names(self.described.inputs, self.plan.inputs),
             output_names=self._names(self.described.outputs, self.plan.outputs),
@@ -173,6 +174,12 @@ class _Method:
     def _names(self, names: tuple[str, ...] | None, indices: Sequence[int]) -> tuple[str, ...] | None:
         if names is not None and len(names) != len(indices):
             raise pte.PteError(f"the program's {named_data.KEY} is damaged: method {self.plan.name!r} has other inputs or outputs")
+        return names
+
+    def _banks(self) -> tuple[str, ...] | None:
+        names = self.described.banks
+        if names is not None and (len(names) != len(self.plan.non_const_buffer_sizes) - 1 or not all(map(is_bank_name, names))):
+            raise pte.PteError(f"the program's {named_data.KEY} is damaged: method {self.plan.name!r} has other banks")
         return names
 
     def _at(self, indices: Sequence[int]) -> list[SSAValue]:

@@ -81,7 +81,7 @@ def to_program(
                 raise EmitError(f"{op.name} cannot be in a program: convert the whole module to exec methods first")
     if not methods:
         raise EmitError("there is no function to compile: the module has neither a func.func nor an exec.method")
-    plans = [_Plan(method, data).build(strip_debug=strip_debug) for method in methods]
+    plans = [_Plan(method, data, is_one_of_several=len(methods) > 1).build(strip_debug=strip_debug) for method in methods]
     described = {plan.name: _describe(method, plan) for method, plan in zip(methods, plans, strict=True)}
     named.append(pte.NamedData(named_data.KEY, memoryview(named_data.encode(described))))
     mutable = (tuple(data.initial_values),) if len(data.initial_values) > 1 else ()
@@ -100,6 +100,7 @@ def _describe(method: MethodOp, plan: pte.ExecutionPlan) -> named_data.MethodMet
         None if method.input_names is None else tuple(name.data for name in method.input_names),
         None if method.output_names is None else tuple(name.data for name in method.output_names),
         memory,
+        method.bank_names,
         tuple(written_inputs(method)),
     )
 
@@ -172,9 +173,10 @@ class _Data:
 class _Plan:
     """Converts one method to records."""
 
-    def __init__(self, method: MethodOp, data: _Data):
+    def __init__(self, method: MethodOp, data: _Data, *, is_one_of_several: bool):
         self.method = method
         self.data = data
+        self.is_one_of_several = is_one_of_several
         self.index: dict[SSAValue, int] = {op.results[0]: position for position, op in enumerate(method.slots)}
         self.roots: slots.Roots = {}
         self.texts: list[pte.Value] = []
@@ -263,7 +265,7 @@ class _Plan:
         elif isinstance(op, slots.StateOp):
             if place is None:
                 raise EmitError(f"state {describe(op.slot)} has no place in an arena")
-            buffer = self.data.index(op.global_name, mutable=True, or_zeros=place[0] > 1)
+            buffer = self.data.index(op.global_name, mutable=True, or_zeros=place[0] > 1 and self.is_one_of_several)
             extra = pte.ExtraTensorInfo(fully_qualified_name=op.public_name) if op.public_name else None
         dynamic = not is_static(type)
         return pte.Tensor(

@@ -421,8 +421,8 @@ def _dynamic_shapes(names: Sequence[str]) -> Any:
     return {"inputs": tuple({dim: size for dim, extent in enumerate(shape) if extent == "n"} for shape in shapes)}
 
 
-def check(case: str, targets: Sequence[str] = TARGETS) -> str:
-    """Raises Failure when an engine of these targets refuses the program or gives something else than PyTorch."""
+def check(case: str, targets: Sequence[str] = TARGETS, memory: tuple[str, ...] = ()) -> str:
+    """Raises Failure when an engine of these targets refuses the program, planned in these banks, or gives something else than PyTorch."""
     names = case.partition("(")[2].partition(")")[0].split(", ")
     is_dynamic = "n = " in case
     given = [tuple(_input(name, seed, size) for seed, name in enumerate(names)) for size in (_SIZES if is_dynamic else (0, 0))]
@@ -436,7 +436,7 @@ def check(case: str, targets: Sequence[str] = TARGETS) -> str:
         except Exception as error:
             return f"refused by PyTorch: {type(error).__name__}"
         try:
-            word, wrong = _on_all_engines(exported, turns, targets)
+            word, wrong = _on_all_engines(exported, turns, targets, memory)
         except UnsupportedProgramError as error:
             if not _is_beyond_functionalization(exported):
                 raise Failure("the import refuses the program", str(error)) from error
@@ -467,16 +467,18 @@ def _is_beyond_functionalization(exported: torch.export.ExportedProgram) -> bool
     return False
 
 
-def _on_all_engines(exported: torch.export.ExportedProgram, turns: Sequence[Any], targets: Sequence[str]) -> tuple[str, str | None]:
+def _on_all_engines(
+    exported: torch.export.ExportedProgram, turns: Sequence[Any], targets: Sequence[str], memory: tuple[str, ...]
+) -> tuple[str, str | None]:
     graphs = [module.graph for module in exported.graph_module.modules() if isinstance(module, GraphModule)]
     values = [leaf for graph in graphs for node in graph.nodes for leaf in pytree.tree_leaves(node.meta.get("val"))]
     is_rare = any(isinstance(value, Tensor) and value.dtype in _RARE for value in values)
     try:
-        return "right on all engines", wrong_engine(exported, turns, targets, peer_may_refuse=is_rare)
+        return "right on all engines", wrong_engine(exported, turns, targets, peer_may_refuse=is_rare, memory=memory)
     except PassError as error:
         if not any(reason in str(error) for reason in _NOT_IN_STOCK):
             raise
-        return "right on the engines of one target", wrong_engine(exported, turns, ("flambeau",))
+        return "right on the engines of one target", wrong_engine(exported, turns, ("flambeau",), memory=memory)
 
 
 CAMPAIGN = Campaign(make, check, limit=120)
@@ -484,3 +486,5 @@ SMALL = Campaign(lambda chosen: make(chosen, 1, (1,)), check, limit=120)
 """Programs of a few lines."""
 SMALL_STOCK = Campaign(SMALL.make, lambda case: check(case, ("executorch",)), limit=120)
 """The same for one target, whose programs every engine runs: two thirds of the time."""
+BANKED = Campaign(SMALL.make, lambda case: check(case, ("executorch",), ("tcm:64", "sram:256", "dram")), limit=120)
+"""The same with tensors in three banks of memory."""

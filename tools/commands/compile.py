@@ -27,6 +27,8 @@ from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.manager import Instrumentation, Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import planner_pass
+from flambeau.passes.planning.banks import banks_of
+from flambeau.passes.storage.pins import pins_of
 from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.emit.c_program import WEIGHTS
 from flambeau.support.files import replacing
@@ -109,6 +111,22 @@ class CompileOptions:
             help="the memory planner, perhaps with options of plan-memory: greedy, best{alignment=64}, a plug-in's",
         ),
     ] = "best"
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="NAME=SIZE,...",
+            help="the banks of the device's memory, the fastest first: sram=512K,dram; without a size, a bank has no limit",
+        ),
+    ] = None
+    pins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pin",
+            metavar="NAME=BANK",
+            help="of --memory: put a tensor, an input, an output, a state or all tensors of a module into this bank; may be given again",
+        ),
+    ] = None
     external_constants: Annotated[
         list[str] | None,
         typer.Option(
@@ -275,7 +293,9 @@ def _road(options: CompileOptions, whole: Partitioner | None) -> PipelineOptions
         if find_op(f"aten.{operator}") is None:
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     bounds = tuple(map(_bound, options.bounds or ()))
-    road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner)
+    memory, pins = tuple(options.memory.split(",")) if options.memory is not None else (), tuple(options.pins or ())
+    _check_banks(memory, pins)
+    road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner, memory=memory, pins=pins)
     if whole is None:
         road = with_backends(road, options.backends, options.no_delegate)
     else:
@@ -326,6 +346,20 @@ def _bound(option: str) -> str:
     if not name.isidentifier() or not number.isdecimal():
         raise StageError(f"--bound is NAME=MAX, where MAX is an integer, as in seq=512; not {option!r}")
     return f"{name}:{number}"
+
+
+def _check_banks(memory: Sequence[str], pins: Sequence[str]) -> None:
+    """Raises StageError for banks or pins that are none."""
+    if pins and not memory:
+        raise StageError(f"--pin {pins[0]}: --memory names the banks")
+    try:
+        banks = banks_of(memory)
+    except ValueError as error:
+        raise StageError(f"--memory: {error}") from error
+    try:
+        pins_of(pins, banks)
+    except ValueError as error:
+        raise StageError(f"--pin: {error}") from error
 
 
 def extra_passes(options: Sequence[str]) -> dict[str, Pipeline]:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
 from flambeau.dialects.edge.layout import dim_order, upper_bounds
-from flambeau.dialects.emitc.c_names import c_name, function_names
+from flambeau.dialects.emitc.c_names import bank_macro, c_name, function_names
 from flambeau.dialects.exec import slots
 from flambeau.dialects.exec.method import MethodOp
 from flambeau.dialects.exec.types import BoolType, DoubleType, IntType
@@ -39,6 +39,7 @@ def c_interface(module: ModuleOp, program: str, blob_size: int | None = None) ->
         "#endif",
         "",
         *(() if blob_size is None else _weights(program, blob_size)),
+        *_banks(methods),
         "/* Gives arenas, state and values their first content. Call it before the first run, and to begin again. */",
         f"void {program}_init(void);",
         *(line for method in methods for line in _method(method, functions[method.sym_name.data], len(methods) > 1)),
@@ -57,6 +58,15 @@ def _weights(program: str, size: int) -> Iterator[str]:
     yield f"enum {{ {program}_weights_size = {size} }};"
     yield f"void {program}_weights_in(const void *weights);"
     yield ""
+
+
+def _banks(methods: Sequence[MethodOp]) -> Iterator[str]:
+    for bank in dict.fromkeys(bank for method in methods for bank in method.bank_names or ()):
+        yield f"/* What stands before the variables of the bank {bank}: define it as the attribute of a section, for the linker. */"
+        yield f"#ifndef {bank_macro(bank)}"
+        yield f"#define {bank_macro(bank)}"
+        yield "#endif"
+        yield ""
 
 
 def _method(method: MethodOp, name: str, is_one_of_several: bool) -> Iterator[str]:

@@ -30,6 +30,8 @@ class MemoryReport:
     """The scratch bytes of kernels and delegates; None when they were not measured."""
     delegates: int | None = 0
     """The bytes that backends keep for their delegates; None when they were not measured."""
+    banks: tuple[str, ...] | None = None
+    """The bank of each arena; None where the plan knows no banks."""
 
     @property
     def total(self) -> int:
@@ -38,11 +40,23 @@ class MemoryReport:
 
     def describe(self) -> str:
         """Returns the report in one line, for the user."""
-        arena = sum(self.arenas)
-        share = f" ({arena / self.lower_bound:.3f} of the lower bound)" if self.lower_bound else ""
+        arenas = self._arenas()
         scratch = "an unknown amount" if self.scratch is None else str(self.scratch)
         delegates = "" if self.delegates == 0 else f", delegates {'an unknown amount' if self.delegates is None else self.delegates}"
-        return f"{self.total} bytes of memory: arena {arena}{share}, method {self.method}, kernels {scratch}{delegates}"
+        return f"{self.total} bytes of memory: {arenas}, method {self.method}, kernels {scratch}{delegates}"
+
+    def _arenas(self) -> str:
+        if self.banks is not None:
+            return ", ".join(f"bank {name} {size}" for name, size in self.bytes_by_bank().items())
+        arena = sum(self.arenas)
+        return f"arena {arena}{f' ({arena / self.lower_bound:.3f} of the lower bound)' if self.lower_bound else ''}"
+
+    def bytes_by_bank(self) -> dict[str, int]:
+        """Returns the bytes of arenas in each bank; nothing where the plan knows no banks."""
+        found: dict[str, int] = {}
+        for name, size in zip(self.banks or (), self.arenas, strict=False):
+            found[name] = found.get(name, 0) + size
+        return found
 
 
 def methods_of(module: ModuleOp) -> dict[str, MethodOp]:
@@ -66,5 +80,5 @@ def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, Memo
         kept = method.attributes.get(DELEGATE_MEMORY)
         delegates = cast("IntegerAttr[Any]", kept).value.data if isinstance(kept, IntegerAttr) else None
         delegates = delegates if plans[name].delegates else 0
-        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch, delegates)
+        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch, delegates, method.bank_names)
     return reports

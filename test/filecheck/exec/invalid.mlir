@@ -341,3 +341,17 @@ exec.method @m {} {
   "exec.evaluate"(%n) <{known = [], computed = [], operandSegmentSizes = array<i32: 1, 0>}> : (!exec.int) -> ()
   "exec.return"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()
 }) : () -> ()
+
+// -----
+
+// expected-error @+1 {{method @m has 1 arenas but 2 names of banks}}
+exec.method @m {arenas = [64], banks = ["sram", "dram"]} {
+  exec.return
+}
+
+// -----
+
+// expected-error @+1 {{method @m: a bank's name is an identifier of C, not '2nd'}}
+exec.method @m {arenas = [64], banks = ["2nd"]} {
+  exec.return
+}

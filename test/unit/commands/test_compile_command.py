@@ -378,3 +378,27 @@ def test_a_size_without_a_bound_is_refused_and_an_option_gives_one(folder: Path,
     assert [output.shape for output in method.execute([np.ones(8, np.float32)])] == [(8,)]
     with pytest.raises(FlambeauError, match="at most 8"):
         method.execute([np.ones(9, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--memory", "sram=4Q,dram"),
+            "--memory: a bank is an identifier of C, perhaps with its size in bytes, K or M, as sram=512K; not 'sram=4Q'",
+        ),
+        (("--memory", ""), "--memory: a bank is an identifier of C, perhaps with its size in bytes, K or M, as sram:512K; not ''"),
+        (("--memory", "a=4,a"), "--memory: the bank 'a' is given twice"),
+        (
+            ("--memory", "sram,dram", "--pin", "x=dran"),
+            "--pin: x cannot lie in a bank 'dran'; did you mean 'dram'?; the banks are sram, dram",
+        ),
+        (("--memory", "sram,dram", "--pin", "x"), "--pin: a pin is a name and a bank, as conv1:sram; not 'x'"),
+        (("--pin", "x=dram"), "--pin x=dram: --memory names the banks"),
+        (("--memory", "sram,dram", "--pin", "q=dram"), "the pin of 'q' names no tensor, state or module of the program"),
+    ],
+)
+def test_banks_and_pins_that_are_none_are_refused(folder: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str):
+    assert main(["compile", "program.mlir", *options]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (folder / "program.pte").exists()

@@ -141,7 +141,8 @@ def test_canonical_form(text: str, expected: str):
         (
             "plan-memory{alignmen=1}",
             13,
-            "pass 'plan-memory' has no option 'alignmen'; it has alignment, algorithm, arena, effort, methods; did you mean 'alignment'?",
+            "pass 'plan-memory' has no option 'alignmen'; it has alignment, algorithm, arena, effort, methods, banks, pins; "
+            "did you mean 'alignment'?",
         ),
         ("plan-memory{alignment=abc}", 23, "option 'alignment' of pass 'plan-memory' must be an integer, got 'abc'"),
         ("plan-memory{alignment=1,2}", 23, "option 'alignment' of pass 'plan-memory' must be an integer, got '1,2'"),
@@ -180,7 +181,7 @@ def test_canonical_form(text: str, expected: str):
         (
             "compile{tarket=x}",
             9,
-            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, bounds, planner, "
+            "pipeline 'compile' has no option 'tarket'; it has target, preserve, backends, no-delegate, bounds, planner, memory, pins, "
             "alloc-graph-input, alloc-graph-output; did you mean 'target'?",
         ),
     ],

@@ -16,11 +16,12 @@ from flambeau.dialects.ml_program.ops import GlobalOp
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.text.module_text import parse_module, print_module
 from flambeau.passes.manager import Pipeline
-from flambeau.passes.memory.plan_memory import LOWER_BOUND, plan_method
+from flambeau.passes.memory.plan_memory import LOWER_BOUND
 from flambeau.passes.planning.buffers import Buffer
 from flambeau.passes.planning.live_bytes import LiveProfile
 from flambeau.passes.planning.portfolio import plan_buffers
 from flambeau.passes.storage.classes import MethodStorage
+from flambeau.passes.storage.method_plan import plan_method
 from flambeau.runtime.interpreter import MethodProgram
 from flambeau.support.lazy import Array
 
@@ -320,12 +321,12 @@ def test_a_plan_is_never_above_executorchs_greedy():
         context = FlambeauContext()
         planned = plan_method(method_of(random_method(seed, context), context, PASSES))
         buffers = [Buffer(*buffer) for buffer in planned.buffers]
-        assert planned.lower_bound <= planned.plan.size <= plan_buffers(buffers, alignment=16, algorithm="greedy").size
+        assert planned.lower_bound <= planned.placement.plans[0].size <= plan_buffers(buffers, alignment=16, algorithm="greedy").size
 
 
 def test_the_pass_writes_down_what_it_found():
     context = FlambeauContext()
     method = method_of(random_method(1, context), context, f"{PASSES},plan-memory")
     planned = plan_method(method)
-    assert method.arena_sizes == (planned.plan.size,)
+    assert method.arena_sizes == (planned.placement.plans[0].size,)
     assert str(method.attributes[LOWER_BOUND]) == f"{planned.lower_bound} : i64"

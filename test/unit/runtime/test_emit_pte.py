@@ -348,11 +348,22 @@ def test_what_the_dialect_cannot_say_is_refused(value: pte.Tensor, message: str)
 
 
 @pytest.mark.parametrize(
-    "content", [b"{", b"[]", b'{"methods": 1}', b'{"methods": {"m": {"inputs": [1]}}}', b'{"methods": {"m": {"inputs": ["x"]}}}']
+    "content",
+    [
+        b"{",
+        b"[]",
+        b'{"methods": 1}',
+        b'{"methods": {"m": {"inputs": [1]}}}',
+        b'{"methods": {"m": {"inputs": ["x"]}}}',
+        b'{"methods": {"m": {"banks": 1}}}',
+        b'{"methods": {"m": {"banks": ["sram", "dram"]}}}',
+        b'{"methods": {"m": {"banks": ["a b"]}}}',
+    ],
 )
 def test_damaged_metadata_is_refused(content: bytes) -> None:
     program = pte.Program(
-        (pte.ExecutionPlan("m", chains=(pte.Chain(),)),), named_data=(pte.NamedData(named_data.KEY, memoryview(content)),)
+        (pte.ExecutionPlan("m", chains=(pte.Chain(),), non_const_buffer_sizes=(0, 16)),),
+        named_data=(pte.NamedData(named_data.KEY, memoryview(content)),),
     )
     with pytest.raises(pte.PteError, match=r"flambeau\.json is damaged"):
         read_pte(b"".join(pte.write_program(program)), FlambeauContext())

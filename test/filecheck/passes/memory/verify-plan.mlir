@@ -332,3 +332,17 @@ exec.method @entries {arenas = [64]} {
   exec.jump_false %ended, @again
   exec.return inputs(%x) outputs(%all)
 }
+
+// -----
+
+// What methods share lies in one bank.
+ml_program.global private mutable @a : tensor<4xf32>
+exec.method @one {arenas = [0, 16], banks = ["sram", "sram"]} {
+  %a = exec.state @a {arena = 2, offset = 0} : tensor<4xf32>
+  exec.return outputs(%a)
+}
+exec.method @two {arenas = [0, 16], banks = ["sram", "dram"]} {
+  // expected-error @+1 {{verify-plan: state @a lies in the bank sram in @one and in the bank dram in @two: they share it}}
+  %a = exec.state @a {arena = 2, offset = 0} : tensor<4xf32>
+  exec.return outputs(%a)
+}
