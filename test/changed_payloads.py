@@ -32,7 +32,7 @@ def compile_tool(backend: Path, folder: Path, vendor: Path | None = None) -> Pat
     sources = [
         own,
         *backend.glob("runtime/*.c"),
-        core.parent / "library" / "library.c",
+        *(core.parent / "library").glob("*.c"),
         *(path for path in core.rglob("*.c") if path.stem != "numbers"),
     ]
     includes = [f"-I{core.parent}", f"-I{include_folder()}", f"-DBACKEND=fl_backend_{backend.name}"]

@@ -39,7 +39,7 @@ def run(command: list[str]) -> int:
         for name in LAYERS:
             folder = Path(place, name)
             folder.mkdir()
-            shutil.copy(deployed / "share" / "vulkan" / "explicit_layer.d" / f"VkLayer_{name}.json", folder)
+            shutil.copy(deployed / f"share/vulkan/explicit_layer.d/VkLayer_{name}.json", folder)
         settings["VK_LAYER_PATH"] = os.pathsep.join(str(Path(place, name)) for name in LAYERS)
         return subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
 

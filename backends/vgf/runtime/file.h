@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "flambeau/backend.h"
+#include "flambeau/flatbuffer.h"
 
 enum { VGF_MOST_RANK = 16 };
 
@@ -17,14 +18,8 @@ typedef struct vgf_tensor {
   uint64_t elements;
 } vgf_tensor;
 
-/* A FlatBuffer in the file. */
-typedef struct vgf_section {
-  const uint8_t *data;
-  uint32_t size;
-} vgf_section;
-
 typedef struct vgf_file {
-  vgf_section resources;
+  fl_flatbuffer resources;
   uint32_t first_resource;
   uint32_t resource_count;
   const uint8_t *constants; /* what describes each constant, 24 bytes */
@@ -34,7 +29,7 @@ typedef struct vgf_file {
   const uint32_t *words; /* the module in SPIR-V */
   size_t word_count;
   const char *entry;
-  vgf_section sequence;
+  fl_flatbuffer sequence;
   uint32_t slots[2]; /* where the bindings of the inputs and of the outputs are */
   uint32_t counts[2];
   uint32_t used; /* where the numbers of the constants are that the graph reads */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extensions.h"
 #include "file.h"
-#include "vulkan.h"
 
 /* An input or an output: a tensor of the device, in memory that the host sees. */
 typedef struct argument {
@@ -55,12 +55,6 @@ typedef struct build {
   vk_set_layout_binding *slots;
 } build;
 
-static fl_status refused(vk_result result, const char *what) {
-  enum { OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2 };
-  const int is_memory = result == OUT_OF_HOST_MEMORY || result == OUT_OF_DEVICE_MEMORY;
-  return fl_library_fail(is_memory ? FL_DELEGATE_OUT_OF_MEMORY : FL_INTERNAL, "Vulkan does not %s (VkResult %d)", what, (int)result);
-}
-
 static const char *library_of(const fl_backend *self) {
   for (size_t i = 0; i < self->option_count; ++i) {
     if (strcmp(self->options[i].name, "library") == 0) {
@@ -80,7 +74,7 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
       status = fl_library_fail(FL_INVALID_ARGUMENT, "there is no option '%.80s', but library", self->options[i].name);
     }
   }
-  status = status == FL_OK ? fl_vgf_load(library_of(self), &library) : status;
+  status = status == FL_OK ? fl_vulkan_load(library_of(self), &library) : status;
   if (status == FL_OK) {
     fl_library_close(library);
     memory->persistent = sizeof(delegate) + ((size_t)file.counts[0] + file.counts[1]) * sizeof(argument);
@@ -106,23 +100,23 @@ static fl_status make_argument(const delegate *d, argument *a) {
   const vk_tensor_description description = described(&a->kind, VK_LINEAR_TILING);
   const vk_tensor_info info = {.type = VK_TENSOR_INFO, .description = &description};
   vk_memory_requirements needed = {.type = VK_MEMORY_REQUIREMENTS};
-  vk_result result = v->CreateTensorARM(v->device, &info, NULL, &a->tensor);
+  vk_result result = v->CreateTensorARM(v->vk.device, &info, NULL, &a->tensor);
   if (result != 0) {
-    return refused(result, "make the tensor of an argument");
+    return fl_vulkan_refused(result, "make the tensor of an argument");
   }
   const vk_requirements_of of = {.type = VK_TENSOR_REQUIREMENTS_OF, .object = a->tensor};
-  v->GetTensorMemoryRequirementsARM(v->device, &of, &needed);
-  const fl_status status = fl_vgf_allocate(v, &needed, 1, &a->memory);
+  v->GetTensorMemoryRequirementsARM(v->vk.device, &of, &needed);
+  const fl_status status = fl_vulkan_allocate(&v->vk, needed.size, needed.memory_types, VK_MEMORY_VISIBLE | VK_MEMORY_COHERENT, &a->memory);
   if (status != FL_OK) {
     return status;
   }
   const vk_tensor_binding binding = {.type = VK_TENSOR_BINDING, .tensor = a->tensor, .memory = a->memory};
-  result = v->BindTensorMemoryARM(v->device, 1, &binding);
+  result = v->BindTensorMemoryARM(v->vk.device, 1, &binding);
   const vk_tensor_view_info view = {.type = VK_TENSOR_VIEW_INFO, .tensor = a->tensor, .format = a->kind.format};
-  result = result == 0 ? v->CreateTensorViewARM(v->device, &view, NULL, &a->view) : result;
-  result = result == 0 ? v->MapMemory(v->device, a->memory, 0, UINT64_MAX, 0, &a->data) : result;
+  result = result == 0 ? v->CreateTensorViewARM(v->vk.device, &view, NULL, &a->view) : result;
+  result = result == 0 ? v->vk.MapMemory(v->vk.device, a->memory, 0, UINT64_MAX, 0, &a->data) : result;
   a->bytes = (size_t)a->kind.elements * fl_dtype_size((int8_t)fl_vgf_dtype(a->kind.format));
-  return result == 0 && needed.size >= a->bytes ? FL_OK : refused(result, "give the tensor of an argument its memory");
+  return result == 0 && needed.size >= a->bytes ? FL_OK : fl_vulkan_refused(result, "give the tensor of an argument its memory");
 }
 
 static fl_status make_arguments(delegate *d, const vgf_file *file) {
@@ -158,15 +152,15 @@ static fl_status compile(delegate *d, const vgf_file *file, const build *b) {
   const vgf_device *const v = d->device;
   const vk_module_info module = {.type = VK_MODULE_INFO, .bytes = 4 * file->word_count, .words = file->words};
   const vk_set_layout_info set = {.type = VK_SET_LAYOUT_INFO, .count = d->count, .bindings = b->slots};
-  vk_result result = v->CreateShaderModule(v->device, &module, NULL, &d->module);
-  result = result == 0 ? v->CreateDescriptorSetLayout(v->device, &set, NULL, &d->set_layout) : result;
+  vk_result result = v->vk.CreateShaderModule(v->vk.device, &module, NULL, &d->module);
+  result = result == 0 ? v->vk.CreateDescriptorSetLayout(v->vk.device, &set, NULL, &d->set_layout) : result;
   const vk_layout_info layout = {.type = VK_LAYOUT_INFO, .set_count = 1, .sets = &d->set_layout};
-  result = result == 0 ? v->CreatePipelineLayout(v->device, &layout, NULL, &d->layout) : result;
+  result = result == 0 ? v->vk.CreatePipelineLayout(v->vk.device, &layout, NULL, &d->layout) : result;
   const vk_graph_module graph = {
       .type = VK_GRAPH_MODULE, .module = d->module, .entry = file->entry, .constant_count = file->used_count, .constants = b->constants};
   const vk_graph_info info = {.type = VK_GRAPH_INFO, .next = &graph, .layout = d->layout, .resource_count = d->count, .resources = b->resources};
-  result = result == 0 ? v->CreateDataGraphPipelinesARM(v->device, 0, 0, 1, &info, NULL, &d->pipeline) : result;
-  return result == 0 ? FL_OK : refused(result, "compile its graph");
+  result = result == 0 ? v->CreateDataGraphPipelinesARM(v->vk.device, 0, 0, 1, &info, NULL, &d->pipeline) : result;
+  return result == 0 ? FL_OK : fl_vulkan_refused(result, "compile its graph");
 }
 
 static fl_status build_pipeline(delegate *d, const vgf_file *file) {
@@ -190,21 +184,21 @@ static fl_status bind_session(delegate *d, int32_t point, uint32_t index) {
   const vgf_device *const v = d->device;
   const vk_session_requirements_of of = {.type = VK_SESSION_REQUIREMENTS_OF, .session = d->session, .point = point, .index = index};
   vk_memory_requirements needed = {.type = VK_MEMORY_REQUIREMENTS};
-  v->GetDataGraphPipelineSessionMemoryRequirementsARM(v->device, &of, &needed);
+  v->GetDataGraphPipelineSessionMemoryRequirementsARM(v->vk.device, &of, &needed);
   if (needed.size == 0) {
     return FL_OK;
   }
   if (d->memory_count == MOST_MEMORIES) {
     return fl_library_fail(FL_INTERNAL, "Vulkan wants more than %d pieces of memory for its graph", MOST_MEMORIES);
   }
-  const fl_status status = fl_vgf_allocate(v, &needed, 0, &d->memories[d->memory_count]);
+  const fl_status status = fl_vulkan_allocate(&v->vk, needed.size, needed.memory_types, 0, &d->memories[d->memory_count]);
   if (status != FL_OK) {
     return status;
   }
   const vk_session_binding binding = {
       .type = VK_SESSION_BINDING, .session = d->session, .point = point, .index = index, .memory = d->memories[d->memory_count++]};
-  const vk_result result = v->BindDataGraphPipelineSessionMemoryARM(v->device, 1, &binding);
-  return result == 0 ? FL_OK : refused(result, "give its graph memory");
+  const vk_result result = v->BindDataGraphPipelineSessionMemoryARM(v->vk.device, 1, &binding);
+  return result == 0 ? FL_OK : fl_vulkan_refused(result, "give its graph memory");
 }
 
 static fl_status make_session(delegate *d) {
@@ -217,10 +211,10 @@ static fl_status make_session(delegate *d) {
   for (size_t i = 0; i < MOST_POINTS; ++i) {
     points[i].type = VK_SESSION_POINT;
   }
-  vk_result result = v->CreateDataGraphPipelineSessionARM(v->device, &info, NULL, &d->session);
+  vk_result result = v->CreateDataGraphPipelineSessionARM(v->vk.device, &info, NULL, &d->session);
   const vk_requirements_of of = {.type = VK_SESSION_POINTS_OF, .object = d->session};
-  result = result == 0 ? v->GetDataGraphPipelineSessionBindPointRequirementsARM(v->device, &of, &count, points) : result;
-  fl_status status = result == 0 ? FL_OK : refused(result, "prepare its graph");
+  result = result == 0 ? v->GetDataGraphPipelineSessionBindPointRequirementsARM(v->vk.device, &of, &count, points) : result;
+  fl_status status = result == 0 ? FL_OK : fl_vulkan_refused(result, "prepare its graph");
   for (uint32_t i = 0; status == FL_OK && i < count; ++i) {
     for (uint32_t index = 0; status == FL_OK && index < points[i].count; ++index) {
       status = bind_session(d, points[i].point, index);
@@ -233,66 +227,66 @@ static fl_status make_set(delegate *d) {
   const vgf_device *const v = d->device;
   const vk_pool_size size = {VK_TENSOR_DESCRIPTOR, d->count};
   const vk_pool_info pool = {.type = VK_POOL_INFO, .most_sets = 1, .size_count = 1, .sizes = &size};
-  vk_result result = v->CreateDescriptorPool(v->device, &pool, NULL, &d->pool);
+  vk_result result = v->vk.CreateDescriptorPool(v->vk.device, &pool, NULL, &d->pool);
   const vk_set_info info = {.type = VK_SET_INFO, .pool = d->pool, .count = 1, .layouts = &d->set_layout};
-  result = result == 0 ? v->AllocateDescriptorSets(v->device, &info, &d->set) : result;
+  result = result == 0 ? v->vk.AllocateDescriptorSets(v->vk.device, &info, &d->set) : result;
   for (uint32_t i = 0; result == 0 && i < d->count; ++i) {
     const vk_tensor_set_write tensor = {.type = VK_TENSOR_SET_WRITE, .count = 1, .views = &d->arguments[i].view};
     const vk_set_write write = {
         .type = VK_SET_WRITE, .next = &tensor, .set = d->set, .binding = d->arguments[i].binding, .count = 1, .kind = VK_TENSOR_DESCRIPTOR};
-    v->UpdateDescriptorSets(v->device, 1, &write, 0, NULL);
+    v->vk.UpdateDescriptorSets(v->vk.device, 1, &write, 0, NULL);
   }
-  return result == 0 ? FL_OK : refused(result, "bind the arguments of its graph");
+  return result == 0 ? FL_OK : fl_vulkan_refused(result, "bind the arguments of its graph");
 }
 
 /* Records the commands of a call, which are the same each time. */
 static fl_status record(delegate *d) {
   const vgf_device *const v = d->device;
-  const vk_command_pool_info pool = {.type = VK_COMMAND_POOL_INFO, .family = v->family};
+  const vk_command_pool_info pool = {.type = VK_COMMAND_POOL_INFO, .family = v->vk.family};
   const vk_commands_begin begin = {.type = VK_COMMANDS_BEGIN};
   const vk_fence_info fence = {.type = VK_FENCE_INFO};
   const vk_memory_barrier barrier = {.type = VK_MEMORY_BARRIER, .from = VK_ACCESS_WRITE, .to = VK_ACCESS_HOST_READ};
-  vk_result result = v->CreateCommandPool(v->device, &pool, NULL, &d->command_pool);
+  vk_result result = v->vk.CreateCommandPool(v->vk.device, &pool, NULL, &d->command_pool);
   const vk_commands_info info = {.type = VK_COMMANDS_INFO, .pool = d->command_pool, .count = 1};
-  result = result == 0 ? v->AllocateCommandBuffers(v->device, &info, &d->commands) : result;
-  result = result == 0 ? v->BeginCommandBuffer(d->commands, &begin) : result;
+  result = result == 0 ? v->vk.AllocateCommandBuffers(v->vk.device, &info, &d->commands) : result;
+  result = result == 0 ? v->vk.BeginCommandBuffer(d->commands, &begin) : result;
   if (result == 0) {
-    v->CmdBindPipeline(d->commands, VK_GRAPH_PIPELINE, d->pipeline);
-    v->CmdBindDescriptorSets(d->commands, VK_GRAPH_PIPELINE, d->layout, 0, 1, &d->set, 0, NULL);
+    v->vk.CmdBindPipeline(d->commands, VK_GRAPH_PIPELINE, d->pipeline);
+    v->vk.CmdBindDescriptorSets(d->commands, VK_GRAPH_PIPELINE, d->layout, 0, 1, &d->set, 0, NULL);
     v->CmdDispatchDataGraphARM(d->commands, d->session, NULL);
-    v->CmdPipelineBarrier(d->commands, VK_STAGE_COMMANDS, VK_STAGE_HOST, 0, 1, &barrier, 0, NULL, 0, NULL);
-    result = v->EndCommandBuffer(d->commands);
+    v->vk.CmdPipelineBarrier(d->commands, VK_STAGE_COMMANDS, VK_STAGE_HOST, 0, 1, &barrier, 0, NULL, 0, NULL);
+    result = v->vk.EndCommandBuffer(d->commands);
   }
-  result = result == 0 ? v->CreateFence(v->device, &fence, NULL, &d->fence) : result;
-  return result == 0 ? FL_OK : refused(result, "record the call of its graph");
+  result = result == 0 ? v->vk.CreateFence(v->vk.device, &fence, NULL, &d->fence) : result;
+  return result == 0 ? FL_OK : fl_vulkan_refused(result, "record the call of its graph");
 }
 
 static void release(const delegate *d) {
   const vgf_device *const v = d->device;
-  v->DestroyFence(v->device, d->fence, NULL);
-  v->DestroyCommandPool(v->device, d->command_pool, NULL);
-  v->DestroyDescriptorPool(v->device, d->pool, NULL);
+  v->vk.DestroyFence(v->vk.device, d->fence, NULL);
+  v->vk.DestroyCommandPool(v->vk.device, d->command_pool, NULL);
+  v->vk.DestroyDescriptorPool(v->vk.device, d->pool, NULL);
   if (d->session != 0) {
-    v->DestroyDataGraphPipelineSessionARM(v->device, d->session, NULL);
+    v->DestroyDataGraphPipelineSessionARM(v->vk.device, d->session, NULL);
   }
   for (uint32_t i = 0; i < d->memory_count; ++i) {
-    v->FreeMemory(v->device, d->memories[i], NULL);
+    v->vk.FreeMemory(v->vk.device, d->memories[i], NULL);
   }
   if (d->pipeline != 0) {
-    v->DestroyPipeline(v->device, d->pipeline, NULL);
+    v->vk.DestroyPipeline(v->vk.device, d->pipeline, NULL);
   }
-  v->DestroyPipelineLayout(v->device, d->layout, NULL);
-  v->DestroyDescriptorSetLayout(v->device, d->set_layout, NULL);
-  v->DestroyShaderModule(v->device, d->module, NULL);
+  v->vk.DestroyPipelineLayout(v->vk.device, d->layout, NULL);
+  v->vk.DestroyDescriptorSetLayout(v->vk.device, d->set_layout, NULL);
+  v->vk.DestroyShaderModule(v->vk.device, d->module, NULL);
   for (uint32_t i = 0; i < d->count; ++i) {
     const argument *const a = &d->arguments[i];
     if (a->view != 0) {
-      v->DestroyTensorViewARM(v->device, a->view, NULL);
+      v->DestroyTensorViewARM(v->vk.device, a->view, NULL);
     }
     if (a->tensor != 0) {
-      v->DestroyTensorARM(v->device, a->tensor, NULL);
+      v->DestroyTensorARM(v->vk.device, a->tensor, NULL);
     }
-    v->FreeMemory(v->device, a->memory, NULL);
+    v->vk.FreeMemory(v->vk.device, a->memory, NULL);
   }
 }
 
@@ -331,7 +325,7 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   d->inputs = file.counts[0];
   d->count = file.counts[0] + file.counts[1];
   d->arguments = (argument *)(void *)(d + 1);
-  status = fl_vgf_load(library_of(self), &d->library);
+  status = fl_vulkan_load(library_of(self), &d->library);
   if (status == FL_OK && (status = prepare(d, &file)) != FL_OK) {
     destroy(self, d);
   }
@@ -350,19 +344,6 @@ static int fits(const argument *a, const fl_tensor *t) {
   return fit;
 }
 
-static fl_status run(delegate *d) {
-  vgf_device *const v = d->device;
-  const vk_submit_info info = {.type = VK_SUBMIT_INFO, .count = 1, .commands = &d->commands};
-  vk_result result = v->ResetFences(v->device, 1, &d->fence);
-  if (result == 0) {
-    (void)pthread_mutex_lock(&v->queue_lock);
-    result = v->QueueSubmit(v->queue, 1, &info, d->fence);
-    (void)pthread_mutex_unlock(&v->queue_lock);
-  }
-  result = result == 0 ? v->WaitForFences(v->device, 1, &d->fence, 1, UINT64_MAX) : result;
-  return result == 0 ? FL_OK : refused(result, "run its graph");
-}
-
 static fl_status execute(const fl_backend *self, void *handle, fl_context *context, fl_value *const *args, size_t count) {
   delegate *const d = (delegate *)handle;
   (void)self;
@@ -373,7 +354,8 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
   for (uint32_t i = 0; i < d->inputs; ++i) {
     memcpy(d->arguments[i].data, fl_get_tensor(args[i])->data, d->arguments[i].bytes);
   }
-  const fl_status status = run(d);
+  int is_running = 0;
+  const fl_status status = fl_vulkan_run(&d->device->vk, d->commands, d->fence, UINT64_MAX, "run its graph", &is_running);
   if (status != FL_OK) {
     return FL_FAIL(context, status, fl_library_message());
   }

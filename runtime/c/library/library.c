@@ -95,6 +95,7 @@ typedef struct shared {
   struct shared *next;
   const void *handle;
   size_t number;
+  void *(*make)(const void *table, size_t number);
   void *object;
   size_t users;
 } shared;
@@ -105,7 +106,7 @@ static shared *all;
 /* Returns what is shared already, or a new one without users; NULL when it cannot be made. The caller holds the lock. */
 static shared *find(const void *handle, size_t number, void *(*make)(const void *table, size_t number), const void *table) {
   shared *found = all;
-  while (found != NULL && (found->handle != handle || found->number != number)) {
+  while (found != NULL && (found->handle != handle || found->number != number || found->make != make)) {
     found = found->next;
   }
   if (found != NULL) {
@@ -117,7 +118,7 @@ static shared *find(const void *handle, size_t number, void *(*make)(const void 
     free(found);
     return NULL;
   }
-  *found = (shared){all, handle, number, object, 0};
+  *found = (shared){all, handle, number, make, object, 0};
   all = found;
   return found;
 }

@@ -23,7 +23,7 @@ void fl_library_close(void *handle);
  * NULL. The place of an optional function that it lacks stays as it is. */
 const char *fl_library_bind(void *handle, const fl_library_symbol *symbols, size_t count, void *table);
 
-/* Returns what all users of a library with one number share, a pool of threads or a device: what is there, else what `make` gives for `table`, the
+/* Returns what all users of a library with one number and one `make` share, a pool of threads or a device: what is there, else what `make` gives for `table`, the
  * library's functions. NULL when it cannot be made. Safe on several threads. */
 void *fl_library_share(const void *handle, size_t number, void *(*make)(const void *table, size_t number), const void *table);
 /* Ends a use; the last one lets `drop` free what is shared. */

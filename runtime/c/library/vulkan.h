@@ -1,7 +1,7 @@
-/* Vulkan's loader, and a device with the ML extensions. What is used of Vulkan's interface is declared here by hand, so that compiling needs no file of
+/* Vulkan's loader, and devices, for backends that use Vulkan. What is used of its interface is declared here by hand, so that compiling needs no file of
  * Vulkan: the fields of structures are in the order of the specification, and shortened names say which structure is meant. */
-#ifndef FLAMBEAU_VGF_VULKAN_H
-#define FLAMBEAU_VGF_VULKAN_H
+#ifndef FLAMBEAU_VULKAN_H
+#define FLAMBEAU_VULKAN_H
 
 #include <pthread.h>
 #include <stddef.h>
@@ -35,36 +35,9 @@ enum { /* VkStructureType */
   VK_COMMAND_POOL_INFO = 39,
   VK_COMMANDS_INFO = 40,
   VK_COMMANDS_BEGIN = 42,
-  VK_MEMORY_BARRIER = 46,
-  VK_FEATURES_1_1 = 49,
-  VK_FEATURES_1_2 = 51,
-  VK_FEATURES_1_3 = 53,
-  VK_FEATURES = 1000059000,
-  VK_MEMORY_REQUIREMENTS = 1000146003,
-  VK_TENSOR_INFO = 1000460000,
-  VK_TENSOR_VIEW_INFO = 1000460001,
-  VK_TENSOR_BINDING = 1000460002,
-  VK_TENSOR_SET_WRITE = 1000460003,
-  VK_TENSOR_DESCRIPTION = 1000460006,
-  VK_TENSOR_REQUIREMENTS_OF = 1000460007,
-  VK_TENSOR_FEATURES = 1000460009,
-  VK_GRAPH_INFO = 1000507000,
-  VK_SESSION_INFO = 1000507001,
-  VK_GRAPH_RESOURCE = 1000507002,
-  VK_GRAPH_CONSTANT = 1000507003,
-  VK_SESSION_REQUIREMENTS_OF = 1000507004,
-  VK_SESSION_BINDING = 1000507005,
-  VK_GRAPH_FEATURES = 1000507006,
-  VK_GRAPH_MODULE = 1000507007,
-  VK_SESSION_POINTS_OF = 1000507011,
-  VK_SESSION_POINT = 1000507012,
-  VK_REPLICATED_FEATURES = 1000564000
+  VK_MEMORY_BARRIER = 46
 };
 
-enum { VK_TENSOR_DESCRIPTOR = 1000460000, VK_GRAPH_PIPELINE = 1000507000 };
-enum { VK_OPTIMAL_TILING, VK_LINEAR_TILING };
-enum { VK_USED_BY_GRAPHS = 0x20 };                              /* VkTensorUsageFlagBitsARM */
-enum { VK_QUEUE_OF_GRAPHS = 0x400 };                            /* VkQueueFlagBits */
 enum { VK_MEMORY_VISIBLE = 2, VK_MEMORY_COHERENT = 4 };         /* VkMemoryPropertyFlagBits */
 enum { VK_ALL_STAGES = 0x7FFFFFFF };                            /* VkShaderStageFlagBits */
 enum { VK_STAGE_HOST = 0x4000, VK_STAGE_COMMANDS = 0x10000 };   /* VkPipelineStageFlagBits */
@@ -75,12 +48,6 @@ enum { VK_MOST_MEMORY_TYPES = 32, VK_MOST_MEMORY_HEAPS = 16 };
 #define VK_HEAD \
   int32_t type; \
   const void *next
-
-typedef struct vk_features {
-  int32_t type;
-  void *next;
-  uint32_t flags[56]; /* as many as the structure of this type has */
-} vk_features;
 
 typedef struct vk_application_info {
   VK_HEAD;
@@ -100,11 +67,6 @@ typedef struct vk_instance_info {
   uint32_t extension_count;
   const char *const *extensions;
 } vk_instance_info;
-
-typedef struct vk_extension {
-  char name[256];
-  uint32_t version;
-} vk_extension;
 
 typedef struct vk_queue_family {
   uint32_t flags;
@@ -150,14 +112,6 @@ typedef struct vk_memory_info {
   uint64_t size;
   uint32_t memory_type;
 } vk_memory_info;
-
-typedef struct vk_memory_requirements {
-  int32_t type;
-  void *next;
-  uint64_t size;
-  uint64_t alignment;
-  uint32_t memory_types;
-} vk_memory_requirements;
 
 typedef struct vk_module_info {
   VK_HEAD;
@@ -209,12 +163,6 @@ typedef struct vk_set_info {
   uint32_t count;
   const vk_object *layouts;
 } vk_set_info;
-
-typedef struct vk_tensor_set_write {
-  VK_HEAD;
-  uint32_t count;
-  const vk_object *views;
-} vk_tensor_set_write;
 
 typedef struct vk_set_write {
   VK_HEAD;
@@ -269,118 +217,14 @@ typedef struct vk_fence_info {
   uint32_t flags;
 } vk_fence_info;
 
-/* ---- VK_ARM_tensors ---- */
-
-typedef struct vk_tensor_description {
-  VK_HEAD;
-  int32_t tiling;
-  int32_t format;
-  uint32_t rank;
-  const int64_t *sizes;
-  const int64_t *strides;
-  uint64_t usage;
-} vk_tensor_description;
-
-typedef struct vk_tensor_info {
-  VK_HEAD;
-  uint64_t flags;
-  const vk_tensor_description *description;
-  int32_t sharing;
-  uint32_t family_count;
-  const uint32_t *families;
-} vk_tensor_info;
-
-typedef struct vk_tensor_view_info {
-  VK_HEAD;
-  uint64_t flags;
-  vk_object tensor;
-  int32_t format;
-} vk_tensor_view_info;
-
-typedef struct vk_requirements_of {
-  VK_HEAD;
-  vk_object object;
-} vk_requirements_of;
-
-typedef struct vk_tensor_binding {
-  VK_HEAD;
-  vk_object tensor;
-  vk_object memory;
-  uint64_t offset;
-} vk_tensor_binding;
-
-/* ---- VK_ARM_data_graph ---- */
-
-typedef struct vk_graph_constant {
-  VK_HEAD;
-  uint32_t id;
-  const void *data;
-} vk_graph_constant;
-
-typedef struct vk_graph_resource {
-  VK_HEAD;
-  uint32_t set;
-  uint32_t binding;
-  uint32_t element;
-} vk_graph_resource;
-
-typedef struct vk_graph_module {
-  VK_HEAD;
-  vk_object module;
-  const char *entry;
-  const void *specialization;
-  uint32_t constant_count;
-  const vk_graph_constant *constants;
-} vk_graph_module;
-
-typedef struct vk_graph_info {
-  VK_HEAD;
-  uint64_t flags;
-  vk_object layout;
-  uint32_t resource_count;
-  const vk_graph_resource *resources;
-} vk_graph_info;
-
-typedef struct vk_session_info {
-  VK_HEAD;
-  uint64_t flags;
-  vk_object pipeline;
-} vk_session_info;
-
-typedef struct vk_session_point {
-  int32_t type;
-  void *next;
-  int32_t point;
-  int32_t kind;
-  uint32_t count;
-} vk_session_point;
-
-typedef struct vk_session_requirements_of {
-  VK_HEAD;
-  vk_object session;
-  int32_t point;
-  uint32_t index;
-} vk_session_requirements_of;
-
-typedef struct vk_session_binding {
-  VK_HEAD;
-  vk_object session;
-  int32_t point;
-  uint32_t index;
-  vk_object memory;
-  uint64_t offset;
-} vk_session_binding;
-
 /* ---- Functions: X(the name after "vk", what it returns, its parameters) ---- */
 
-#define VK_INSTANCE_FUNCTIONS(X)                                                                                  \
-  X(DestroyInstance, void, (vk_instance, const void *))                                                           \
-  X(EnumeratePhysicalDevices, vk_result, (vk_instance, uint32_t *, vk_physical_device *))                         \
-  X(EnumerateDeviceExtensionProperties, vk_result, (vk_physical_device, const char *, uint32_t *, vk_extension *)) \
-  X(GetPhysicalDeviceFeatures2, void, (vk_physical_device, vk_features *))                                        \
-  X(GetPhysicalDeviceQueueFamilyProperties, void, (vk_physical_device, uint32_t *, vk_queue_family *))            \
-  X(GetPhysicalDeviceMemoryProperties, void, (vk_physical_device, vk_memory_types *))                             \
-  X(CreateDevice, vk_result, (vk_physical_device, const vk_device_info *, const void *, vk_device *))             \
+#define VK_INSTANCE_FUNCTIONS(X)                                                                          \
+  X(DestroyInstance, void, (vk_instance, const void *))                                                   \
+  X(EnumeratePhysicalDevices, vk_result, (vk_instance, uint32_t *, vk_physical_device *))                 \
+  X(GetPhysicalDeviceQueueFamilyProperties, void, (vk_physical_device, uint32_t *, vk_queue_family *))    \
+  X(GetPhysicalDeviceMemoryProperties, void, (vk_physical_device, vk_memory_types *))                     \
+  X(CreateDevice, vk_result, (vk_physical_device, const vk_device_info *, const void *, vk_device *))     \
   X(GetDeviceProcAddr, vk_function, (vk_device, const char *))
 
 #define VK_CREATES(X, name, info) X(name, vk_result, (vk_device, const info *, const void *, vk_object *))
@@ -416,28 +260,15 @@ typedef struct vk_session_binding {
   X(ResetFences, vk_result, (vk_device, uint32_t, const vk_object *))                                                                   \
   X(WaitForFences, vk_result, (vk_device, uint32_t, const vk_object *, uint32_t, uint64_t))                                             \
   X(QueueSubmit, vk_result, (vk_queue, uint32_t, const vk_submit_info *, vk_object))                                                    \
-  VK_DESTROYS(X, DestroyPipeline)                                                                                                       \
-  VK_CREATES(X, CreateTensorARM, vk_tensor_info)                                                                                        \
-  VK_DESTROYS(X, DestroyTensorARM)                                                                                                      \
-  VK_CREATES(X, CreateTensorViewARM, vk_tensor_view_info)                                                                               \
-  VK_DESTROYS(X, DestroyTensorViewARM)                                                                                                  \
-  X(GetTensorMemoryRequirementsARM, void, (vk_device, const vk_requirements_of *, vk_memory_requirements *))                            \
-  X(BindTensorMemoryARM, vk_result, (vk_device, uint32_t, const vk_tensor_binding *))                                                   \
-  X(CreateDataGraphPipelinesARM, vk_result,                                                                                             \
-    (vk_device, vk_object, vk_object, uint32_t, const vk_graph_info *, const void *, vk_object *))                                      \
-  VK_CREATES(X, CreateDataGraphPipelineSessionARM, vk_session_info)                                                                     \
-  VK_DESTROYS(X, DestroyDataGraphPipelineSessionARM)                                                                                    \
-  X(GetDataGraphPipelineSessionBindPointRequirementsARM, vk_result, (vk_device, const vk_requirements_of *, uint32_t *, vk_session_point *)) \
-  X(GetDataGraphPipelineSessionMemoryRequirementsARM, void, (vk_device, const vk_session_requirements_of *, vk_memory_requirements *))  \
-  X(BindDataGraphPipelineSessionMemoryARM, vk_result, (vk_device, uint32_t, const vk_session_binding *))                                \
-  X(CmdDispatchDataGraphARM, void, (vk_commands, vk_object, const void *))
+  VK_DESTROYS(X, DestroyPipeline)
 
 #define VK_FIELD(name, returned, parameters) returned(*name) parameters;
 
-/* A device, which all delegates share. */
-typedef struct vgf_device {
+/* A device. Several threads may use it, and lock its queue. */
+typedef struct fl_vulkan {
   VK_INSTANCE_FUNCTIONS(VK_FIELD)
   VK_DEVICE_FUNCTIONS(VK_FIELD)
+  void *library;
   vk_instance instance;
   vk_physical_device physical;
   vk_device device;
@@ -445,15 +276,35 @@ typedef struct vgf_device {
   uint32_t family;
   vk_memory_types memory;
   pthread_mutex_t queue_lock;
-} vgf_device;
+} fl_vulkan;
+
+/* Store a function in the field of its name of `to`. Then `missing` is the first name of a function that is not there. */
+#define VK_TAKE_FROM_INSTANCE(name, returned, parameters)                               \
+  to->name = (returned(*) parameters)fl_vulkan_function(vk->library, vk->instance, "vk" #name); \
+  missing = missing == NULL && to->name == NULL ? "vk" #name : missing;
+#define VK_TAKE_FROM_DEVICE(name, returned, parameters)                             \
+  to->name = (returned(*) parameters)vk->GetDeviceProcAddr(vk->device, "vk" #name); \
+  missing = missing == NULL && to->name == NULL ? "vk" #name : missing;
 
 /* Loads Vulkan's loader: from `path` if it is not NULL, else from the path in the environment variable FLAMBEAU_VULKAN_LIBRARY if it is set, else
  * from the system. */
-fl_status fl_vgf_load(const char *path, void **library);
-/* Returns the device that all delegates share; NULL when none has the extensions, with a message. */
-vgf_device *fl_vgf_take_device(void *library);
-void fl_vgf_give_back_device(void *library, vgf_device *device);
-/* Allocates memory that the host may write and read, where `is_visible`. */
-fl_status fl_vgf_allocate(const vgf_device *device, const vk_memory_requirements *needed, int is_visible, vk_object *memory);
+fl_status fl_vulkan_load(const char *path, void **library);
+vk_function fl_vulkan_function(void *library, vk_instance instance, const char *name);
+/* Starts an instance of Vulkan 1.`minor` in `vk`, whose bytes are zeros. Returns what is missing; NULL when it runs. */
+const char *fl_vulkan_start(fl_vulkan *vk, void *library, uint32_t minor);
+/* Stores the physical devices, 16 at most, in `all`. Returns their number. */
+uint32_t fl_vulkan_devices(const fl_vulkan *vk, vk_physical_device all[16]);
+/* Finds the first queue family of a physical device with these flags. Returns whether there is one. */
+int fl_vulkan_find_family(fl_vulkan *vk, vk_physical_device physical, uint32_t flags);
+/* Opens the device `vk->physical` with one queue of `vk->family` and what `info` asks for. Returns what is missing; NULL when it is ready. */
+const char *fl_vulkan_open(fl_vulkan *vk, const vk_device_info *info);
+/* Ends what has been started. */
+void fl_vulkan_stop(fl_vulkan *vk);
+/* Allocates memory of one of the types in the set `types`, whose flags have all of `flags`. */
+fl_status fl_vulkan_allocate(const fl_vulkan *vk, uint64_t size, uint32_t types, uint32_t flags, vk_object *memory);
+/* Records that Vulkan does not do `what`, and returns the status of a failure. */
+fl_status fl_vulkan_refused(vk_result result, const char *what);
+/* Runs commands, and waits until they are done, `nanoseconds` at most. Stores whether they may run still. */
+fl_status fl_vulkan_run(fl_vulkan *vk, vk_commands commands, vk_object fence, uint64_t nanoseconds, const char *what, int *is_running);
 
 #endif
