@@ -46,8 +46,10 @@ def test_a_backend_passes(name: str, monkeypatch: pytest.MonkeyPatch):
     report = judge(name, options)
     assert report.failures == []
     assert {operator for operator, result in report.operators.items() if result.untried} == set()
-    lacks_library = backend.found is not None and library is None
-    if backend.tools or lacks_library or not (ROOT / "backends" / name / "runtime").is_dir():
+    runtime = ROOT / "backends" / name / "runtime"
+    is_found_at_load = (runtime / "backend.cmake").is_file() and "found_at_load" in (runtime / "backend.cmake").read_text(encoding="utf-8")
+    lacks_library = is_found_at_load and library is None and RUNTIME in report.absent
+    if backend.tools or lacks_library or not runtime.is_dir():
         # Its payloads are for a device of the vendor: numpy alone runs what they decode to. A simulator takes seconds for each.
         checks = ["encode"] if backend.decode is None else ["numpy on the decoded form", "decode of bad payloads"]
         unseen = {"numpy on the decoded form"} if backend.decode is None and backend.simulate is None else set[str]()

@@ -1,0 +1,109 @@
+/* Finds and shares devices. */
+#include "device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 16, MINOR_VERSION = 1, VULKAN_1_1 = 1 << 22 | 1 << 12 };
+enum { STORAGE_RANGE = 7 }; /* the index of maxStorageBufferRange in VkPhysicalDeviceLimits */
+
+/* What is asked for: a library, and a device in it. */
+typedef struct wish {
+  void *library;
+  const char *device;
+} wish;
+
+/* Returns how well a device fits what is asked for; 0: not at all. Kinds of devices are preferred in the order discrete, integrated, virtual GPU. */
+static int fitness(const vk_properties *found, uint32_t index, const char *wanted) {
+  static const int by_kind[] = {1, 4, 5, 3, 2};
+  char number[16];
+  if (found->api < VULKAN_1_1) {
+    return 0;
+  }
+  if (wanted != NULL) {
+    (void)snprintf(number, sizeof number, "%u", index);
+    return strcmp(number, wanted) == 0 || strstr(found->name, wanted) != NULL;
+  }
+  return found->kind >= 0 && found->kind < (int32_t)(sizeof by_kind / sizeof *by_kind) ? by_kind[found->kind] : 1;
+}
+
+/* Chooses a physical device. */
+static void choose(compute_device *device, const char *wanted) {
+  vk_physical_device all[MOST_DEVICES];
+  const uint32_t count = fl_vulkan_devices(&device->vk, all);
+  int best = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    vk_properties found;
+    memset(&found, 0, sizeof found);
+    device->GetPhysicalDeviceProperties(all[i], &found);
+    const int fits = fitness(&found, i, wanted);
+    if (fits > best && fl_vulkan_find_family(&device->vk, all[i], VK_QUEUE_COMPUTE)) {
+      uint32_t range = 0;
+      memcpy(&range, (const char *)found.limits + sizeof(uint32_t) * STORAGE_RANGE, sizeof range);
+      best = fits;
+      device->vk.physical = all[i];
+      device->most_bytes = range;
+    }
+  }
+}
+
+/* Returns what is missing; NULL when the device is ready. */
+static const char *start_device(compute_device *device, const wish *wanted) {
+  fl_vulkan *const vk = &device->vk;
+  compute_device *const to = device;
+  const char *missing = fl_vulkan_start(vk, wanted->library, MINOR_VERSION);
+  if (missing != NULL) {
+    return missing;
+  }
+  COMPUTE_INSTANCE_FUNCTIONS(VK_TAKE_FROM_INSTANCE)
+  if (missing != NULL) {
+    return missing;
+  }
+  choose(device, wanted->device);
+  if (vk->physical == NULL) {
+    return wanted->device != NULL ? "no device with Vulkan 1.1 has the index or the name that option device says" : "no device has Vulkan 1.1";
+  }
+  (void)fl_vulkan_find_family(vk, vk->physical, VK_QUEUE_COMPUTE);
+  const uint32_t features[VK_FEATURES] = {1}; /* robustBufferAccess, which every device has: no shader reads outside of its tensors */
+  const vk_device_info info = {.type = VK_DEVICE_INFO, .features = features};
+  missing = fl_vulkan_open(vk, &info);
+  if (missing == NULL) {
+    COMPUTE_DEVICE_FUNCTIONS(VK_TAKE_FROM_DEVICE)
+  }
+  return missing;
+}
+
+static void drop_device(const void *table, void *shared) {
+  (void)table;
+  fl_vulkan_stop(&((compute_device *)shared)->vk);
+  free(shared);
+}
+
+static void *make_device(const void *table, size_t number) {
+  compute_device *const device = (compute_device *)calloc(1, sizeof *device);
+  (void)number;
+  if (device == NULL) {
+    (void)fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for a device");
+    return NULL;
+  }
+  const char *const missing = start_device(device, (const wish *)table);
+  if (missing != NULL) {
+    (void)fl_library_fail(FL_NOT_FOUND, "Vulkan computes nothing on this machine: %s", missing);
+    drop_device(table, device);
+    return NULL;
+  }
+  return device;
+}
+
+/* Returns a number for the name of a device, by which users share it. */
+static size_t number_of(const char *wanted) {
+  return wanted == NULL ? 0 : (size_t)1 + fl_library_adler32((const uint8_t *)wanted, strlen(wanted));
+}
+
+compute_device *fl_vulkan_take_device(void *library, const char *wanted) {
+  const wish table = {library, wanted};
+  return (compute_device *)fl_library_share(library, number_of(wanted), make_device, &table);
+}
+
+void fl_vulkan_give_back_device(void *library, compute_device *device) { fl_library_release(device, drop_device, library); }
