@@ -34,6 +34,7 @@ from flambeau.tools.opt.help import versions
 from flambeau.tools.plugin_loading import load_from_environment
 from flambeau.tools.process import BROKEN_PIPE, CRASHED, INTERRUPTED, forget_stdout, room_for_nesting, standard_streams
 from flambeau.tools.profiling.diff import diff_command
+from flambeau.tools.profiling.memory_command import memory_command
 from flambeau.tools.profiling.profile import profile_command
 from flambeau.tools.profiling.size import size_command
 from flambeau.tools.profiling.targets import targets_command
@@ -72,6 +73,7 @@ app.command("run")(run_command)
 app.command("inspect")(inspect_command)
 app.command("profile")(profile_command)
 app.command("size")(size_command)
+app.command("memory")(memory_command)
 app.command("kernels")(kernels_command)
 app.command("diff")(diff_command)
 app.command("report")(report_command)

@@ -39,6 +39,8 @@ class Row:
         ram: bytes of variables and of memory given at run time, without the stack.
         stack: bytes of the stack that a run reached; `start_stack`: that loading reached.
         instructions: instructions of one run; None where they cannot be counted.
+        records, scratch, planned: of a `.pte`, the bytes of memory that it asked for at run time, for each purpose.
+        pointer_size: bytes of an address.
     """
 
     board: str
@@ -56,6 +58,10 @@ class Row:
     stack: int = 0
     start_stack: int = 0
     instructions: int | None = None
+    records: int = 0
+    scratch: int = 0
+    planned: int = 0
+    pointer_size: int = 0
 
 
 def counter() -> str:
@@ -115,6 +121,7 @@ def row(board: Board, network: str, type: str, form: str, case: Case) -> Row:
         numbers.get("stack", 0),
         numbers.get("start_stack", 0),
         numbers.get("instructions"),
+        *(numbers.get(name, 0) for name in ("records", "scratch", "planned", "pointer_size")),
     )
 
 

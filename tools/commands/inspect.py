@@ -91,7 +91,8 @@ def _print(report: dict[str, Any]) -> None:
         console.print(f"\nmethod {name}: {method['instructions']} instructions", style="bold")
         if memory := method.get("memory"):
             scratch = "unknown" if memory["scratch"] is None else memory["scratch"]
-            parts = f"arenas {list(memory['arenas'])}, method {memory['method']}, kernels {scratch}"
+            banks = "" if memory["banks"] is None else f" in the banks {', '.join(memory['banks'])}"
+            parts = f"arenas {list(memory['arenas'])}{banks}, method {memory['method']}, kernels {scratch}"
             if memory["delegates"] != 0:
                 parts += f", delegates {'unknown' if memory['delegates'] is None else memory['delegates']}"
             console.print(f"  memory {memory['total']} bytes: {parts}", markup=False)

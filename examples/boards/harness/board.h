@@ -14,8 +14,11 @@ uint8_t *board_stack_limit(void);
 const char *program_start(void);
 const char *program_run(void);
 const fl_tensor *program_output(uint32_t index);
-/* Bytes of the memory that the program was given at run time. */
-extern size_t program_memory;
+/* Bytes of the memory that the program was given at run time: of all, with what alignment takes, and what its parts asked for. */
+typedef struct program_bytes {
+  size_t all, records, scratch, planned;
+} program_bytes;
+extern program_bytes program_memory;
 
 /* The case: inputs, the outputs of the machine that compiled the program, and how far floats may be from them, in units of the largest one. */
 typedef struct case_tensor {

@@ -2,7 +2,7 @@
 #include "board.h"
 #include "net.h"
 
-size_t program_memory = 0;
+program_bytes program_memory = {0, 0, 0, 0};
 
 const char *program_start(void) {
   net_init();

@@ -86,7 +86,11 @@ int main(void) {
     fail("run", why);
   }
   write_number("stack", used(top));
-  write_number("memory", program_memory);
+  write_number("memory", program_memory.all);
+  write_number("records", program_memory.records);
+  write_number("scratch", program_memory.scratch);
+  write_number("planned", program_memory.planned);
+  write_number("pointer_size", sizeof(void *));
   for (uint32_t i = 0; i < case_output_count; ++i) {
     const fl_tensor *output = program_output(i);
     const case_tensor *wanted = &case_outputs[i];

@@ -6,7 +6,7 @@
 
 enum { ARENAS = 8, ALIGNMENT = 64 };
 
-size_t program_memory = 0;
+program_bytes program_memory = {0, 0, 0, 0};
 
 static fl_program program;
 static fl_method method;
@@ -14,9 +14,9 @@ static fl_error error;
 
 static void *take(size_t bytes) {
   const size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void *taken = case_memory + program_memory;
-  program_memory += rounded;
-  return program_memory <= case_memory_size ? taken : NULL;
+  void *taken = case_memory + program_memory.all;
+  program_memory.all += rounded;
+  return program_memory.all <= case_memory_size ? taken : NULL;
 }
 
 /* Copies the inputs. */
@@ -54,7 +54,10 @@ const char *program_start(void) {
     sizes[i] = fl_program_arena_size(&program, 0, i);
     arenas[i] = take(sizes[i]);
   }
-  if (program_memory > case_memory_size) {
+  program_memory.records = need.method;
+  program_memory.scratch = need.scratch;
+  program_memory.planned = need.planned;
+  if (program_memory.all > case_memory_size) {
     return "the memory of the case is too small";
   }
   return fl_method_init(&method, &program, 0, NULL, &memory, &error) == FL_OK && set_inputs() == FL_OK ? NULL : error.text;

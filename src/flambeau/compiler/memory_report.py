@@ -30,6 +30,8 @@ class MemoryReport:
     """The scratch bytes of kernels and delegates; None when they were not measured."""
     delegates: int | None = 0
     """The bytes that backends keep for their delegates; None when they were not measured."""
+    method_32: int | None = None
+    """As `method`, with 32-bit pointers; None where it was not computed."""
     banks: tuple[str, ...] | None = None
     """The bank of each arena; None where the plan knows no banks."""
 
@@ -80,5 +82,7 @@ def memory_reports(module: ModuleOp, context: FlambeauContext) -> dict[str, Memo
         kept = method.attributes.get(DELEGATE_MEMORY)
         delegates = cast("IntegerAttr[Any]", kept).value.data if isinstance(kept, IntegerAttr) else None
         delegates = delegates if plans[name].delegates else 0
-        reports[name] = MemoryReport(sizes, value, method_memory(plans[name]), scratch, delegates, method.bank_names)
+        reports[name] = MemoryReport(
+            sizes, value, method_memory(plans[name]), scratch, delegates, method_memory(plans[name], 4), method.bank_names
+        )
     return reports

@@ -12,6 +12,11 @@ from board_networks import Case, compile_case
 from devices import Row, row
 from link_map import pieces
 
+from flambeau.compiler.memory_report import memory_reports
+from flambeau.compiler.scratch_memory import measure_scratch
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.runtime.emit import read_pte
+
 NAMES = ("cortex_m4f", "cortex_m55", "rv32", "aarch64", "wasm")
 FOUND = [name for name in NAMES if boards()[name].missing is None]
 """The boards that this machine builds for and runs."""
@@ -35,6 +40,19 @@ def test_both_forms_are_right_and_equal(results: list[list[Row]]) -> None:
     for pair in results:
         assert [item.why for item in pair] == ["", ""]
         assert pair[0].hash == pair[1].hash is not None
+
+
+def test_a_program_asks_for_the_memory_that_the_compiler_tells(results: list[list[Row]], cases: Mapping[str, Case]) -> None:
+    for (network, _), (loaded, _) in zip(NETWORKS, results, strict=True):
+        context, program = FlambeauContext(), cases[network].program
+        module = read_pte(program, context)
+        assert measure_scratch(module, context, program) is None
+        told = memory_reports(module, context)["forward"]
+        assert loaded.records == (told.method if loaded.pointer_size == 8 else told.method_32)
+        assert loaded.planned == sum(told.arenas)
+        assert told.scratch is not None
+        # Tables of pointers are smaller where addresses are.
+        assert loaded.scratch == told.scratch or (loaded.scratch < told.scratch and loaded.pointer_size == 4)
 
 
 def test_emitted_c_is_smaller_and_needs_no_more_instructions(results: list[list[Row]]) -> None:

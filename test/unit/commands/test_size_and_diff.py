@@ -1,4 +1,4 @@
-"""What `flambeau size` says of the bytes of programs, and `flambeau diff` of two of them."""
+"""What `flambeau size` says of the bytes of programs, `flambeau memory` of those of RAM, and `flambeau diff` of two programs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 from runtime_programs import call, plan, stock, tensor, write
 from torch import nn
 
-from flambeau import EdgeCompileConfig, to_edge, to_edge_transform_and_lower
+from flambeau import EdgeCompileConfig, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from flambeau.compiler.program_size import SIZE_BY, program_sizes
+from flambeau.runtime import Runtime
 from flambeau.runtime.pte import read_program
 from flambeau.tools.main import main
 
@@ -190,3 +191,34 @@ def test_wrong_options_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "error: --by modul; did you mean 'module'?: the kinds of rows are part, module, operator\n"
     assert main(["diff", str(stock("add")), str(stock("add")), "--latency", "2", "--method", "x"]) == 1
     assert capsys.readouterr().err == f"error: {stock('add')}: --latency runs planned programs, and this one has no planned method 'x'\n"
+
+
+def test_memory_is_what_the_runtime_asks_for(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exported = torch.export.export(Tower().eval(), (torch.zeros(2, 8),))
+    config = ExecutorchBackendConfig(memory_planning_pass="best{banks=sram:128,dram}")
+    to_edge(exported).to_executorch(config).save(tmp_path / "banked.pte")
+    for path, arenas in ((folder / "plain.pte", ["arena 1"]), (tmp_path / "banked.pte", ["bank sram", "bank dram"])):
+        memory = Runtime.get().load_program(path).metadata("forward").memory
+        told = output(capsys, "memory", path)["methods"]["forward"]
+        assert list(told) == [*arenas, "records", "kernels", "total"]
+        assert {name: sizes["64"] for name, sizes in told.items()} == dict(
+            zip(told, [*memory.arenas, memory.method, memory.scratch, memory.total], strict=True)
+        )
+        described = json.loads(bytes(read_program(path.read_bytes()).named_data[-1].data))["methods"]["forward"]
+        assert told["records"]["32"] == described["memory"]["method_32"]
+        assert all(memory.arenas)
+
+
+def test_memory_of_delegates_is_known_for_this_machine_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    memory = Runtime.get().load_program(folder / "delegated.pte").metadata("forward").memory
+    told = output(capsys, "memory", folder / "delegated.pte")["methods"]["forward"]
+    assert told["delegates"]["32"] is told["total"]["32"] is None
+    assert told["records"]["64"] + told["delegates"]["64"] == memory.method and told["total"]["64"] == memory.total
+    assert main(["memory", str(folder / "delegated.pte")]) == 0
+    assert "unknown" in capsys.readouterr().out
+
+
+def test_memory_is_planned_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "early.mlir").write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  func.return %x : tensor<4xf32>\n}\n")
+    assert main(["memory", str(tmp_path / "early.mlir")]) == 1
+    assert "has no planned method: compile it to a .pte, or to the stage planned" in " ".join(capsys.readouterr().err.split())
