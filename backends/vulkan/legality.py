@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from flambeau.backends.vulkan.dialect.elementwise import BINARY, UNARY
-from flambeau.backends.vulkan.dialect.kernels import MOST_BYTES, MOST_DIMENSIONS
-from flambeau.dialects.ir.tensor_types import f32, nbytes
+from flambeau.backends.vulkan.dialect.kernels import GROUP, MOST_BYTES, MOST_DIMENSIONS, MOST_GROUPS
+from flambeau.backends.vulkan.dialect.products import TILE
+from flambeau.dialects.ir.tensor_types import f32, nbytes, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation import checks
@@ -18,8 +21,29 @@ def _fits_a_binding(op: SchemaOp) -> str | None:
     return None if most <= MOST_BYTES else f"a tensor has {most} bytes, and every device binds {MOST_BYTES} only"
 
 
+def _fits_a_grid(op: SchemaOp) -> str | None:
+    """Rows, columns, channels and images that every device counts: 65535 times what a workgroup computes."""
+    shape = shape_of(op.result)
+    if op.schema.base == "convolution":
+        counts = (shape[0], -(-prod(shape[2:]) // GROUP), shape[1] + op.argument("groups"))
+    elif op.schema.base == "bmm":
+        counts = (shape[0], -(-max(shape[1:]) // TILE))
+    else:
+        counts = (-(-prod(shape[:-1]) // TILE), -(-shape[-1] // TILE))
+    return None if max(counts) <= MOST_GROUPS else f"its result {list(shape)} takes more than {MOST_GROUPS} workgroups in a direction"
+
+
+def _divides_the_image(op: SchemaOp) -> str | None:
+    """Windows of one size: the image is a multiple of the result, or the result of 1."""
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    fits = all(size % count == 0 for size, count in zip(old, new, strict=True))
+    return None if fits else f"the image {list(old)} is no multiple of {list(new)}"
+
+
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
+_IMAGE = Limit("self", rank=(4, 4))
+_NOT_HALF = Rule((Limit("half_to_float", only=False), Limit("self", rank=(1, MOST_DIMENSIONS))))
 
 OPERATORS: dict[str, Rule] = {
     # elementwise
@@ -28,6 +52,26 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
+    # products
+    "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid)),
+    "linear": Rule((Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2))), checks=(_fits_a_grid,)),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_fits_a_grid,)),
+    **dict.fromkeys(("mm", "bmm"), Rule(checks=(_fits_a_grid,))),
+    # pools
+    "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.indices_are_unused)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window)),
+    "_adaptive_avg_pool2d": Rule((_IMAGE,), checks=(_divides_the_image,)),
+    # rows
+    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
+    **dict.fromkeys(("_softmax", "_log_softmax"), _NOT_HALF),
+    "native_layer_norm": Rule(checks=(checks.result_only,)),
+    "native_group_norm": Rule(checks=(checks.result_only,)),
+    # movement
+    **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _PLAIN),
+    **dict.fromkeys(("cat", "stack", "expand_copy", "slice_copy.Tensor", "select_copy.int"), _PLAIN),
+    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    "constant_pad_nd": Rule(checks=(checks.only_grows,)),
+    "pixel_shuffle": Rule((_IMAGE,)),
 }
 """What the backend takes, by the names of the operators of the edge level."""
 
@@ -35,7 +79,7 @@ _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True, filled=True),
     checks=(_fits_a_binding,),
-    in_parts={name: COMPOSITES[name] for name in ("addcmul", "logit", "rsub.Scalar")},
+    in_parts=COMPOSITES,
 )
 
 

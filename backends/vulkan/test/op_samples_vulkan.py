@@ -25,13 +25,51 @@ def binary(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def pool(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3, 7, 6), (2, 3), (2, 1), (0, 1), (1, 1)), (f32(rng, 1, 3, 7, 6), (2, 2), (1, 2), (1, 0), (1, 1))]
+
+
+def reduction(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3, 4), (1, 2)), (f32(rng, 2, 70, 3), (1,)), (f32(rng, 100), (0,)), (f32(rng, 2, 3, 100), (0,))]
+
+
+def softmax(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3, 4), 2), (f32(rng, 2, 3), 0), (f32(rng, 3, 100), 1)]
+
+
 SAMPLES: dict[str, Samples] = {
     **{kind.name: unary for kind in UNARY.values()},
     **{f"vulkan.{name}": positive for name in ("log", "reciprocal", "rsqrt", "sqrt")},
     **{kind.name: binary for kind in (*ARITHMETIC.values(), *BINARY.values())},
+    **{f"vulkan.reduce_{name}": reduction for name in ("max", "mean", "min", "sum")},
+    **{f"vulkan.{name}": softmax for name in ("log_softmax", "softmax")},
+    **{f"vulkan.{name}": pool for name in ("avg_pool2d", "avg_pool2d_inside", "max_pool2d")},
     "vulkan.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (f32(rng, 4), 0.0, float("inf"))],
+    "vulkan.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([f32(rng, 4)], 0)],
+    "vulkan.conv2d": lambda rng: [
+        (f32(rng, 2, 3, 7, 6), f32(rng, 5, 3, 3, 2), f32(rng, 5), (1, 2), (1, 0), (1, 2)),
+        (f32(rng, 1, 4, 7, 6), f32(rng, 4, 1, 3, 3), None, (1, 1), (1, 1), (1, 1), 4, "clamp", 0.0, 6.0),
+        (f32(rng, 1, 4, 5, 5), f32(rng, 6, 2, 1, 1), f32(rng, 6), (1, 1), (0, 0), (1, 1), 2, "relu"),
+    ],
+    "vulkan.conv_transpose2d": lambda rng: [
+        (f32(rng, 2, 3, 4, 5), f32(rng, 3, 4, 3, 2), f32(rng, 4), (2, 1), (1, 0), (1, 2), 1, "", 0.0, 0.0, (1, 0)),
+        (f32(rng, 1, 4, 4, 5), f32(rng, 4, 3, 2, 2), None, (2, 2), (0, 0), (1, 1), 2, "relu", 0.0, 0.0, (0, 0)),
+    ],
     "vulkan.elu": lambda rng: [(f32(rng, 2, 3), 0.5)],
     "vulkan.gelu": unary,
     "vulkan.gelu_tanh": unary,
+    "vulkan.gemm": lambda rng: [
+        (f32(rng, 40, 7), f32(rng, 7, 35), f32(rng, 35)),
+        (f32(rng, 2, 3, 4), f32(rng, 2, 5, 4), f32(rng, 3, 1), True, "leaky_relu", 0.5, 0.0),
+        (f32(rng, 3, 4), f32(rng, 2, 4, 5), None, False, "gelu"),
+    ],
+    "vulkan.layer_norm": lambda rng: [
+        (f32(rng, 3, 100), f32(rng, 100), f32(rng, 100), 1, 1e-5),
+        (f32(rng, 2, 3, 4), None, None, 2, 1e-3),
+        (f32(rng, 2, 3, 4), f32(rng, 3, 4), None, 2, 1e-3),
+    ],
     "vulkan.leaky_relu": lambda rng: [(f32(rng, 2, 3), 0.25)],
+    "vulkan.pad": lambda rng: [(f32(rng, 2, 3), (0, 1), (2, 0), 0.5)],
+    "vulkan.reshape": lambda rng: [(f32(rng, 2, 3, 4), (4, 6)), (f32(rng, 1), ())],
+    "vulkan.strided": lambda rng: [(f32(rng, 2, 3, 4), (4, 2), (1, 12), 4), (f32(rng, 5), (3, 2), (-1, 0), 4)],
 }

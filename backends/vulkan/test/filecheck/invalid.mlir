@@ -21,3 +21,35 @@ func.func @mixed(%x: tensor<2xf32>, %y: tensor<2xf16>) {
   %0 = vulkan.add(%x, %y) : (tensor<2xf32>, tensor<2xf16>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @outside(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{vulkan.strided: it reads elements 1 to 6 of 6}}
+  %0 = vulkan.strided(%x) {sizes = [6], strides = [1], offset = 1} : (tensor<2x3xf32>) -> tensor<6xf32>
+  func.return
+}
+
+// -----
+
+func.func @factors(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{vulkan.gemm: factors [2, 3] and [2, 3] do not fit each other}}
+  %0 = vulkan.gemm(%x, %x, none) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @function(%x: tensor<2x2xf32>) {
+  // expected-error @+1 {{vulkan.gemm: there is no function 'add'}}
+  %0 = vulkan.gemm(%x, %x, none) {function = "add"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @neighbours(%x: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{vulkan.reduce_max: axes [0, 2] are no neighbours of [2, 3, 4]}}
+  %0 = vulkan.reduce_max(%x) {axes = [0, 2]} : (tensor<2x3x4xf32>) -> tensor<3xf32>
+  func.return
+}

@@ -1,0 +1,231 @@
+"""Products of matrices and convolutions, with a bias and a function of each element of the result."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from flambeau.backends.vulkan.dialect.elementwise import FUNCTIONS
+from flambeau.backends.vulkan.dialect.kernels import (
+    GROUP,
+    MOST_GROUPS,
+    Dispatch,
+    KernelOp,
+    Numbers,
+    broadcast_strides,
+    floats,
+    require_floats,
+    vulkan,
+    word,
+)
+from flambeau.dialects.aten.layers.convolution import cross_correlate, transposed_convolve
+from flambeau.dialects.aten.library.windows import window_count
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
+from flambeau.support.lazy import Array, np
+
+_EPILOGUE = "str function='', float first=0.0, float second=0.0"
+TILE = 32
+"""The rows and the columns of a product that a workgroup computes."""
+
+
+class ProductKernelOp(KernelOp):
+    """A product, of whose elements a function is the result: the one of the name `function` in this dialect, with up to two parameters."""
+
+    @property
+    def epilogue(self) -> tuple[int, tuple[int, int]]:
+        """The number of the function, and the words of its parameters."""
+        name = self.argument("function")
+        return FUNCTIONS[name].number if name else 0, (word(self.argument("first")), word(self.argument("second")))
+
+
+def check_function(function: str) -> None:
+    """Raises ValueError if the dialect has no function of a name."""
+    if function and function not in FUNCTIONS:
+        raise ValueError(f"there is no function {function!r}")
+
+
+def applied(result: Array, function: str, first: float, second: float) -> Array:
+    """Returns a function of each element."""
+    if not function:
+        return result
+    kind = FUNCTIONS[function]
+    return kind.call("numpy", [result, *(first, second)[: len(kind.schema.arguments) - 1]])
+
+
+def _is_one(shape: Numbers) -> bool:
+    return prod(shape) == 1
+
+
+@vulkan(f"gemm(Tensor a, Tensor b, Tensor? bias=None, *, bool transpose_b=False, {_EPILOGUE}) -> Tensor")
+class GemmKernelOp(ProductKernelOp):
+    """a @ b, or a @ bᵀ, plus a bias that is broadcast to rows and columns, of each matrix of a batch. A factor may be the same for all."""
+
+    @staticmethod
+    def infer(a: Tensor, b: Tensor, bias: Tensor | None, /, transpose_b: bool, function: str) -> Tensor:
+        require_floats(b, bias)
+        check_function(function)
+        left, right = shape_of(a), shape_of(b)
+        if len(left) < 2 or len(right) < 2:
+            raise ValueError(f"both factors must have 2 dimensions or more, got {list(left)} and {list(right)}")
+        inner, columns = right[:-3:-1] if transpose_b else right[-2:]
+        batches = (left[:-2], right[:-2])
+        if left[-1] != inner or not (batches[0] == batches[1] or any(map(_is_one, batches))):
+            raise ValueError(f"factors {list(left)} and {list(right)} do not fit each other")
+        batch = broadcast(*batches)
+        if prod(batch) > MOST_GROUPS:
+            raise ValueError(f"a batch has {prod(batch)} products, and every device computes {MOST_GROUPS}")
+        if bias is not None and broadcast(shape_of(bias), (left[-2], columns)) != (left[-2], columns):
+            raise ValueError(f"the bias {list(shape_of(bias))} does not fit the product [{left[-2]}, {columns}]")
+        return floats((*batch, left[-2], columns))
+
+    @staticmethod
+    def numpy(a: Array, b: Array, bias: Array | None, /, transpose_b: bool, function: str, first: float, second: float) -> Array:
+        product = np.matmul(a, b.swapaxes(-1, -2) if transpose_b else b)
+        return applied(product if bias is None else product + bias, function, first, second)
+
+    def dispatches(self) -> list[Dispatch]:
+        a, b, bias, transpose_b = self.arguments()[:4]
+        *batch, rows, columns = shape_of(self.result)
+        inner, count = shape_of(a)[-1], prod(batch)
+        strides = (1, inner) if transpose_b else (columns, 1)
+        number, parameters = self.epilogue
+        pushed = (
+            rows,
+            columns,
+            inner,
+            *(0 if _is_one(shape_of(factor)[:-2]) else prod(shape_of(factor)[-2:]) for factor in (a, b)),
+            *strides,
+            *((0, 0) if bias is None else broadcast_strides(bias, (rows, columns))),
+            *parameters,
+        )
+        buffers: tuple[SSAValue, ...] = (a, b, b if bias is None else bias, self.result)
+        return [Dispatch("gemm", (number, bias is not None), pushed, buffers, (-(-columns // TILE), -(-rows // TILE), count))]
+
+
+_WINDOW = "int[] stride, int[] padding, int[] dilation, int groups=1"
+
+
+class ConvolutionKernelOp(ProductKernelOp):
+    """A convolution of images, in groups of channels."""
+
+    @staticmethod
+    def check(x: Tensor, weight: Tensor, bias: Tensor | None, channels: int, outputs: int, windows: tuple[Numbers, ...]) -> None:
+        """Raises ValueError unless images of so many channels, weight and bias fit each other, and each list is of two numbers."""
+        require_floats(weight, bias)
+        if len(shape_of(x)) != 4 or len(shape_of(weight)) != 4 or shape_of(x)[1] != channels:
+            raise ValueError(f"the image {list(shape_of(x))} has not the channels of the weight {list(shape_of(weight))}")
+        if bias is not None and shape_of(bias) != (outputs,):
+            raise ValueError(f"the bias {list(shape_of(bias))} is not one number for each of {outputs} outputs")
+        stride, padding, dilation = windows[:3]
+        if any(len(numbers) != 2 for numbers in windows) or min(*stride, *dilation) < 1 or min(padding) < 0:
+            raise ValueError(f"stride {list(stride)}, padding {list(padding)} and dilation {list(dilation)} are no window of an image")
+
+    def convolved(self, is_transposed: bool) -> list[Dispatch]:
+        """Returns the dispatch of a convolution."""
+        x, weight, bias, stride, padding, dilation, groups = self.arguments()[:7]
+        (count, channels, height, width), (_, outputs, *new) = shape_of(x), shape_of(self.result)
+        kernel, inputs, each = shape_of(weight)[2:], channels // groups, outputs // groups
+        number, parameters = self.epilogue
+        is_wide, steps = each > 1, (prod(kernel) * (each if is_transposed else 1), prod(kernel) * (1 if is_transposed else inputs))
+        constants = (number, bias is not None, is_wide, *kernel, *stride, *padding, *dilation, is_transposed)
+        pushed = (groups, inputs, each, height, width, *new, *steps, *parameters)
+        grid = (-(-prod(new) // GROUP), groups * (-(-each // 4)), count)
+        return [
+            Dispatch("convolution", tuple(map(int, constants)), pushed, (x, weight, weight if bias is None else bias, self.result), grid)
+        ]
+
+
+@vulkan(f"conv2d(Tensor x, Tensor weight, Tensor? bias=None, *, {_WINDOW}, {_EPILOGUE}) -> Tensor")
+class Conv2dKernelOp(ConvolutionKernelOp):
+    """A convolution of images by a weight [outputs, inputs of a group, height, width]."""
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        /,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        groups: int,
+        function: str,
+    ) -> Tensor:
+        check_function(function)
+        outputs, inputs, *kernel = shape_of(weight)
+        if groups < 1 or outputs % groups:
+            raise ValueError(f"{outputs} outputs are not in {groups} groups")
+        cls.check(x, weight, bias, inputs * groups, outputs, (stride, padding, dilation))
+        numbers = zip(shape_of(x)[2:], kernel, stride, padding, dilation, strict=True)
+        return floats((shape_of(x)[0], outputs, *(window_count(size, each, step, pad, gap) for size, each, step, pad, gap in numbers)))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        /,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        groups: int,
+        function: str,
+        first: float,
+        second: float,
+    ) -> Array:
+        product = cross_correlate(x, weight, stride, padding, dilation, groups)
+        return applied(product if bias is None else product + bias[:, None, None], function, first, second)
+
+    def dispatches(self) -> list[Dispatch]:
+        return self.convolved(False)
+
+
+@vulkan(f"conv_transpose2d(Tensor x, Tensor weight, Tensor? bias=None, *, {_WINDOW}, {_EPILOGUE}, int[] output_padding) -> Tensor")
+class ConvTranspose2dKernelOp(ConvolutionKernelOp):
+    """A transposed convolution of images by a weight [inputs, outputs of a group, height, width]."""
+
+    @classmethod
+    def infer(
+        cls,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        /,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        groups: int,
+        function: str,
+        output_padding: Numbers,
+    ) -> Tensor:
+        check_function(function)
+        inputs, outputs, *kernel = shape_of(weight)
+        if groups < 1 or inputs % groups:
+            raise ValueError(f"{inputs} inputs are not in {groups} groups")
+        cls.check(x, weight, bias, inputs, outputs * groups, (stride, padding, dilation, output_padding))
+        numbers = zip(shape_of(x)[2:], kernel, stride, padding, dilation, output_padding, strict=True)
+        sizes = [(size - 1) * step - 2 * pad + gap * (each - 1) + 1 + more for size, each, step, pad, gap, more in numbers]
+        return floats((shape_of(x)[0], outputs * groups, *sizes))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        /,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        groups: int,
+        function: str,
+        first: float,
+        second: float,
+        output_padding: Numbers,
+    ) -> Array:
+        product = transposed_convolve(x, weight, stride, padding, dilation, output_padding, groups)
+        return applied(product if bias is None else product + bias[:, None, None], function, first, second)
+
+    def dispatches(self) -> list[Dispatch]:
+        return self.convolved(True)

@@ -1,0 +1,15 @@
+// One number in each element.
+#version 450
+
+layout(local_size_x = 64) in;
+layout(binding = 0) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Pushed {
+  uint count;
+  float number;
+};
+
+void main() {
+  for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * 64) {
+    y[i] = number;
+  }
+}
