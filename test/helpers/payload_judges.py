@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pickle
 import subprocess
 from collections import Counter
@@ -59,18 +60,22 @@ class Judge:
     def run(self, data: bytes, arrays: Sequence[Array]) -> list[Array]:
         """Returns the results of a payload. Raises RuntimeError with what the program says where it refuses it, or ends."""
         assert self.process.stdin is not None and self.process.stdout is not None
+        before = os.fstat(self.errors.fileno()).st_size
         pickle.dump((data, [np.asarray(item, order="C") for item in arrays]), self.process.stdin, 4)
         self.process.stdin.flush()
         try:
             found, error = pickle.load(self.process.stdout)
         except EOFError:
-            self.errors.seek(0)
-            last = self.errors.read().decode().strip().splitlines()[-3:]
+            said = self._said(before)
             self._start()
-            raise RuntimeError(f"the program ended: {last}") from None
+            raise RuntimeError(f"the program ended: {said}") from None
         if error:
-            raise RuntimeError(error)
+            raise RuntimeError(f"{error}: {self._said(before)}")
         return found
+
+    def _said(self, before: int) -> list[str]:
+        """Returns the last lines that the program wrote to standard error behind a place there."""
+        return os.pread(self.errors.fileno(), 1 << 20, before).decode().strip().splitlines()[-3:]
 
 
 class Comparison:

@@ -28,7 +28,7 @@ _RUN = """
 from tflite_micro import runtime
 
 def run(data, arrays):
-    model = runtime.Interpreter.from_bytes(data)
+    model = runtime.Interpreter.from_bytes(data, arena_size=1 << 28)  # the default, ten times the bytes of the model, is not enough for all
     for number, array in enumerate(arrays):
         model.set_input(array, number)
     model.invoke()
