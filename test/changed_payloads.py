@@ -12,7 +12,7 @@ from pathlib import Path
 from flambeau.runtime import include_folder
 from flambeau.runtime.pte import read_program
 
-_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=c11")
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-Og", "-std=c11")
 _GUARD = ("-rdynamic", "-g", "-O1", "-std=c11")
 _LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=512"}
 _LEAKS = "known_leaks.supp"
