@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -26,6 +26,8 @@ class Plan:
     """Bytes of the arena."""
     algorithm: str
     """Which algorithm found it."""
+    bound: int = field(default=0, compare=False)
+    """No plan of these buffers has an arena of fewer bytes."""
 
 
 class PlanError(ValueError):

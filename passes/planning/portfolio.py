@@ -9,9 +9,9 @@ from functools import cached_property
 from flambeau.passes.planning.buffers import Buffer, Plan, PlanError, aligned_buffers, lower_bound
 from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
 from flambeau.passes.planning.dense_conflicts import greedy_dense, place_dense
+from flambeau.passes.planning.exact import MOST_BUFFERS, ExactSearch
 from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_hole
 from flambeau.passes.planning.greedy import greedy
-from flambeau.passes.planning.hill_climbing import climb
 from flambeau.passes.planning.sweep import place_in_time
 from flambeau.support.tables import Table, check_called, hint
 
@@ -63,7 +63,10 @@ CROWDED = 32
 """When a buffer conflicts with more others than this on average, a plan that looks at no pairs is tried before those that do."""
 
 EFFORT = 4_000_000
-"""The number of neighbours that the search may look at while it stays above the bound: a few seconds at most."""
+"""The number of looks at a neighbour that the planners may take while they stay above the bound: a few seconds at most."""
+
+NATIVE_SPEED = 500
+"""The looks that the exact search, in C, takes in the time of one in Python."""
 
 
 class _Problem:
@@ -97,9 +100,14 @@ class _Problem:
             top += buffer.size
         return offsets
 
+    @cached_property
+    def bound(self) -> int:
+        """The most bytes that are live at once."""
+        return lower_bound(self.buffers)
+
     def plan(self, offsets: Sequence[int], algorithm: str) -> Plan:
         size = max((offset + buffer.size for offset, buffer in zip(offsets, self.buffers, strict=True)), default=0)
-        return Plan(tuple(offsets), size, algorithm)
+        return Plan(tuple(offsets), size, algorithm, self.bound)
 
 
 def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: str = "best", effort: int = EFFORT) -> Plan:
@@ -130,11 +138,11 @@ def plan_buffers(buffers: Sequence[Buffer], *, alignment: int = 1, algorithm: st
     elif algorithm in simple:
         found = problem.plan(simple[algorithm](), algorithm)
     else:
-        found = _best(problem, lower_bound(problem.buffers), effort)
+        found = _best(problem, effort)
     offsets = [0] * len(aligned)
     for index, offset in zip(occupied, found.offsets, strict=True):
         offsets[index] = offset
-    return Plan(tuple(offsets), found.size, found.algorithm)
+    return Plan(tuple(offsets), found.size, found.algorithm, found.bound)
 
 
 def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
@@ -150,26 +158,27 @@ def _offsets(given: Sequence[int], count: int, algorithm: str) -> list[int]:
     return offsets
 
 
-def _best(problem: _Problem, bound: int, effort: int) -> Plan:
+def _best(problem: _Problem, effort: int) -> Plan:
     best: Plan | None = None
-    for plan in _candidates(problem, bound, effort):
+    for plan in _candidates(problem, effort):
         if best is None or plan.size < best.size:
             best = plan
-        if best.size == bound:
-            break
+        if best.size == problem.bound:
+            return best
     assert best is not None
-    return best
+    if len(problem.buffers) > MOST_BUFFERS:
+        return best
+    search = ExactSearch(problem.buffers, best.offsets, best.size, problem.bound)
+    search.run(effort * NATIVE_SPEED)
+    return Plan(tuple(search.offsets), search.size, "exact search" if search.size < best.size else best.algorithm, search.bound)
 
 
-def _candidates(problem: _Problem, bound: int, effort: int) -> Iterator[Plan]:
-    """Plans from the cheap and usually good to the costly; what comes after those that are always tried depends on the effort."""
+def _candidates(problem: _Problem, effort: int) -> Iterator[Plan]:
+    """Plans from the cheap and usually good to the costly; those that come after the ones that are always tried depend on the effort."""
     if problem.pairs > CROWDED * len(problem.buffers):
         yield problem.plan(problem.fit("start", tightest=True), "best-fit by start")
         yield problem.plan(place_in_time(problem.buffers, backwards=True), "best-fit by end")
-    order_of: dict[str, str] = {}
-    best = problem.plan(problem.fit("size"), "first-fit by size")
-    yield best
-    order_of[best.algorithm] = "size"
+    yield problem.plan(problem.fit("size"), "first-fit by size")
     yield problem.plan(problem.fit("size", tightest=True), "best-fit by size")
     yield problem.plan(problem.greedy(), "greedy")
     if problem.conflicts is None:
@@ -182,11 +191,4 @@ def _candidates(problem: _Problem, bound: int, effort: int) -> Iterator[Plan]:
             effort -= cost
             if effort < 0:
                 return
-            plan = problem.plan(problem.fit(order, tightest=tightest), f"{'best' if tightest else 'first'}-fit by {order}")
-            yield plan
-            if not tightest and plan.size < best.size:
-                best = plan
-                order_of[plan.algorithm] = order
-    start = order_of[best.algorithm]
-    offsets = climb(problem.buffers, problem.conflicts, ORDERS[start](problem.buffers), bound, effort=effort)
-    yield problem.plan(offsets, f"hill climb from first-fit by {start}")
+            yield problem.plan(problem.fit(order, tightest=tightest), f"{'best' if tightest else 'first'}-fit by {order}")

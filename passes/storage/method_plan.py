@@ -94,7 +94,8 @@ def plan_method(method: MethodOp, options: PlanOptions = PlanOptions()) -> Metho
         )
     for members, plan in zip(placement.members, placement.plans, strict=True):
         check_plan([buffers[index] for index in members], plan, options.alignment)
-    planned = MethodPlan(method, tuple(spans), buffers, pins, placement, shared, lower_bound(buffers, options.alignment))
+    bound = max(lower_bound(buffers, options.alignment), *(plan.bound for plan in placement.plans))
+    planned = MethodPlan(method, tuple(spans), buffers, pins, placement, shared, bound)
     if placement.unplaced or any(size is not None and size < 0 for size in sizes):
         raise _does_not_fit(planned, options)
     return planned

@@ -285,8 +285,17 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
 _VERSION = 0x00000100
 
 
-def _library_name() -> str:
-    return {"darwin": "libflambeau.dylib", "win32": "flambeau.dll"}.get(sys.platform, "libflambeau.so")
+def installed_library(name: str) -> Path:
+    """Returns the path of a shared library of the package. Raises FlambeauError when it was not built."""
+    file = {"darwin": f"lib{name}.dylib", "win32": f"{name}.dll"}.get(sys.platform, f"lib{name}.so")
+    for folder in flambeau.runtime.__path__:
+        if (installed := Path(folder) / "lib" / file).exists():
+            return installed
+    raise FlambeauError(
+        Status.NOT_FOUND,
+        f"the C runtime is not built: there is no {file} in the package; "
+        "`pip install .` builds it, and FLAMBEAU_LIBRARY may say where one is",
+    )
 
 
 def include_folder() -> Path:
@@ -304,15 +313,7 @@ def find_library() -> Path:
     """
     if given := os.environ.get("FLAMBEAU_LIBRARY"):
         return Path(given)
-    name = _library_name()
-    for folder in flambeau.runtime.__path__:
-        if (installed := Path(folder) / "lib" / name).exists():
-            return installed
-    raise FlambeauError(
-        Status.NOT_FOUND,
-        f"the C runtime is not built: there is no {name} in the package; "
-        "`pip install .` builds it, and FLAMBEAU_LIBRARY may say where one is",
-    )
+    return installed_library("flambeau")
 
 
 @cache

@@ -51,7 +51,9 @@ class MemoryReport:
         if self.banks is not None:
             return ", ".join(f"bank {name} {size}" for name, size in self.bytes_by_bank().items())
         arena = sum(self.arenas)
-        return f"arena {arena}{f' ({arena / self.lower_bound:.3f} of the lower bound)' if self.lower_bound else ''}"
+        if not self.lower_bound:
+            return f"arena {arena}"
+        return f"arena {arena} ({'optimal' if arena == self.lower_bound else f'{arena / self.lower_bound:.3f} of the lower bound'})"
 
     def bytes_by_bank(self) -> dict[str, int]:
         """Returns the bytes of arenas in each bank; nothing where the plan knows no banks."""

@@ -14,7 +14,6 @@ from flambeau.passes.planning.conflicts import conflict_lists, count_conflicts
 from flambeau.passes.planning.dense_conflicts import greedy_dense, place_dense
 from flambeau.passes.planning.fit import ORDERS, lowest_hole, place, tightest_hole
 from flambeau.passes.planning.greedy import greedy
-from flambeau.passes.planning.hill_climbing import climb
 from flambeau.passes.planning.portfolio import ALGORITHMS, plan_buffers
 
 ALIGNMENTS = (1, 4, 16, 64)
@@ -171,20 +170,6 @@ def test_an_unknown_algorithm_is_refused_with_those_that_exist():
 def test_a_plan_does_not_depend_on_anything_but_its_arguments():
     buffers = random_buffers(random.Random(5), 120, time=60, longest=30)
     assert plan_buffers(buffers, effort=200_000) == plan_buffers(list(buffers), effort=200_000)
-
-
-def test_climbing_never_loses_and_stops_at_the_bound():
-    choice = random.Random(9)
-    for _ in range(20):
-        buffers = random_buffers(choice, 60, time=30, longest=15)
-        conflicts = conflict_lists(buffers)
-        order = ORDERS["size"](buffers)
-        bound = lower_bound(buffers)
-        before = max(o + b.size for o, b in zip(place(buffers, conflicts, order), buffers, strict=True))
-        offsets = climb(buffers, conflicts, order, bound, effort=40_000)
-        assert clashes(buffers, offsets) == []
-        after = max(o + b.size for o, b in zip(offsets, buffers, strict=True))
-        assert bound <= after <= before
 
 
 def test_thousands_of_buffers_whose_lifetimes_overlap_a_little_or_a_lot():
