@@ -40,6 +40,13 @@ def _divides_the_image(op: SchemaOp) -> str | None:
     return None if fits else f"the image {list(old)} is no multiple of {list(new)}"
 
 
+def _has_a_power(op: SchemaOp) -> str | None:
+    """The exponents 0.5, 1, 2, 3 and 4."""
+    exponent = op.argument("exponent")
+    return None if exponent in POWERS else f"its exponent is {exponent}, and those taken are {', '.join(map(str, POWERS))}"
+
+
+POWERS = (0.5, 1, 2, 3, 4)
 _PLAIN = Rule()
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _IMAGE = Limit("self", rank=(4, 4))
@@ -51,6 +58,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"), _PLAIN),
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
+    "pow.Tensor_Scalar": Rule(checks=(_has_a_power,)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     # products
     "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid)),
@@ -72,6 +80,9 @@ OPERATORS: dict[str, Rule] = {
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
     "constant_pad_nd": Rule(checks=(checks.only_grows,)),
     "pixel_shuffle": Rule((_IMAGE,)),
+    **dict.fromkeys(
+        ("upsample_nearest2d.vec", "upsample_bilinear2d.vec"), Rule((Limit("input", rank=(4, 4)),), checks=(checks.scales_as_sizes,))
+    ),
 }
 """What the backend takes, by the names of the operators of the edge level."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from flambeau.backends.vulkan.dialect import elementwise as e
-from flambeau.backends.vulkan.dialect import movement, products, reductions
+from flambeau.backends.vulkan.dialect import movement, products, reductions, resizing
 from flambeau.backends.vulkan.dialect.kernels import broadcast_strides, row_major
 from flambeau.backends.vulkan.fuse import fuse_functions
 from flambeau.dialects.delegate.ops import PartitionOp
@@ -80,6 +80,17 @@ def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     least, most = op.arguments()[1:]
     low, high = -inf if least is None else float(least), inf if most is None else float(most)
     return e.ClampKernelOp(op.operands[0], low=low, high=high).result
+
+
+@CONVERTERS("pow.Tensor_Scalar")
+def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, exponent = op.operands[0], op.argument("exponent")
+    if exponent == 0.5:
+        return e.UNARY["sqrt"](x).result
+    result = x
+    for _ in range(int(exponent) - 1):
+        result = e.ARITHMETIC["mul"](result, x).result
+    return result
 
 
 # Products
@@ -266,3 +277,13 @@ def _pixel_shuffle(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     *batch, channels, height, width = shape_of(x)
     image = _reshaped(x, (prod(batch), channels // factor**2, factor, factor, height, width))
     return _reshaped(_transposed(image, (0, 1, 4, 2, 5, 3)), shape_of(op.result))
+
+
+@CONVERTERS("upsample_nearest2d.vec")
+def _resize_nearest(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return resizing.ResizeNearestKernelOp(op.operands[0], size=shape_of(op.result)[2:]).result
+
+
+@CONVERTERS("upsample_bilinear2d.vec")
+def _resize_bilinear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return resizing.ResizeBilinearKernelOp(op.operands[0], size=shape_of(op.result)[2:], align_corners=op.argument("align_corners")).result

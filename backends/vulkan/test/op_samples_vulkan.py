@@ -71,5 +71,7 @@ SAMPLES: dict[str, Samples] = {
     "vulkan.leaky_relu": lambda rng: [(f32(rng, 2, 3), 0.25)],
     "vulkan.pad": lambda rng: [(f32(rng, 2, 3), (0, 1), (2, 0), 0.5)],
     "vulkan.reshape": lambda rng: [(f32(rng, 2, 3, 4), (4, 6)), (f32(rng, 1), ())],
+    "vulkan.resize_bilinear": lambda rng: [(f32(rng, 1, 2, 3, 4), (6, 2)), (f32(rng, 1, 2, 3, 4), (6, 5), True)],
+    "vulkan.resize_nearest": lambda rng: [(f32(rng, 1, 2, 3, 4), (6, 5)), (f32(rng, 2, 1, 3, 4), (2, 9))],
     "vulkan.strided": lambda rng: [(f32(rng, 2, 3, 4), (4, 2), (1, 12), 4), (f32(rng, 5), (3, 2), (-1, 0), 4)],
 }
