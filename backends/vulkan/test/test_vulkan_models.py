@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from device_models import CASES, SMALL
+from torch_programs import seed
 
 from flambeau import to_edge
 from flambeau.runtime import Runtime
@@ -28,7 +29,7 @@ KERNELS = {
 @cache
 def compiled(name: str) -> tuple[bytes, list[Any], Any]:
     """The program of a model, its inputs, and what PyTorch computes."""
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    seed()
     case = CASES[name]() if name in CASES else None
     module, inputs = SMALL[name]() if case is None else (case.module, case.calls[0])
     with torch.no_grad():

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from device_models import WHOLE, Floats
 from models import deit_tiny, gpt2, llama, minilm
+from torch_programs import seed
 from vulkan_drivers import DRIVERS
 
 from flambeau import to_edge
@@ -41,7 +42,7 @@ FARTHEST = 1e-4
 
 def measured(name: str) -> tuple[int, float, float]:
     """The delegates of a model, its distance from PyTorch, and the milliseconds of a call."""
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    seed()
     module, inputs = MODELS[name]()
     with torch.no_grad():
         exported, expected = torch.export.export(module.eval(), inputs), module(*inputs).numpy()
