@@ -89,7 +89,7 @@ def with_margin(
         return x
     if number == (0 if kind is None else kind.zero_point):  # more runtimes and accelerators have this operator
         return PadOp(x, pads, **({} if kind is None else types(kind))).result
-    return PadV2Op(x, pads, of_numbers(constants, "padding", number, x)).result
+    return PadV2Op(x, pads, constant(constants, "padding", np.asarray(number), x)).result  # OpenVINO takes a scalar only
 
 
 # Quantized types

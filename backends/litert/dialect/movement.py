@@ -122,7 +122,7 @@ class PadV2Op(_MoveOp):
 
     @staticmethod
     def infer(x: Tensor, padding: Numbers, number: Tensor, /) -> Tensor:
-        if element_of(number) != element_of(x) or shape_of(number) != (1,):
+        if element_of(number) != element_of(x) or shape_of(number) not in ((), (1,)):
             raise ValueError(f"{number} is not one number of the type of {x}")
         return padded_type(x, padding)
 

@@ -91,6 +91,14 @@ def test_tensors_have_the_names_of_the_model() -> None:
     assert buffer_of(model, b"min_runtime_version") == b"2.0.0".ljust(16, b"\0")  # of a linear layer that keeps the dimensions
 
 
+def test_the_number_around_an_image_is_a_scalar_as_openvino_wants_it() -> None:
+    pool = torch.export.export(torch.nn.MaxPool2d(3, 2, 1), (torch.randn(1, 3, 9, 8),))
+    model = read_model(memoryview(file_of(to_edge(pool))), "the file")
+    (graph,) = model.subgraphs
+    padded = next(item for item in graph.operators if len(item.inputs) == 3)
+    assert list(graph.tensors[padded.inputs[2]].shape or ()) == []
+
+
 def test_every_operator_has_a_first_runtime() -> None:
     assert [name for name in OPERATORS if not runtime_version([(name, 1)])] == []
     assert runtime_version([("add", 2), ("transpose", 5)]) == "2.4.0"

@@ -32,7 +32,7 @@ func.func @limits(%x: tensor<2x3xi8>) -> tensor<2x3xi8> {
 
 // Padding that is neither SAME nor VALID is an operator before the windows, and its number the least integer.
 // CHECK-LABEL: delegate.partition @windows_litert_0
-// CHECK-NEXT:    %0 = ml_program.global_load_const @padding : tensor<1xi8>
+// CHECK-NEXT:    %0 = ml_program.global_load_const @padding : tensor<i8>
 // CHECK-NEXT:    %1 = litert.padv2(%x, %0) {padding = [0, 0, 0, 0, 1, 1, 1, 1]}
 // CHECK-NEXT:    %2 = litert.transpose(%1) {perm = [0, 2, 3, 1]}
 // CHECK-NEXT:    %3 = litert.max_pool_2d(%2) {padding = "VALID", stride_w = 2, stride_h = 2, filter_width = 2, filter_height = 2, scales = [0.5], zero_points = [3]}
