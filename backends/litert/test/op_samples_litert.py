@@ -197,7 +197,7 @@ SAMPLES: dict[str, Samples] = {
     ],
     "litert.padv2": lambda rng: [
         (f32(rng, 2, 3), (1, 0, 0, 2), f32(rng, 1)),
-        (f32(rng, 2, 3), (1, 0, 0, 2), np.float32([-7]).reshape(())),
+        (f32(rng, 2, 3), (1, 0, 0, 2), f32(rng, 1).reshape(())),
         (int8(rng, 4), (2, 1), int8(rng, 1)),
         (int16(rng, 4), (2, 1), int16(rng, 1)),
     ],
