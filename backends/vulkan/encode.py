@@ -81,7 +81,8 @@ class _Encoder:
             self._number(argument)
         for op in block.ops:
             if isinstance(op, GlobalLoadConstantOp):
-                self._number(op.result)
+                if op.result.uses:
+                    self._number(op.result)
             elif isinstance(op, KernelOp):
                 self._number(op.result)
                 self.calls += [(len(self.operators), dispatch) for dispatch in op.dispatches()]

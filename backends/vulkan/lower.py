@@ -98,9 +98,12 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a layer. A constant weight is transposed, so that neighbours read neighbouring elements."""
     x, weight, bias = op.arguments()
-    rows = _reshaped(x, (prod(shape_of(x)[:-1]), shape_of(x)[-1]))
-    return _reshaped(products.GemmKernelOp(rows, weight, bias, transpose_b=True).result, shape_of(op.result))
+    rows, is_constant = _reshaped(x, (prod(shape_of(x)[:-1]), shape_of(x)[-1])), constants.is_constant(weight)
+    if is_constant:
+        weight = _constant(constants, f"{constants.name(weight)}.vulkan", constants.elements(weight).T)
+    return _reshaped(products.GemmKernelOp(rows, weight, bias, transpose_b=not is_constant).result, shape_of(op.result))
 
 
 @CONVERTERS("mm", "bmm")

@@ -25,8 +25,10 @@ from flambeau.dialects.ir.tensor_types import Tensor, broadcast, shape_of
 from flambeau.support.lazy import Array, np
 
 _EPILOGUE = "str function='', float first=0.0, float second=0.0"
-TILE = 32
-"""The rows and the columns of a product that a workgroup computes."""
+EACH = 8
+"""The most rows, and the columns, of a product that an invocation computes, and the most outputs of a convolution."""
+TILE = 64
+"""The columns of a product that a workgroup computes, and its rows unless it has few."""
 
 
 class ProductKernelOp(KernelOp):
@@ -100,7 +102,10 @@ class GemmKernelOp(ProductKernelOp):
             *parameters,
         )
         buffers: tuple[SSAValue, ...] = (a, b, b if bias is None else bias, self.result)
-        return [Dispatch("gemm", (number, bias is not None), pushed, buffers, (-(-columns // TILE), -(-rows // TILE), count))]
+        height = min(rows, EACH)
+        across, down = (GROUP, 1) if rows <= EACH else (GROUP // 8, 8)
+        grid = (-(-columns // (EACH * across)), -(-rows // (height * down)), count)
+        return [Dispatch("gemm", (number, int(bias is not None), height, across, down), pushed, buffers, grid)]
 
 
 _WINDOW = "int[] stride, int[] padding, int[] dilation, int groups=1"
@@ -127,10 +132,11 @@ class ConvolutionKernelOp(ProductKernelOp):
         (count, channels, height, width), (_, outputs, *new) = shape_of(x), shape_of(self.result)
         kernel, inputs, each = shape_of(weight)[2:], channels // groups, outputs // groups
         number, parameters = self.epilogue
-        is_wide, steps = each > 1, (prod(kernel) * (each if is_transposed else 1), prod(kernel) * (1 if is_transposed else inputs))
-        constants = (number, bias is not None, is_wide, *kernel, *stride, *padding, *dilation, is_transposed)
+        quads = 0 if each == 1 else min(-(-each // 4), 2)
+        steps = (prod(kernel) * (each if is_transposed else 1), prod(kernel) * (1 if is_transposed else inputs))
+        constants = (number, bias is not None, quads, *kernel, *stride, *padding, *dilation, is_transposed)
         pushed = (groups, inputs, each, height, width, *new, *steps, *parameters)
-        grid = (-(-prod(new) // GROUP), groups * (-(-each // 4)), count)
+        grid = (-(-prod(new) // GROUP), groups * (-(-each // max(4 * quads, 1))), count)
         return [
             Dispatch("convolution", tuple(map(int, constants)), pushed, (x, weight, weight if bias is None else bias, self.result), grid)
         ]

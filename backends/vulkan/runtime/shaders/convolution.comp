@@ -1,4 +1,4 @@
-// Convolutions of images in groups of channels, with a bias for each output, and a function of each element. An invocation computes one place of up to 4
+// Convolutions of images in groups of channels, with a bias for each output, and a function of each element. An invocation computes one place of up to 8
 // outputs of a group.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -7,7 +7,7 @@
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint number = 0;
 layout(constant_id = 1) const bool has_bias = false;
-layout(constant_id = 2) const bool is_wide = false; // whether a group has several outputs
+layout(constant_id = 2) const uint quads = 0; // 4 outputs each; 0: a group has one output
 layout(constant_id = 3) const int kernel_height = 1;
 layout(constant_id = 4) const int kernel_width = 1;
 layout(constant_id = 5) const int stride_height = 1;
@@ -43,18 +43,20 @@ int source(int place, int index, int stride, int pad, int gap, int size) {
 }
 
 void main() {
-  const uint place = gl_GlobalInvocationID.x, parts = is_wide ? (outputs + 3) / 4 : 1;
-  const uint group = gl_WorkGroupID.y / parts, output_of = gl_WorkGroupID.y % parts * 4, image = gl_WorkGroupID.z;
+  const uint place = gl_GlobalInvocationID.x, each = max(4 * quads, 1), parts = (outputs + each - 1) / each;
+  const uint group = gl_WorkGroupID.y / parts, output_of = gl_WorkGroupID.y % parts * each, image = gl_WorkGroupID.z;
   if (place >= new_height * new_width) {
     return;
   }
   const int row = int(place / new_width), column = int(place % new_width);
   const uint plane = uint(height * width), start = (image * groups + group) * inputs * plane;
   // An output that the group does not have is computed as its last one, and not stored.
-  const uvec4 own = min(output_of + uvec4(0, 1, 2, 3), uvec4(outputs - 1));
   // The weight of a group is [outputs, inputs] of kernels, or, transposed, [inputs, outputs].
-  const uvec4 at_weight = group * inputs * outputs * uint(kernel_height * kernel_width) + own * output_step;
-  vec4 sum = vec4(0);
+  const uint at_group = group * inputs * outputs * uint(kernel_height * kernel_width);
+  const uvec4 places = output_of + uvec4(0, 1, 2, 3);
+  const uvec4 at_some = at_group + min(places, uvec4(outputs - 1)) * output_step;
+  const uvec4 at_others = at_group + min(places + 4, uvec4(outputs - 1)) * output_step;
+  vec4 some = vec4(0), others = vec4(0);
   for (uint channel = 0; channel < inputs; ++channel) {
     for (int i = 0; i < kernel_height; ++i) {
       const int from = source(row, i, stride_height, pad_height, gap_height, height);
@@ -62,19 +64,24 @@ void main() {
         const int at = source(column, j, stride_width, pad_width, gap_width, width);
         if (at >= 0) {
           const float value = x[start + channel * plane + uint(from * width + at)];
-          const uvec4 w = at_weight + channel * input_step + uint(i * kernel_width + j);
-          if (is_wide) {
-            sum = fma(vec4(value), vec4(weight[w.x], weight[w.y], weight[w.z], weight[w.w]), sum);
+          const uint kernel = channel * input_step + uint(i * kernel_width + j);
+          if (quads == 0) {
+            some.x = fma(value, weight[at_some.x + kernel], some.x);
           } else {
-            sum.x = fma(value, weight[w.x], sum.x);
+            const uvec4 w = at_some + kernel;
+            some = fma(vec4(value), vec4(weight[w.x], weight[w.y], weight[w.z], weight[w.w]), some);
+          }
+          if (quads == 2) {
+            const uvec4 w = at_others + kernel;
+            others = fma(vec4(value), vec4(weight[w.x], weight[w.y], weight[w.z], weight[w.w]), others);
           }
         }
       }
     }
   }
-  for (uint i = 0; i < (is_wide ? 4 : 1) && output_of + i < outputs; ++i) {
+  for (uint i = 0; i < each && output_of + i < outputs; ++i) {
     const uint channel = group * outputs + output_of + i;
-    const float found = has_bias ? sum[i] + bias[channel] : sum[i];
+    const float sum = i < 4 ? some[i] : others[i - 4], found = has_bias ? sum + bias[channel] : sum;
     y[(image * groups * outputs + channel) * new_height * new_width + place] = apply(number, found, first, second);
   }
 }

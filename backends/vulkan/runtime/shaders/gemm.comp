@@ -1,12 +1,13 @@
-// Products of matrices, with a bias that is repeated where its strides are 0, and a function of each element. An invocation computes 4 rows by 4 columns.
-// Columns of one invocation are 8 apart, so that neighbours read neighbouring elements.
+// Products of matrices, with a bias that is repeated where its strides are 0, and a function of each element. An invocation computes `height` rows by 8
+// columns. These columns are as far apart as a row of invocations is long, so that neighbours read neighbouring elements.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "functions.glsl"
 
-layout(local_size_x = 8, local_size_y = 8) in;
 layout(constant_id = 0) const uint number = 0;
 layout(constant_id = 1) const bool has_bias = false;
+layout(constant_id = 2) const uint height = 8; // 8 at most
+layout(local_size_x_id = 3, local_size_y_id = 4) in;
 layout(binding = 0) readonly buffer A { float a[]; };
 layout(binding = 1) readonly buffer B { float b[]; };
 layout(binding = 2) readonly buffer Bias { float bias[]; };
@@ -25,30 +26,46 @@ layout(push_constant) uniform Pushed {
   float second;
 };
 
-vec4 product(float factor, vec4 row, vec4 sum) { return fma(vec4(factor), row, sum); }
+// The rows of an invocation are variables of their own: not every driver keeps arrays in registers.
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define START(i)                                                             \
+  const uint at_a##i = batch * batch_of_a + min(row + i, rows - 1) * inner; \
+  vec4 left##i = vec4(0), right##i = vec4(0);
+#define ADD(i)                             \
+  if (i < height) {                        \
+    const vec4 factor = vec4(a[at_a##i + k]); \
+    left##i = fma(factor, some, left##i);    \
+    right##i = fma(factor, others, right##i); \
+  }
+#define STORE(i)                             \
+  if (i < height && row + i < rows) {        \
+    store(row + i, column, left##i);         \
+    store(row + i, column + 4 * apart, right##i); \
+  }
+
+void store(uint row, uint column, vec4 sums) {
+  for (uint j = 0; j < 4 && column + j * gl_WorkGroupSize.x < columns; ++j) {
+    const uint at = column + j * gl_WorkGroupSize.x;
+    const float sum = has_bias ? sums[j] + bias[row * row_of_bias + at * column_of_bias] : sums[j];
+    y[(gl_WorkGroupID.z * rows + row) * columns + at] = apply(number, sum, first, second);
+  }
+}
 
 void main() {
-  const uint row = gl_WorkGroupID.y * 32 + gl_LocalInvocationID.y * 4, column = gl_WorkGroupID.x * 32 + gl_LocalInvocationID.x;
-  const uint batch = gl_WorkGroupID.z;
+  const uint apart = gl_WorkGroupSize.x;
+  const uint row = gl_GlobalInvocationID.y * height, column = gl_WorkGroupID.x * apart * 8 + gl_LocalInvocationID.x, batch = gl_WorkGroupID.z;
+  if (row >= rows || column >= columns) {
+    return;
+  }
   // What is outside of the matrix is computed from its last row and column, and not stored.
-  const uvec4 at_a = batch * batch_of_a + min(row + uvec4(0, 1, 2, 3), uvec4(rows - 1)) * inner;
-  const uvec4 at_b = batch * batch_of_b + min(column + uvec4(0, 8, 16, 24), uvec4(columns - 1)) * column_of_b;
-  vec4 sums[4] = vec4[4](vec4(0), vec4(0), vec4(0), vec4(0));
+  const uvec4 places = apart * uvec4(0, 1, 2, 3);
+  const uvec4 at_left = batch * batch_of_b + min(column + places, uvec4(columns - 1)) * column_of_b;
+  const uvec4 at_right = batch * batch_of_b + min(column + places + 4 * apart, uvec4(columns - 1)) * column_of_b;
+  EACH_ROW(START)
   for (uint k = 0; k < inner; ++k) {
-    const uvec4 at = at_b + k * row_of_b;
-    const vec4 factors = vec4(b[at.x], b[at.y], b[at.z], b[at.w]);
-    sums[0] = product(a[at_a.x + k], factors, sums[0]);
-    sums[1] = product(a[at_a.y + k], factors, sums[1]);
-    sums[2] = product(a[at_a.z + k], factors, sums[2]);
-    sums[3] = product(a[at_a.w + k], factors, sums[3]);
+    const uvec4 from = at_left + k * row_of_b, on = at_right + k * row_of_b;
+    const vec4 some = vec4(b[from.x], b[from.y], b[from.z], b[from.w]), others = vec4(b[on.x], b[on.y], b[on.z], b[on.w]);
+    EACH_ROW(ADD)
   }
-  for (uint i = 0; i < 4 && row + i < rows; ++i) {
-    for (uint j = 0; j < 4 && column + 8 * j < columns; ++j) {
-      float sum = sums[i][j];
-      if (has_bias) {
-        sum += bias[(row + i) * row_of_bias + (column + 8 * j) * column_of_bias];
-      }
-      y[(batch * rows + row + i) * columns + column + 8 * j] = apply(number, sum, first, second);
-    }
-  }
+  EACH_ROW(STORE)
 }
