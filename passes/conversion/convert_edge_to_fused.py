@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from flambeau.dialects.aten.images.pool import MaxPool2dWithIndicesOp
 from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp, scale_of
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.aten.layers.norm import LayerNormOp, RmsNormOp
@@ -19,6 +20,7 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_
 from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
+from flambeau.dialects.fused.max_pool import FusedMaxPool2dOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import PANEL, pack_conv_weight, pack_linear_weight, panels
 from flambeau.dialects.fused.weight_only import DequantizePackedOp
@@ -176,10 +178,19 @@ class _Forms:
         # rms_norm's default epsilon is torch.finfo(float32).eps.
         return FusedRmsNormOp(x, None, shape, weight, 2.0**-23 if rest[0] is None else rest[0])
 
+    def max_pool(self, op: SchemaOp) -> SchemaOp | None:
+        """Converts max pools of which nothing reads the places."""
+        values, places = op.results
+        if not self._has(FusedMaxPool2dOp):
+            return None
+        if any(places.uses):
+            return decline("stays: something reads the places of the largest elements")
+        return FusedMaxPool2dOp(*op.arguments(), result_types=[values.type])
+
 
 @dataclass(frozen=True)
 class ConvertEdgeToFusedPass(ModulePass):
-    """Replaces linear layers, convolutions, attention and norms in f32 by the `fused` operators that the target has.
+    """Replaces operators by the `fused` ones that the target has: linear layers, convolutions, attention and norms in f32, and max pools.
 
     Constant weights are packed now, those of int8 that are dequantized as integers.
 
@@ -201,5 +212,6 @@ class ConvertEdgeToFusedPass(ModulePass):
             rewrites(ConvolutionOp.at("edge"), counter="convolutions packed")(forms.convolution),
             rewrites(ScaledDotProductAttentionOp.at("edge"), counter="attentions converted")(forms.attention),
             *(rewrites(kind.at("edge"), counter="norms converted")(forms.norm) for kind in (LayerNormOp, RmsNormOp)),
+            rewrites(MaxPool2dWithIndicesOp.at("edge"), counter="max pools without places")(forms.max_pool),
         ]
         apply_patterns(op, patterns)

@@ -73,6 +73,7 @@ def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: Pat
     """Replaces `op` by `values`; operations behind them that stand nowhere yet are inserted before `op`, with its location and names.
 
     What `@rewrites` does with what its function gives, for patterns that are classes. New operators of `aten` take the level of `op`.
+    The last results of `op` need no values if nothing reads them.
 
     Raises:
         ValueError: one of them does not exist there.
@@ -82,12 +83,12 @@ def replace_with_values(op: Operation, values: Sequence[SSAValue], rewriter: Pat
 
 def replace_with_any_level(op: Operation, values: Sequence[SSAValue], rewriter: PatternRewriter) -> None:
     """Replaces `op` as `replace_with_values` does, by new operators of the levels that they were built of."""
-    for old, new in zip(op.results, values, strict=True):
+    for old, new in zip(op.results, values, strict=False):
         if old.name_hint is not None and isinstance(new, OpResult) and new.op.parent is None and new.name_hint is None:
             new.name_hint = old.name_hint
     for new_op in detached_ops(values):
         rewriter.insert(new_op, InsertPoint.before(op))
-    rewriter.replace(op, [], list(values))
+    rewriter.replace(op, [], [*values, *(None for _ in op.results[len(values) :])])
 
 
 def at_level_of(op: Operation, values: Sequence[SSAValue]) -> list[SSAValue]:

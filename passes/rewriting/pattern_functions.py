@@ -17,7 +17,9 @@ from flambeau.passes.rewriting.placement import replace_several
 
 OpT = TypeVar("OpT", bound=Operation)
 Values: TypeAlias = "Operation | SSAValue | Sequence[Operation | SSAValue]"
-"""What takes the place of the results of an operation: an operation with as many results, or values."""
+"""What takes the place of the results of an operation: an operation with as many results, or values.
+
+Last results that nothing reads need none."""
 Replacement: TypeAlias = "Values | Mapping[Op[Any] | Operation, Values] | None"
 """What a function under `@rewrites` gives: the replacement of the root, or of several operations that matched; the root itself, when it
 was changed in place; None, which leaves everything as it is."""
@@ -206,7 +208,7 @@ def _values(op: Operation, replacement: object, giver: str) -> list[SSAValue]:
             raise ValueError(f"{giver} gave a part of a graph: m.op(…) is for matching; call op(…)(…) to make an operation")
         else:
             raise ValueError(f"{giver} gave {_described(item)} where operations or values are to replace {op.name}")
-    if len(values) != len(op.results):
+    if len(values) != len(op.results) and (len(values) > len(op.results) or any(any(result.uses) for result in op.results[len(values) :])):
         raise ValueError(f"{op.name} has {len(op.results)} results, and is replaced by {len(values)} values")
     return values
 

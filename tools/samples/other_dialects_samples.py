@@ -129,6 +129,11 @@ FUSED: dict[str, Samples] = {
         (bytes_of(rng, "int8", 2, 3, 5), bytes_of(rng, "int8", 256)),
         (bytes_of(rng, "uint8", 70), bytes_of(rng, "int8", 256)),
     ],
+    "fused.max_pool2d": lambda rng: [
+        (f32(rng, 2, 3, 9, 40), (3, 2), (2, 1), (1, 0), (1, 1), False),
+        (f32(rng, 1, 2, 7, 6), (2, 2), (), (1, 1), (2, 2), True),
+        (bytes_of(rng, "int8", 2, 19, 7, 6), (3, 2), (2, 1), (1, 0), (1, 1), False),
+    ],
     "fused.quantized_avg_pool2d": lambda rng: [
         (bytes_of(rng, "int8", 2, 19, 7, 6), (3, 2), (2, 1), (1, 0), 1431655765, 34, -7, 3, -128, 127),
         (bytes_of(rng, "uint8", 1, 16, 5, 5), (5, 5), (1, 1), (0, 0), 1717986918, 36, 128, 130, 10, 250),

@@ -248,10 +248,29 @@ static void write_lowest(const image *in, const image *out, size_t to, const ran
   }
 }
 
+/* The place for an index; NULL where there are none. */
+static int64_t *index_at(const image *places, size_t place) { return places->tensor == NULL ? NULL : (int64_t *)places->tensor->data + place; }
+
+/* Computes the maxima of FL_LANES windows as `maximum_of_lanes` does, without the indices. */
+static void best_of_lanes(const image *in, size_t start, const range *r, size_t apart, float *best_out) {
+  fl_vec best = fl_set(-INFINITY);
+  for (int64_t i = r->first[0]; i < r->end[0]; i += r->step[0]) {
+    for (int64_t j = r->first[1]; j < r->end[1]; j += r->step[1]) {
+      const fl_vec v = fl_load_apart((const float *)in->tensor->data + start + (size_t)i * in->stride[0] + (size_t)j * in->stride[1], apart);
+      best = fl_select((fl_ivec)(v > best) | (fl_ivec)(v != v), v, best);
+    }
+  }
+  fl_store(best_out, best);
+}
+
 /* Computes the maxima and indices of FL_LANES windows of one shape, with elements in the image, `apart` from each other in memory and `further` in
  * their indices: those of contiguous channels, or of neighbours in a row. */
 static void maximum_of_lanes(const image *in, size_t start, const range *r, size_t apart, int32_t further, float *best_out, int64_t *index_out,
                              size_t index_stride) {
+  if (index_out == NULL) {
+    best_of_lanes(in, start, r, apart, best_out);
+    return;
+  }
   fl_vec best = fl_set(-INFINITY);
   fl_ivec index = fl_iset(0), lanes;
   int found = 0;
@@ -293,13 +312,15 @@ static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t s
         is_better[u] = value > best[u];
         best[u] = value > best[u] ? value : best[u];
       }
-      FL_INDEPENDENT for (size_t u = 0; u < BYTE_LANES; ++u) {
+      FL_INDEPENDENT for (size_t u = 0; index_out != NULL && u < BYTE_LANES; ++u) {
         index[u] = is_better[u] ? at : index[u];
       }
     }
   }
   for (size_t u = 0; u < BYTE_LANES; ++u) {
     best_out[u] = best[u] ^ flip;
+  }
+  for (size_t u = 0; index_out != NULL && u < BYTE_LANES; ++u) {
     index_out[u * index_stride] = index[u];
   }
 }
@@ -308,13 +329,17 @@ static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t s
 static char *at_place(const image *to, size_t place, size_t element) { return (char *)to->tensor->data + place * element; }
 
 /* Computes the maximum and the index of one window of a channel, which lies at `start`. */
-static void maximum_of_window(const image *in, const image *out, const range *r, size_t start, size_t to, int64_t *index) {
+static void maximum_of_window(const image *in, const image *out, const range *r, size_t start, size_t to, int64_t *index_out) {
   const size_t element = fl_dtype_size(in->tensor->dtype);
   size_t from = 0;
-  if (maximum(in, start, r, &from, index)) {
+  int64_t index = 0;
+  if (maximum(in, start, r, &from, &index)) {
     memcpy(at_place(out, to, element), at_place(in, from, element), element);
   } else {
-    write_lowest(in, out, to, r, index);
+    write_lowest(in, out, to, r, &index);
+  }
+  if (index_out != NULL) {
+    *index_out = index;
   }
 }
 
@@ -327,7 +352,7 @@ static void maximum_of_plane(const image *in, const image *out, const image *pla
     for (int64_t x = 0; x < w->out[1];) {
       const int64_t first = x * w->stride[1] - w->padding[1], reach = (FL_LANES - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1];
       const size_t at = to + (size_t)y * out->stride[0] + (size_t)x;
-      int64_t *const index = (int64_t *)places->tensor->data + place + (size_t)y * places->stride[0] + (size_t)x * places->stride[1];
+      int64_t *const index = index_at(places, place + (size_t)y * places->stride[0] + (size_t)x * places->stride[1]);
       range_of(in, w, 1, x, &r);
       if (is_small && first >= 0 && first + reach < in->size[1] && r.first[0] < r.end[0] && x + FL_LANES <= w->out[1]) {
         maximum_of_lanes(in, start, &r, (size_t)w->stride[1], (int32_t)w->stride[1], (float *)out->tensor->data + at, index, places->stride[1]);
@@ -340,26 +365,27 @@ static void maximum_of_plane(const image *in, const image *out, const image *pla
   }
 }
 
-fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *args, size_t count) {
-  (void)count;
+/* Computes the maxima of windows, and their indices unless that is NULL. */
+static fl_status max_pool(fl_context *context, fl_value *const *args, fl_tensor *indices) {
   FL_TENSOR_ARGUMENT(input, 0);
   FL_INT_ARGUMENT(ceil_mode, 5);
   FL_TENSOR_ARGUMENT(out_tensor, 6);
-  FL_TENSOR_ARGUMENT(indices, 7);
-  image in, out, places;
+  image in, out, places = {0};
   window w;
   FL_CHECK(context, image_of(input, &in), "the input must have 3 or 4 dimensions");
   FL_CHECK(context, input->dtype == out_tensor->dtype && input->dtype != FL_BOOL, "the result must have the input's dtype, a number");
-  FL_CHECK(context, indices->dtype == FL_INT64, "the indices must be of int64");
+  FL_CHECK(context, indices == NULL || indices->dtype == FL_INT64, "the indices must be of int64");
   FL_TRY(read_pair(context, args[1], NULL, w.kernel));
   FL_TRY(read_pair(context, args[2], w.kernel, w.stride));
   FL_TRY(read_pair(context, args[3], NULL, w.padding));
   FL_TRY(read_pair(context, args[4], NULL, w.dilation));
   FL_TRY(output_size(context, &in, ceil_mode != 0, &w));
   FL_TRY(resize_like(context, out_tensor, input, w.out[0], w.out[1]));
-  FL_TRY(resize_like(context, indices, input, w.out[0], w.out[1]));
   (void)image_of(out_tensor, &out);
-  (void)image_of(indices, &places);
+  if (indices != NULL) {
+    FL_TRY(resize_like(context, indices, input, w.out[0], w.out[1]));
+    (void)image_of(indices, &places);
+  }
   const int vectors = in.channel_stride == 1 && out.channel_stride == 1 && in.size[0] * in.size[1] <= INT32_MAX && w.dilation[0] == 1 && w.dilation[1] == 1;
   const int floats = vectors && fl_is(input->dtype, FL_FLOAT32), bytes = vectors && (input->dtype == FL_INT8 || input->dtype == FL_UINT8);
   const int is_by_planes = in.channel_stride != 1 && in.stride[1] == 1 && out.stride[1] == 1;
@@ -375,22 +401,32 @@ fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *a
         range_of(&in, &w, 1, x, &r);
         const size_t to = n * out.batch_stride + (size_t)y * out.stride[0] + (size_t)x * out.stride[1];
         const size_t place = n * places.batch_stride + (size_t)y * places.stride[0] + (size_t)x * places.stride[1];
-        int64_t *index = (int64_t *)indices->data + place;
         size_t c = 0;
         for (; bytes && c + BYTE_LANES <= in.channels; c += BYTE_LANES) {
-          maximum_of_bytes(&in, n * in.batch_stride + c, &r, (uint8_t *)out_tensor->data + to + c, index + c * places.channel_stride,
+          maximum_of_bytes(&in, n * in.batch_stride + c, &r, (uint8_t *)out_tensor->data + to + c, index_at(&places, place + c * places.channel_stride),
                            places.channel_stride);
         }
         for (; floats && c + FL_LANES <= in.channels; c += FL_LANES) {
-          maximum_of_lanes(&in, n * in.batch_stride + c, &r, 1, 0, (float *)out_tensor->data + to + c, index + c * places.channel_stride,
+          maximum_of_lanes(&in, n * in.batch_stride + c, &r, 1, 0, (float *)out_tensor->data + to + c, index_at(&places, place + c * places.channel_stride),
                            places.channel_stride);
         }
         for (; c < in.channels; ++c) {
           maximum_of_window(&in, &out, &r, n * in.batch_stride + c * in.channel_stride, to + c * out.channel_stride,
-                            index + c * places.channel_stride);
+                            index_at(&places, place + c * places.channel_stride));
         }
       }
     }
   }
   return FL_OK;
+}
+
+fl_status fl_max_pool2d_with_indices_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(indices, 7);
+  return max_pool(context, args, indices);
+}
+
+fl_status fl_max_pool2d_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  return max_pool(context, args, NULL);
 }

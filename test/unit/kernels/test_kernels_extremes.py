@@ -173,6 +173,9 @@ def test_largest_in_long_rows() -> None:
                 )
                 torch.testing.assert_close(results[0], values, rtol=0, atol=0, equal_nan=True)
                 torch.testing.assert_close(results[1], places, rtol=0, atol=0)
+                arguments = (given, list(kernel), list(stride), pair, [dilation] * 2, False)
+                (alone,) = run("flambeau::max_pool2d.out", *arguments, outs=outs[:1])
+                torch.testing.assert_close(alone, values, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
@@ -184,16 +187,20 @@ def test_largest_bytes_of_channels_side_by_side(dtype: torch.dtype) -> None:
     values, places = F.max_pool2d(x.float(), (3, 2), (2, 1), 1, return_indices=True)
     outs = [Out(tuple(values.shape), dtype, order=[0, 2, 3, 1]), Out(tuple(values.shape), torch.int64, order=[0, 2, 3, 1])]
     given = x.to(memory_format=torch.channels_last)
-    results = run("aten::max_pool2d_with_indices.out", given, [3, 2], [2, 1], [1, 1], [1, 1], False, outs=outs)
+    arguments = (given, [3, 2], [2, 1], [1, 1], [1, 1], False)
+    results = run("aten::max_pool2d_with_indices.out", *arguments, outs=outs)
     assert torch.equal(results[0], values.to(dtype)) and torch.equal(results[1], places)
+    assert torch.equal(run("flambeau::max_pool2d.out", *arguments, outs=outs[:1])[0], results[0])
 
 
 def test_windows_and_positions_outside_of_the_image() -> None:
     x = sample((1, 2, 3, 3))
     values, places = F.max_pool2d(x, 2, 1, 1, 4, return_indices=True)
     outs = [Out(tuple(values.shape), torch.float32), Out(tuple(values.shape), torch.int64)]
-    results = run("aten::max_pool2d_with_indices.out", x, [2, 2], [1, 1], [1, 1], [4, 4], False, outs=outs)
+    arguments = (x, [2, 2], [1, 1], [1, 1], [4, 4], False)
+    results = run("aten::max_pool2d_with_indices.out", *arguments, outs=outs)
     assert torch.equal(results[0], values) and torch.equal(results[1], places)
+    assert torch.equal(run("flambeau::max_pool2d.out", *arguments, outs=outs[:1])[0], values)
     for scale in (0.0, -1.0, float("nan")):
         expected = torch.ops.aten._upsample_bilinear2d_aa(x, [3, 3], False, scale, None)
         check("aten::_upsample_bilinear2d_aa.out", expected, x, [3, 3], False, scale, None)

@@ -204,6 +204,23 @@ def test_a_replacement_must_have_as_many_results():
         apply_patterns(numbered(0), [wrong])
 
 
+@pytest.mark.parametrize("reads_the_last", [False, True])
+def test_a_last_result_needs_a_replacement_if_something_reads_it(reads_the_last: bool):
+    @rewrites(TestOp)
+    def first_alone(root: TestOp) -> TestPureOp | None:
+        return TestPureOp(result_types=[X]) if root.results else None
+
+    two = TestOp(result_types=[X, X])
+    module = ModuleOp([two, TestOp(operands=[two.results[int(reads_the_last)]])])
+    if reads_the_last:
+        with pytest.raises(OperationError, match=r"test\.op has 2 results, and is replaced by 1 values"):
+            apply_patterns(module, [first_alone])
+        return
+    apply_patterns(module, [first_alone])
+    pure, reader = module.body.block.ops
+    assert isinstance(pure, TestPureOp) and list(reader.operands) == list(pure.results)
+
+
 def test_patterns_of_xdsl():
     class Negate(RewritePattern):
         def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:

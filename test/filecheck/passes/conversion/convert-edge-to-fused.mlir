@@ -138,3 +138,13 @@ func.func @other_masks(%q: tensor<1x2x2x4xf32>, %k: tensor<1x2x6x4xf32>, %p: ten
   %9 = edge.scaled_dot_product_attention(%q, %k, %k, %5) : (tensor<1x2x2x4xf32>, tensor<1x2x6x4xf32>, tensor<1x2x6x4xf32>, tensor<2x6xi1>) -> tensor<1x2x2x4xf32>
   func.return %6, %7, %8, %9 : tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>
 }
+
+// A max pool whose places nothing reads is one without places, of any numbers; the other stays.
+// CHECK-LABEL: func.func @pools
+// CHECK:         fused.max_pool2d(%x) {kernel_size = [2, 2]} : (tensor<1x1x4x4xi8>) -> tensor<1x1x2x2xi8>
+// CHECK-NEXT:    edge.max_pool2d_with_indices(%x)
+func.func @pools(%x: tensor<1x1x4x4xi8>) -> (tensor<1x1x2x2xi8>, tensor<1x1x2x2xi8>, tensor<1x1x2x2xi64>) {
+  %0, %1 = edge.max_pool2d_with_indices(%x) {kernel_size = [2, 2]} : (tensor<1x1x4x4xi8>) -> (tensor<1x1x2x2xi8>, tensor<1x1x2x2xi64>)
+  %2, %3 = edge.max_pool2d_with_indices(%x) {kernel_size = [2, 2]} : (tensor<1x1x4x4xi8>) -> (tensor<1x1x2x2xi8>, tensor<1x1x2x2xi64>)
+  func.return %0, %2, %3 : tensor<1x1x2x2xi8>, tensor<1x1x2x2xi8>, tensor<1x1x2x2xi64>
+}
