@@ -83,17 +83,24 @@ def fold_integers(constants: ModuleConstants) -> Pattern:
 
 FEWEST = 64
 """The fewest elements of a constant that is stored as float16: fewer save less than the operator takes that makes floats of them."""
+MOST_LOST = 2**-11
+"""The most that an element loses as float16, of the largest: half a step, which subnormal numbers of float16 do not hold."""
 
 
 def halve_constants(partition: PartitionOp, constants: ModuleConstants) -> None:
-    """Stores constants of float32 as float16, and makes floats of them, unless there are few of them or one is beyond float16."""
+    """Stores constants of float32 as float16, and makes floats of them, unless there are few of them or one is beyond float16.
+
+    Constants whose largest element is below what float16 holds with all of its bits stay too: they would become other numbers, or zeros.
+    """
     for load in [op for op in partition.body.block.ops if isinstance(op, GlobalLoadConstantOp)]:
         if element_of(load.result) != f32 or prod(shape_of(load.result)) < FEWEST:
             continue
         array = constants.elements(load.result)
         with np.errstate(over="ignore"):
             halves = array.astype(np.float16)
-        if not np.array_equal(np.isinf(array), np.isinf(halves)):
+        numbers = np.isfinite(array)
+        lost = np.abs(array[numbers] - halves[numbers])
+        if lost.max(initial=0) > MOST_LOST * np.abs(array[numbers]).max(initial=0):
             continue
         half = constants.add(constants.name(load.result), halves, tensor(f16, halves.shape))
         floats = DequantizeOp(half.result)

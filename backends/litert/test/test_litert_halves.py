@@ -73,6 +73,30 @@ def test_numbers_beyond_float16_and_few_numbers_stay() -> None:
     assert not stored_halves(file_with_halves(nn.Linear(FEWEST - 1, 1), torch.randn(1, FEWEST - 1)))
 
 
+@pytest.mark.parametrize("largest", [1e-9, 1e-7, 1e-6, 3e-5])
+def test_numbers_too_small_for_the_bits_of_float16_stay(largest: float) -> None:
+    seed()
+    layer = nn.Linear(FEWEST, 1, bias=False)
+    with torch.no_grad():
+        layer.weight.mul_(largest / layer.weight.abs().max())
+    x = torch.randn(1, FEWEST)
+    data = file_with_halves(layer, x)
+    (found,) = decoded_results(data, [x.numpy()])
+    np.testing.assert_allclose(found, layer(x).detach(), rtol=1e-3)
+    assert not stored_halves(data)
+
+
+def test_small_numbers_beside_large_ones_become_halves() -> None:
+    layer = nn.Linear(FEWEST, 1, bias=False)
+    with torch.no_grad():
+        layer.weight.fill_(1e-9)[0, :3] = torch.tensor([1.0, -float("inf"), float("nan")])
+    (weight,) = stored_halves(file_with_halves(layer, torch.randn(1, FEWEST)))
+    assert np.array_equal(weight[:4], np.array([1, -np.inf, np.nan, 0], np.float16), equal_nan=True)
+    zeros = nn.Linear(FEWEST, 1, bias=False)
+    nn.init.zeros_(zeros.weight)
+    assert len(stored_halves(file_with_halves(zeros, torch.randn(1, FEWEST)))) == 1
+
+
 def test_a_constant_of_two_readers_is_stored_once() -> None:
     weight = torch.randn(FEWEST)
 
