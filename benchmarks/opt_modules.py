@@ -182,6 +182,13 @@ def plain_edge(f: Function, x: Value) -> Value:
     return f.op("add.Tensor", [g, x], T)
 
 
+def side_by_side(f: Function, x: Value) -> Value:
+    """Adds two branches of large tensors, of which one may end before the other begins."""
+    wide = [f.op(name, [f.op("cat", [[x] * 8], "tensor<16x4xf32>")], "tensor<16x4xf32>") for name in ("sin", "cos")]
+    first, second = [f.op("slice_copy.Tensor", [item], T, dim="0", start="0", end="16", step="8") for item in wide]
+    return f.op("add.Tensor", [first, second], T)
+
+
 def weighted(f: Function, x: Value) -> Value:
     """Adds a multiplication of `x` by a new weight, and returns the product."""
     return f.op("mul.Tensor", [x, f.load(f.weight(T, 8))], T)
@@ -398,6 +405,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "propagate-layouts": (Case("edge", (layouts,), LAST), Case("edge", (plain_edge,))),
     "remove-dead-code": (Case("core", (dead, shared)), Case("edge", _EXEC, before="convert-edge-to-exec,elide-views")),
     "remove-redundant-clamps": (Case("core", (clamped, weighted)),),
+    "reorder-instructions": (Case("edge", (side_by_side, *_EXEC), before="convert-edge-to-exec,elide-views,place-concat,reuse-storage"),),
     "reuse-storage": (Case("edge", _EXEC, before="convert-edge-to-exec,elide-views,place-concat"),),
     "simplify-jumps": (Case("edge", (branching, plain_edge), before="lower-scf,convert-edge-to-exec,coalesce-slots"),),
     "sink-operators": (Case("edge", (early, *_EXEC)),),

@@ -157,8 +157,10 @@ def edge_to_exec(options: PipelineOptions) -> Sequence[ModulePass]:
         _pass("elide-views", target=options.target),
         # Lets the parts of a concatenation be computed in place; after `elide-views`, fewer parts are views of other slots.
         _pass("place-concat", target=options.target),
-        # Last, because it merges the lifetimes of slots, which the passes above need separate.
+        # After the passes above, because it merges the lifetimes of slots, which they need separate.
         _pass("reuse-storage", target=options.target),
+        # Lowers the peak of live bytes where branches may run one after the other; the last that looks at lifetimes before the plan.
+        _pass("reorder-instructions"),
         _pass("remove-dead-code"),
     ]
 

@@ -26,7 +26,7 @@ from fuzz.structure import fill_globals
 
 _ANYWHERE = ("canonicalize", "cse", "remove-dead-code", "fold-constants", "remove-redundant-clamps", "fold-batch-norm")
 _PLAN = "plan-memory{effort=1000}"
-_STORAGE = ("elide-views", "place-concat", "reuse-storage", "remove-dead-code", "canonicalize", "cse")
+_STORAGE = ("elide-views", "place-concat", "reuse-storage", "reorder-instructions", "remove-dead-code", "canonicalize", "cse")
 
 
 def needed(pipeline: str, target: str) -> list[str]:
