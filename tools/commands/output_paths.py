@@ -47,7 +47,9 @@ def form_of(output: Path | None, emit: str | None, to: str | None) -> str:
     suffix = "" if output is None else output.suffix[1:]
     if suffix == FOLDER_FORM and emit == FOLDER_FORM:
         raise OutputError(f"{output} is the name of a file, and --emit {FOLDER_FORM} writes a folder: name one with -o")
-    if emit is None and to is None and suffix not in known and (near := did_you_mean(suffix, file_backends())):
+    small = suffix.lower()
+    near = f"; did you mean {small!r}?" if small in known else did_you_mean(suffix, file_backends())
+    if emit is None and to is None and suffix not in known and near:
         raise OutputError(f"{output} has no suffix of a form of programs{near} --emit pte writes a .pte of this name")
     named = suffix if suffix in known and suffix != FOLDER_FORM else None
     form = emit or ("mlir" if to is not None else named or "pte")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import f32, i8, i16
@@ -30,6 +30,8 @@ from flambeau.support.lazy import Array, np
 
 PADDINGS = ("SAME", "VALID")
 """The ways to pad images, by their numbers in the format."""
+_MOST_PADDED = 2**28
+"""The most elements of images with what is around them: a damaged model may ask for any number."""
 
 
 def around(size: int, kernel: int, stride: int, dilation: int, padding: str) -> tuple[int, int]:
@@ -58,6 +60,16 @@ def _count(size: int, kernel: int, stride: int, dilation: int, padding: str) -> 
     if room < 0:
         raise ValueError(f"there is no window of {kernel} with gaps of {dilation} in steps of {stride} in {size} elements, {padding}")
     return room // stride + 1
+
+
+def _counts(shape: Numbers, kernel: Numbers, strides: Numbers, gaps: Numbers, padding: str) -> tuple[int, ...]:
+    """Returns the numbers of windows in the rows and columns of images. Raises ValueError for too few, or too much around the images."""
+    sides = list(zip(shape[1:3], kernel, strides, gaps, strict=True))
+    counts = tuple(_count(*side, padding) for side in sides)
+    padded = prod(shape) // max(prod(shape[1:3]), 1) * prod(side[0] + sum(around(*side, padding)) for side in sides)
+    if padded > _MOST_PADDED:
+        raise ValueError(f"with its padding, {list(shape)} has {padded} elements; {_MOST_PADDED} are the most")
+    return counts
 
 
 def _check_names(padding: str, activation: str) -> None:
@@ -131,8 +143,7 @@ class _ConvolutionOp(LiteRtOp):
         _check_names(padding, fused_activation_function)
         check_scales(x, scales, zero_points, 2)
         _check_layer(x, weight, bias, outputs, filter_scales)
-        steps = ((stride_h, dilation_h_factor), (stride_w, dilation_w_factor))
-        counts = [_count(size, side, *step, padding) for size, side, step in zip(shape[1:3], sides, steps, strict=True)]
+        counts = _counts(shape, sides, (stride_h, stride_w), (dilation_h_factor, dilation_w_factor), padding)
         return tensor(element_of(x), (shape[0], *counts, outputs))
 
     @classmethod
@@ -210,8 +221,7 @@ class TransposeConvOp(LiteRtOp):
         _check_names(padding, "NONE")
         check_scales(x, scales, zero_points, 2)
         _check_layer(x, weight, bias, kernel[0], filter_scales)
-        sides = zip(result[1:3], kernel[1:3], (stride_h, stride_w), strict=True)
-        if (counts := tuple(_count(size, window, step, 1, padding) for size, window, step in sides)) != shape[1:3]:
+        if (counts := _counts(result, kernel[1:3], (stride_h, stride_w), (1, 1), padding)) != shape[1:3]:
             raise ValueError(f"images {list(result)} have {list(counts)} windows, and the operand {list(shape)}")
         return tensor(element_of(x), result)
 
@@ -314,8 +324,8 @@ class _PoolOp(LiteRtOp):
             raise ValueError(f"an image has 4 dimensions, got {list(shape)}")
         _check_names(padding, fused_activation_function)
         check_scales(x, scales, zero_points, 1)
-        sides = ((shape[1], filter_height, stride_h), (shape[2], filter_width, stride_w))
-        return tensor(element_of(x), (shape[0], *(_count(*side, 1, padding) for side in sides), shape[3]))
+        counts = _counts(shape, (filter_height, filter_width), (stride_h, stride_w), (1, 1), padding)
+        return tensor(element_of(x), (shape[0], *counts, shape[3]))
 
     @staticmethod
     def windows(x: Array, padding: str, strides: Numbers, kernel: Numbers, fill: float) -> Array:

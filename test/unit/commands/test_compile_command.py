@@ -108,6 +108,7 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["--emit", "pte", "--to", "core"], "--to core is for --emit mlir: a .pte is made at the end of all stages"),
         (["--emit", "onnx"], "--emit is pte, mlir, c or tflite, not 'onnx'"),
         (["-o", "x.tflit"], "x.tflit has no suffix of a form of programs; did you mean 'tflite'? --emit pte writes a .pte of this name"),
+        (["-o", "x.TFLITE"], "x.TFLITE has no suffix of a form of programs; did you mean 'tflite'? --emit pte writes a .pte of this name"),
         (["--to", "attic"], "there is no stage 'attic'; there are aten, core, edge, exec, planned"),
         (["-o", "there/x.pte"], "there/x.pte cannot be written: there is no folder there"),
         (["-o", "."], ". is a folder, not a file to write"),
