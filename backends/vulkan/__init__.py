@@ -10,6 +10,7 @@ BACKEND = Backend(
     convert=later("flambeau.backends.vulkan.lower:convert"),
     encode=one_by_one(later("flambeau.backends.vulkan.encode:encode")),
     decode=later("flambeau.backends.vulkan.decode:decode"),
+    unbuilt=later("flambeau.backends.vulkan.shader_modules:unbuilt"),
     description=Description(
         hardware="GPUs with a driver of Vulkan 1.1; tried on two drivers that compute on the CPU",
         platform="Linux, Android",

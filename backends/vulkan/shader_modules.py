@@ -11,14 +11,25 @@ from flambeau.passes.delegation.interface import BackendError
 FOLDER = "spirv"
 
 
+def _folder() -> Path | None:
+    """Returns the folder of the modules; None where the build made none."""
+    return next((place for path in flambeau.backends.vulkan.__path__ if (place := Path(path) / FOLDER).is_dir()), None)
+
+
+def unbuilt() -> str | None:
+    """Returns why there are no modules, and what would help; None where there are."""
+    if _folder() is not None:
+        return None
+    return (
+        "this installation has no shaders: it was built where glslangValidator was not; install glslang (Debian: glslang-tools), and then "
+        "Flambeau again"
+    )
+
+
 @cache
 def module_bytes(name: str) -> bytes:
     """Returns the words of a module. Raises BackendError if the build did not make it."""
-    for folder in flambeau.backends.vulkan.__path__:
-        file = Path(folder) / FOLDER / f"{name}.spv"
-        if file.is_file():
-            return file.read_bytes()
-    raise BackendError(
-        f"vulkan: this installation has no shader {name!r}: it was built where glslangValidator was not; install glslang "
-        "(Debian: glslang-tools), and then Flambeau again"
-    )
+    folder = _folder()
+    if folder is None:
+        raise BackendError(f"vulkan: {unbuilt()}")
+    return (folder / f"{name}.spv").read_bytes()

@@ -196,6 +196,7 @@ class Backend:
         options: a frozen dataclass.
         refuses: whether `convert` or `encode` may raise RefusedError. `partition` then tries them first, and leaves what they refuse.
         requires: the Python modules that `encode` imports and that are not installed with Flambeau.
+        unbuilt: why the build did not make what `encode` needs, and what would help; None where it did.
         tools: the programs of the vendor that `encode` runs.
         optional_tools: those that it runs where they are installed, to compile payloads further.
         library: the shared library with its part of the C runtime, `fl_backend_<name>`, where that is not built into ours. Our runtime uses
@@ -216,6 +217,7 @@ class Backend:
     options: type[BackendOptions] = BackendOptions
     refuses: bool = False
     requires: tuple[str, ...] = ()
+    unbuilt: Callable[[], str | None] | None = None
     tools: tuple[Tool, ...] = ()
     optional_tools: tuple[Tool, ...] = ()
     library: Path | None = None
@@ -229,6 +231,8 @@ class Backend:
         absent = [name for name in self.requires if importlib.util.find_spec(name) is None]
         if absent:
             return f"backend {self.name!r} needs {', '.join(absent)}, which is not installed here"
+        if self.unbuilt is not None and (why := self.unbuilt()) is not None:
+            return f"backend {self.name!r}: {why}"
         why = next((why for tool in self.tools if (why := tool.missing()) is not None), None)
         return None if why is None else f"backend {self.name!r} needs a tool: {why}"
 

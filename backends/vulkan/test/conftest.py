@@ -1,7 +1,13 @@
-"""The drivers of Vulkan that compute on the CPU. Where one is not installed, the tests that run it are skipped by its name."""
+"""What the tests need, and are skipped without, by its name: the shaders of this build, and for those that run them, a driver."""
 
 import pytest
-from vulkan_drivers import DRIVERS
+from vulkan_drivers import DRIVERS, SHADERS
+
+
+@pytest.fixture(autouse=True, params=SHADERS)
+def shaders(request: pytest.FixtureRequest) -> str:
+    """The folder of the modules that the build made of the shaders."""
+    return request.param
 
 
 @pytest.fixture(params=DRIVERS)

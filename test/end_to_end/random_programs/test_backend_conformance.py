@@ -32,7 +32,13 @@ TOOLS = {name: {tool.variable: installed(name, tool.name) for tool in find_backe
 """The tools of each backend: where each is installed, by the variable that says so."""
 
 
-@pytest.mark.parametrize("name", [name for name, tools in TOOLS.items() if all(tools.values())])
+def is_built(name: str) -> bool:
+    """Whether the build made what a backend needs: some need a compiler that not every machine has."""
+    unbuilt = find_backend(name).unbuilt
+    return unbuilt is None or unbuilt() is None
+
+
+@pytest.mark.parametrize("name", [name for name, tools in TOOLS.items() if all(tools.values()) and is_built(name)])
 def test_a_backend_passes(name: str, monkeypatch: pytest.MonkeyPatch):
     backend = find_backend(name)
     for variable, (program,) in TOOLS[name].items():
