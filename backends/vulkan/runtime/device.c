@@ -28,23 +28,28 @@ static int fitness(const vk_properties *found, uint32_t index, const char *wante
   return found->kind >= 0 && found->kind < (int32_t)(sizeof by_kind / sizeof *by_kind) ? by_kind[found->kind] : 1;
 }
 
+/* Chooses a physical device, of a number, if it fits better than `best`. The properties are large: they are nobody else's stack. */
+static __attribute__((noinline)) void consider(compute_device *device, vk_physical_device physical, uint32_t index, const char *wanted, int *best) {
+  vk_properties found;
+  memset(&found, 0, sizeof found);
+  device->GetPhysicalDeviceProperties(physical, &found);
+  const int fits = fitness(&found, index, wanted);
+  if (fits > *best && fl_vulkan_find_family(&device->vk, physical, VK_QUEUE_COMPUTE)) {
+    uint32_t range = 0;
+    memcpy(&range, (const char *)found.limits + sizeof(uint32_t) * STORAGE_RANGE, sizeof range);
+    *best = fits;
+    device->vk.physical = physical;
+    device->most_bytes = range;
+  }
+}
+
 /* Chooses a physical device. */
 static void choose(compute_device *device, const char *wanted) {
   vk_physical_device all[MOST_DEVICES];
   const uint32_t count = fl_vulkan_devices(&device->vk, all);
   int best = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    vk_properties found;
-    memset(&found, 0, sizeof found);
-    device->GetPhysicalDeviceProperties(all[i], &found);
-    const int fits = fitness(&found, i, wanted);
-    if (fits > best && fl_vulkan_find_family(&device->vk, all[i], VK_QUEUE_COMPUTE)) {
-      uint32_t range = 0;
-      memcpy(&range, (const char *)found.limits + sizeof(uint32_t) * STORAGE_RANGE, sizeof range);
-      best = fits;
-      device->vk.physical = all[i];
-      device->most_bytes = range;
-    }
+    consider(device, all[i], i, wanted, &best);
   }
 }
 

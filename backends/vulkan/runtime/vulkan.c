@@ -98,7 +98,7 @@ static fl_status make_buffer(delegate *d) {
 }
 
 /* Makes the layouts of dispatches with so many bindings, unless they are there. */
-static fl_status make_layouts(delegate *d, uint32_t count) {
+static __attribute__((noinline)) fl_status make_layouts(delegate *d, uint32_t count) {
   const fl_vulkan *const vk = &d->device->vk;
   vk_set_layout_binding slots[MOST_BINDINGS];
   if (d->layouts[count] != 0) {
@@ -117,7 +117,7 @@ static fl_status make_layouts(delegate *d, uint32_t count) {
 }
 
 /* Makes the pipeline of a dispatch, unless it is there. */
-static fl_status make_pipeline(delegate *d, const program_call *call) {
+static __attribute__((noinline)) fl_status make_pipeline(delegate *d, const program_call *call) {
   const compute_device *const v = d->device;
   vk_specialization_entry entries[MOST_CONSTANTS];
   program_pipeline pipeline;
@@ -195,7 +195,7 @@ static void wait_for_writes(const delegate *d, uint32_t stage, uint32_t access) 
   vk->CmdPipelineBarrier(d->commands, VK_STAGE_COMPUTE, stage, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-static fl_status record_call(delegate *d, uint32_t index) {
+static __attribute__((noinline)) fl_status record_call(delegate *d, uint32_t index) {
   const compute_device *const v = d->device;
   program_call call;
   vk_object set = 0;
@@ -283,20 +283,19 @@ static fl_status prepare(delegate *d, const char *wanted) {
 
 static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
   delegate *const d = (delegate *)persistent;
-  program p;
   settings set;
   *message = fl_library_message();
   *handle = d;
+  memset(d, 0, sizeof *d);
   fl_status status = read_settings(self, &set);
-  status = status == FL_OK ? fl_vulkan_read(payload, &p) : status;
+  status = status == FL_OK ? fl_vulkan_read(payload, &d->p) : status;
   if (status != FL_OK) {
     return status;
   }
-  memset(d, 0, sizeof *d + p.pipelines.count * sizeof *d->pipelines);
-  d->p = p;
   d->timeout = set.timeout * MILLISECOND;
-  d->pipeline_count = p.pipelines.count;
+  d->pipeline_count = d->p.pipelines.count;
   d->pipelines = (vk_object *)(void *)(d + 1);
+  memset(d->pipelines, 0, d->pipeline_count * sizeof *d->pipelines);
   status = fl_vulkan_load(set.library, &d->library);
   if (status == FL_OK && (status = prepare(d, set.device)) != FL_OK) {
     destroy(self, d);
