@@ -20,9 +20,9 @@ from flambeau.dialects.edge.layout import CHANNELS_LAST, is_row_major, with_dim_
 from flambeau.dialects.fused.attention import CachedAttentionOp, FusedAttentionOp
 from flambeau.dialects.fused.conv2d import FusedConv2dOp
 from flambeau.dialects.fused.linear import FusedLinearOp
-from flambeau.dialects.fused.max_pool import FusedMaxPool2dOp
 from flambeau.dialects.fused.norm import FusedLayerNormOp, FusedRmsNormOp
 from flambeau.dialects.fused.packing import PANEL, pack_conv_weight, pack_linear_weight, panels
+from flambeau.dialects.fused.pool import FusedMaxPool2dOp
 from flambeau.dialects.fused.weight_only import DequantizePackedOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp

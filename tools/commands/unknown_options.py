@@ -17,6 +17,9 @@ _OF_FLAMBEAU_OPT = re.compile(
 class _Command(TyperCommand):
     """A command whose errors about unknown options name the alternative."""
 
+    knows: bool = False
+    """Whether a hint is of an option that exists elsewhere, which is better than options with a like name."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses as typer does, and adds a hint to the error about an unknown option."""
         given = list(args)
@@ -25,8 +28,9 @@ class _Command(TyperCommand):
         except Exception as error:
             # The exceptions are click's or typer's own, depending on the release of typer.
             option, message = getattr(error, "option_name", None), getattr(error, "message", None)
-            if isinstance(option, str) and isinstance(message, str) and not getattr(error, "possibilities", None):
-                vars(error)["message"] = message + self.hint(_as_written(option, given))
+            if isinstance(option, str) and isinstance(message, str) and (self.knows or not getattr(error, "possibilities", None)):
+                hint = self.hint(_as_written(option, given))
+                vars(error).update({"message": message + hint, "possibilities": []} if hint else {})
             raise
 
     @abstractmethod
@@ -36,6 +40,8 @@ class _Command(TyperCommand):
 
 class CompileCommand(_Command):
     """`flambeau compile`, which runs pipelines of its own."""
+
+    knows = True
 
     def hint(self, option: str) -> str:
         """Returns a hint that options for watching passes belong to `flambeau-opt`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flambeau.tools.samples.sample_generators import Samples
@@ -171,10 +173,16 @@ def sizes_or_scales(rank: int, aligned: bool) -> Samples:
     return make
 
 
-def sizes_and_scales(rank: int, aligned: bool) -> Samples:
+_OTHER_SCALES = (((4, 10, 7), (1.7, 1.3, 0.9)), ((8, 5, 3), (None, 0.7, 1.9)))
+_OTHER_SCALES_INSIDE = (((4, 6), (1.7, 1.3)), ((8, 5), (None, 1.2)))
+"""Those with which no window lies outside of the image: there, the kernels of PyTorch that blur give other numbers each time."""
+
+
+def sizes_and_scales(rank: int, aligned: bool, other: Sequence[tuple[Sequence[int], Sequence[float | None]]] = _OTHER_SCALES) -> Samples:
     """Returns samples of the resampling overloads without `.vec`, which take sizes, and perhaps scales that need not agree with the sizes.
 
-    `rank` is the number of resampled dimensions. If `aligned`, the operator has a parameter `align_corners`.
+    `rank` is the number of resampled dimensions. If `aligned`, the operator has a parameter `align_corners`. `other` are sizes, and scales
+    with which these do not agree.
     """
 
     def make(rng: np.random.Generator) -> list[Sample]:
@@ -182,9 +190,7 @@ def sizes_and_scales(rank: int, aligned: bool) -> Samples:
         return [
             (f32(rng, *shape), (8, 5, 6)[:rank], *middle),
             (f32(rng, *shape), (8, 10, 6)[:rank], *middle, *(2.0,) * rank),
-            # Scales with which the sizes do not agree.
-            (f32(rng, *shape), (4, 10, 7)[:rank], *middle, *(1.7, 1.3, 0.9)[:rank]),
-            (f32(rng, *shape), (8, 5, 3)[:rank], *middle, *(None, 0.7, 1.9)[:rank]),
+            *((f32(rng, *shape), tuple(sizes[:rank]), *middle, *scales[:rank]) for sizes, scales in other),
         ]
 
     return make
@@ -197,7 +203,7 @@ UPSAMPLE: dict[str, Samples] = {
     **{f"_upsample_{name}2d_aa.vec": sizes_or_scales(2, True) for name in ("bilinear", "bicubic")},
     **{f"upsample_nearest{rank}d": sizes_and_scales(rank, False) for rank in (1, 2, 3)},
     **{f"upsample_{name}": sizes_and_scales(int(name[-2]), True) for name in ("linear1d", "bilinear2d", "trilinear3d", "bicubic2d")},
-    **{f"_upsample_{name}2d_aa": sizes_and_scales(2, True) for name in ("bilinear", "bicubic")},
+    **{f"_upsample_{name}2d_aa": sizes_and_scales(2, True, _OTHER_SCALES_INSIDE) for name in ("bilinear", "bicubic")},
     "grid_sampler_2d": lambda rng: [
         (f32(rng, 2, 3, 5, 4), f32(rng, 2, 3, 6, 2), mode, padding, corners)
         for mode in (0, 1, 2)

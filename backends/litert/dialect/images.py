@@ -31,7 +31,7 @@ from flambeau.support.lazy import Array, np
 PADDINGS = ("SAME", "VALID")
 """The ways to pad images, by their numbers in the format."""
 _MOST_PADDED = 2**28
-"""The most elements of images with what is around them: a damaged model may ask for any number."""
+"""The most elements of an image with what is around it: a damaged model may ask for any number."""
 
 
 def around(size: int, kernel: int, stride: int, dilation: int, padding: str) -> tuple[int, int]:
@@ -66,9 +66,9 @@ def _counts(shape: Numbers, kernel: Numbers, strides: Numbers, gaps: Numbers, pa
     """Returns the numbers of windows in the rows and columns of images. Raises ValueError for too few, or too much around the images."""
     sides = list(zip(shape[1:3], kernel, strides, gaps, strict=True))
     counts = tuple(_count(*side, padding) for side in sides)
-    padded = prod(shape) // max(prod(shape[1:3]), 1) * prod(side[0] + sum(around(*side, padding)) for side in sides)
+    padded = shape[3] * prod(side[0] + sum(around(*side, padding)) for side in sides)
     if padded > _MOST_PADDED:
-        raise ValueError(f"with its padding, {list(shape)} has {padded} elements; {_MOST_PADDED} are the most")
+        raise ValueError(f"with its padding, an image of {list(shape)} has {padded} elements; {_MOST_PADDED} are the most")
     return counts
 
 

@@ -202,7 +202,7 @@ class SoftmaxFamilyKernelOp(KernelOp):
 
 @vulkan("softmax(Tensor x, *, int axis) -> Tensor")
 class SoftmaxKernelOp(SoftmaxFamilyKernelOp):
-    """exp(x) divided by the sum of exp(x) along a dimension."""
+    """The exponentials along a dimension, divided by their sum."""
 
     number = 0
 

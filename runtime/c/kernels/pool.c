@@ -312,8 +312,10 @@ static __attribute__((noinline)) void maximum_of_bytes(const image *in, size_t s
         is_better[u] = value > best[u];
         best[u] = value > best[u] ? value : best[u];
       }
-      FL_INDEPENDENT for (size_t u = 0; index_out != NULL && u < BYTE_LANES; ++u) {
-        index[u] = is_better[u] ? at : index[u];
+      if (index_out != NULL) {
+        FL_INDEPENDENT for (size_t u = 0; u < BYTE_LANES; ++u) {
+          index[u] = is_better[u] ? at : index[u];
+        }
       }
     }
   }

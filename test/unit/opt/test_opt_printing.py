@@ -270,7 +270,7 @@ def test_stages_of_a_compilation_lead_to_its_end(tmp_path: Path):
     op = module(text)
     Compilation(op, FlambeauContext(), instrumentations=[StageDump(tmp_path)]).to("planned")
     entries = stages(tmp_path)
-    assert [entry["step"] for entry in entries] == list(range(33))
+    assert [entry["step"] for entry in entries] == list(range(34))
     for entry in entries[:: len(entries) - 2]:
         context = FlambeauContext()
         stage = read_module(tmp_path / str(entry["file"]), context).module

@@ -9,7 +9,7 @@ func.func @windows(%x: tensor<1x2x2x3xi8>) {
 // -----
 
 func.func @around(%x: tensor<1x2x2x3xi8>) {
-  // expected-error @+1 {{litert.max_pool_2d: with its padding, [1, 2, 2, 3] has 2999970000075 elements; 268435456 are the most}}
+  // expected-error @+1 {{litert.max_pool_2d: with its padding, an image of [1, 2, 2, 3] has 2999970000075 elements; 268435456 are the most}}
   %0 = litert.max_pool_2d(%x) {padding = "SAME", stride_w = 1, stride_h = 1, filter_width = 999994, filter_height = 999994, scales = [0.5], zero_points = [0]} : (tensor<1x2x2x3xi8>) -> tensor<1x2x2x3xi8>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @around(%x: tensor<1x2x2x3xi8>) {
 // -----
 
 func.func @gaps(%x: tensor<1x4x4x3xf32>, %w: tensor<2x2x2x3xf32>, %b: tensor<2xf32>) {
-  // expected-error @+1 {{litert.conv_2d: with its padding, [1, 4, 4, 3] has 15000000060 elements; 268435456 are the most}}
+  // expected-error @+1 {{litert.conv_2d: with its padding, an image of [1, 4, 4, 3] has 15000000060 elements; 268435456 are the most}}
   %0 = litert.conv_2d(%x, %w, %b) {padding = "SAME", stride_w = 1, stride_h = 1, dilation_w_factor = 1000000000} : (tensor<1x4x4x3xf32>, tensor<2x2x2x3xf32>, tensor<2xf32>) -> tensor<1x4x4x2xf32>
   func.return
 }
