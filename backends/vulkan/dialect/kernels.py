@@ -47,7 +47,7 @@ class Dispatch:
 
 
 class KernelOp(SchemaOp):
-    """An operator of tensors of float32."""
+    """An operator of tensors of float32, which has `dispatches` of its own."""
 
     takes: ClassVar[frozenset[Attribute] | None] = frozenset((f32,))
 
