@@ -11,8 +11,9 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.vulkan import BACKEND
-from flambeau.backends.vulkan.dialect.kernels import MOST_BYTES, KernelOp, floats
+from flambeau.backends.vulkan.dialect.kernels import MOST_BYTES, KernelOp
 from flambeau.backends.vulkan.payload import (
+    ELEMENTS,
     FloatArgument,
     IntArgument,
     IntsArgument,
@@ -25,7 +26,7 @@ from flambeau.backends.vulkan.payload import (
     refused,
 )
 from flambeau.dialects.ir.blobs import BlobStore
-from flambeau.dialects.ir.tensor_types import Tensor, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, dtype_of, nbytes, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
 from flambeau.dialects.schema.operators import find_op
 from flambeau.dialects.schema.schema import SchemaArgument
@@ -56,12 +57,15 @@ class _Decoder:
         if number >= len(self.program.values):
             raise refused(f"it names value {number} of {len(self.program.values)}")
         value = self.program.values[number]
-        size = 4 * prod(value.shape)
+        if value.element >= len(ELEMENTS):
+            raise refused(f"value {number} has elements of the type {value.element}; this backend knows {len(ELEMENTS)}")
+        element = ELEMENTS[value.element]
+        size = dtype_of(element).size * prod(value.shape)
         if len(value.shape) > _MOST_DIMENSIONS or not 0 < size <= MOST_BYTES or value.offset + size > self.program.memory:
             raise refused(
                 f"value {number} of the sizes {list(value.shape)[:20]} at byte {value.offset} of {self.program.memory} fits no device"
             )
-        return floats(value.shape)
+        return tensor(element, value.shape)
 
     def results(self, *arguments: SSAValue) -> list[SSAValue]:
         """Builds the operators. Returns the results. Raises BackendError."""
@@ -86,7 +90,7 @@ class _Decoder:
         data = value.data if value.key is None else self.named_data.get(value.key)
         if data is None or (value.key is not None and value.data is not None):
             raise refused(f"value {number} has the name {str(value.key)[:80]!r}, which the program lacks, or two sources")
-        size = 4 * prod(value.shape)
+        size = nbytes(kind)
         if len(data) < size:
             raise refused(f"value {number} takes {size} bytes, and its constant has {len(data)}")
         name = f"value_{number}"

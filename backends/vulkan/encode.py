@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.vulkan.dialect.kernels import Dispatch, KernelOp
 from flambeau.backends.vulkan.payload import (
     ALIGNMENT,
+    ELEMENTS,
     Argument,
     Call,
     FloatArgument,
@@ -29,7 +30,7 @@ from flambeau.backends.vulkan.payload import (
 from flambeau.backends.vulkan.shader_modules import module_bytes
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.locations import common_module, module_paths
-from flambeau.dialects.ir.tensor_types import nbytes, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, nbytes, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, BackendOptions, Encoded
 from flambeau.passes.planning.buffers import Buffer, align
@@ -134,15 +135,16 @@ class _Encoder:
         return {value: offsets[home] for value, home in homes.items()}, memory
 
     def _value(self, value: SSAValue, offset: int) -> Value:
+        element = ELEMENTS.index(element_of(value))
         if not isinstance(value.owner, GlobalLoadConstantOp):
-            return Value(shape_of(value), offset)
+            return Value(element, shape_of(value), offset)
         array = np.ascontiguousarray(self.constants.elements(value))
         data = array.reshape(-1).view(np.uint8).data
         if len(data) < LEAST_NAMED:
-            return Value(shape_of(value), offset, data=data)
+            return Value(element, shape_of(value), offset, data=data)
         digest = self.constants.sha256(array)
         self.named[digest] = data
-        return Value(shape_of(value), offset, digest)
+        return Value(element, shape_of(value), offset, digest)
 
     def _operator(self, op: KernelOp) -> Operator:
         arguments = zip(op.schema.arguments, op.arguments(), strict=True)

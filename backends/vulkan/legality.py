@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
+from xdsl.dialects.builtin import f16, f32, i8, i32, i64
+
+from flambeau.backends.vulkan import VulkanOptions
 from flambeau.backends.vulkan.dialect.elementwise import BINARY, UNARY
 from flambeau.backends.vulkan.dialect.kernels import GROUP, MOST_BYTES, MOST_DIMENSIONS, MOST_GROUPS
 from flambeau.backends.vulkan.dialect.products import TILE
-from flambeau.dialects.ir.tensor_types import f32, nbytes, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, nbytes, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
 from flambeau.passes.delegation import checks
@@ -19,6 +22,12 @@ def _fits_a_binding(op: SchemaOp) -> str | None:
     """Tensors of 128 MiB at most, which every device can bind."""
     most = max((nbytes(value) for value in (*op.operands, *op.results)), default=0)
     return None if most <= MOST_BYTES else f"a tensor has {most} bytes, and every device binds {MOST_BYTES} only"
+
+
+def _has_one_type(op: SchemaOp) -> str | None:
+    """Tensors of float32 only, or of float16 only; weights may be of int8."""
+    kinds = {element_of(value) for value in (*op.operands, *op.results) if element_of(value) in (f32, f16)}
+    return "its tensors are of float32 and of float16" if len(kinds) > 1 else None
 
 
 def _fits_a_grid(op: SchemaOp) -> str | None:
@@ -61,6 +70,15 @@ OPERATORS: dict[str, Rule] = {
     "pow.Tensor_Scalar": Rule(checks=(_has_a_power,)),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     # products
+    "quantized_decomposed.dequantize_per_channel": Rule(
+        (
+            Limit("input", dtypes=(i8,)),
+            Limit("scales", dtypes=(f32,)),
+            Limit("zero_points", dtypes=(i8, i32, i64, f32)),
+            Limit("result", dtypes=(f32,)),
+        ),
+        constants=("input", "scales", "zero_points"),
+    ),
     "convolution": Rule((Limit("input", rank=(3, 4)),), checks=(checks.output_padding_is_small, _fits_a_grid)),
     "linear": Rule((Limit("input", rank=(1, MOST_DIMENSIONS)), Limit("weight", rank=(2, 2))), checks=(_fits_a_grid,)),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1)), checks=(_fits_a_grid,)),
@@ -86,14 +104,18 @@ OPERATORS: dict[str, Rule] = {
 }
 """What the backend takes, by the names of the operators of the edge level."""
 
-_TABLE = OperatorTable(
-    OPERATORS,
-    Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True, filled=True),
-    checks=(_fits_a_binding,),
-    in_parts=COMPOSITES,
-)
+_TABLES = {
+    precision: OperatorTable(
+        OPERATORS,
+        Limit(dtypes=dtypes, rank=(0, MOST_DIMENSIONS), static=True, row_major=True, filled=True),
+        checks=(_fits_a_binding, _has_one_type),
+        in_parts=COMPOSITES,
+    )
+    for precision, dtypes in (("f32", (f32,)), ("f16", (f32, f16)))
+}
 
 
 def table(options: BackendOptions) -> OperatorTable:
-    """Returns the table of the operators that the backend takes, for any options. All constants go into the payload."""
-    return _TABLE
+    """Returns the table of the operators that the backend takes: of float16 too with `precision=f16`. Constants go into the payload."""
+    assert isinstance(options, VulkanOptions)
+    return _TABLES[options.precision]

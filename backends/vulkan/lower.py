@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from flambeau.backends.vulkan import VulkanOptions
+from flambeau.backends.vulkan.dialect import conversion, movement, products, reductions, resizing
 from flambeau.backends.vulkan.dialect import elementwise as e
-from flambeau.backends.vulkan.dialect import movement, products, reductions, resizing
 from flambeau.backends.vulkan.dialect.kernels import broadcast_strides, row_major
 from flambeau.backends.vulkan.fuse import fuse_functions
+from flambeau.backends.vulkan.halves import erase_unread, store_halves
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, from_numpy_name, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.lowering.converters import Converters
@@ -27,8 +29,12 @@ CONVERTERS = Converters("vulkan")
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: BackendOptions) -> None:
     """Rewrites a partition in `vulkan` operators. Raises ConversionError, which lists the operators that have no converter."""
+    assert isinstance(options, VulkanOptions)
     CONVERTERS.apply(partition, constants)
     fuse_functions(partition)
+    erase_unread(partition)
+    if options.precision == "f16":
+        store_halves(partition, constants)
 
 
 def _reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
@@ -49,18 +55,21 @@ def _part(value: SSAValue, dim: int, start: int, shape: Sequence[int], step: int
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
-    array = np.asarray(array, np.float32, order="C")
-    return constants.add(name, array, tensor(f32, array.shape)).result
+    array = np.asarray(array, order="C")
+    dtype = from_numpy_name(array.dtype.name)
+    assert dtype is not None, f"{name} is of {array.dtype}"
+    return constants.add(name, array, tensor(dtype.element, array.shape)).result
 
 
-def _number(constants: ModuleConstants, number: float) -> SSAValue:
-    return _constant(constants, "number", np.full((), number))
+def _number(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Returns the number `other` of an operator, in the elements of its tensor."""
+    return _constant(constants, "number", np.full((), op.argument("other"), numpy_dtype(element_of(op.operands[0]))))
 
 
 # Elementwise
 
 CONVERTERS.of_operands({**e.UNARY, **e.BINARY})
-CONVERTERS.arithmetic(e.ARITHMETIC, lambda op, constants: _number(constants, op.argument("other")))
+CONVERTERS.arithmetic(e.ARITHMETIC, _number)
 CONVERTERS.update(
     {
         "leaky_relu": lambda op, constants: e.LeakyReluKernelOp(op.operands[0], slope=float(op.argument("negative_slope"))).result,
@@ -96,14 +105,34 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 # Products
 
 
+@CONVERTERS("quantized_decomposed.dequantize_per_channel")
+def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts integers of a weight. With zero points, the payload has the floats."""
+    integers, scales, zero_points, axis = op.arguments()[:4]
+    steps = _constant(constants, f"{constants.name(scales)}.vulkan", constants.elements(scales).astype(np.float32))
+    if not np.any(constants.elements(zero_points)):
+        return conversion.DequantizeKernelOp(integers, steps, axis=axis).result
+    arguments = [constants.elements(cast(SSAValue, value)) if isinstance(value, SSAValue) else value for value in op.arguments()]
+    return _constant(constants, f"{constants.name(integers)}.vulkan", op.call("numpy", arguments))
+
+
+def _weight(value: SSAValue, axis: int) -> tuple[SSAValue, SSAValue | None]:
+    """Returns a weight, and the scales of its outputs, which are in a dimension, if it is of int8."""
+    found = value.owner
+    if isinstance(found, conversion.DequantizeKernelOp) and found.argument("axis") == axis:
+        return found.operands[0], found.operands[1]
+    return value, None
+
+
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts a layer. A constant weight is transposed, so that neighbours read neighbouring elements."""
     x, weight, bias = op.arguments()
+    weight, scales = _weight(weight, 0)
     rows, is_constant = _reshaped(x, (prod(shape_of(x)[:-1]), shape_of(x)[-1])), constants.is_constant(weight)
     if is_constant:
         weight = _constant(constants, f"{constants.name(weight)}.vulkan", constants.elements(weight).T)
-    return _reshaped(products.GemmKernelOp(rows, weight, bias, transpose_b=not is_constant).result, shape_of(op.result))
+    return _reshaped(products.GemmKernelOp(rows, weight, bias, scales, transpose_b=not is_constant).result, shape_of(op.result))
 
 
 @CONVERTERS("mm", "bmm")
@@ -127,22 +156,25 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
         windows_of(op),
         op.argument("groups"),
     )
+    is_transposed = op.argument("transposed")
+    # The scales of a transposed one are of the outputs of a group.
+    weight, scales = (weight, None) if is_transposed and groups > 1 else _weight(weight, int(is_transposed))
     if len(windows.kernel) == 1:
         windows = windows.of_images()
         x, weight = (_reshaped(value, (*shape_of(value)[:2], 1, *shape_of(value)[2:])) for value in (x, weight))
-    (count, channels, *image), is_transposed = shape_of(x), op.argument("transposed")
+    count, channels, *image = shape_of(x)
     is_product = not is_transposed and groups == 1 and windows.kernel == windows.stride == (1, 1) and windows.padding == (0, 0)
     if is_product:
         outputs = shape_of(weight)[0]
         added = None if bias is None else _reshaped(bias, (outputs, 1))
         planes = _reshaped(x, (count, channels, prod(image)))
-        result = products.GemmKernelOp(_reshaped(weight, (outputs, channels)), planes, added).result
+        result = products.GemmKernelOp(_reshaped(weight, (outputs, channels)), planes, added, scales).result
     else:
         numbers: dict[str, Any] = {"stride": windows.stride, "padding": windows.padding, "dilation": windows.dilation, "groups": groups}
         if is_transposed:
-            result = products.ConvTranspose2dKernelOp(x, weight, bias, **numbers, output_padding=windows.output_padding).result
+            result = products.ConvTranspose2dKernelOp(x, weight, bias, scales, **numbers, output_padding=windows.output_padding).result
         else:
-            result = products.Conv2dKernelOp(x, weight, bias, **numbers).result
+            result = products.Conv2dKernelOp(x, weight, bias, scales, **numbers).result
     return _reshaped(result, shape_of(op.result))
 
 

@@ -12,21 +12,28 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.dialects.builtin import f16, f32, i8
+
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, OneOf, Refs, Scalar, Scalars, Table, Text
 
 MAGIC = b"FLVK"
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 256
 """Of the offsets of values: every device can bind such offsets."""
 
 _HEADER = struct.Struct("<4sIII")
 
 
+ELEMENTS = (f32, f16, i8)
+"""The elements of tensors, by their numbers in payloads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor: where its bytes lie in the block of memory, and the constant that they are, if it is one."""
+    """A tensor: the number of its elements' type, where its bytes lie in the block of memory, and the constant that it is, if it is one."""
 
+    element: int = 0
     shape: tuple[int, ...] = ()
     offset: int = 0
     key: str | None = None
@@ -143,7 +150,7 @@ _ARGUMENT_KINDS = (
     Table(TextArgument, {"value": Text()}),
 )
 _ARGUMENT = Table(Argument, {"kind": OneOf(_ARGUMENT_KINDS)})
-_VALUE = Table(Value, {"shape": Scalars("Q"), "offset": Scalar("Q"), "key": Text(), "data": Data(16)})
+_VALUE = Table(Value, {"element": Scalar("B"), "shape": Scalars("Q"), "offset": Scalar("Q"), "key": Text(), "data": Data(16)})
 _OPERATOR = Table(Operator, {"name": Text(), "arguments": Refs(_ARGUMENT), "result": _UINT})
 _MODULE = Table(Module, {"name": Text(), "words": Data(4)})
 _PIPELINE = Table(Pipeline, {"module": _UINT, "constants": _UINTS})

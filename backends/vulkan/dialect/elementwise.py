@@ -9,11 +9,11 @@ from flambeau.backends.vulkan.dialect.kernels import (
     KernelOp,
     broadcast_strides,
     elements,
-    floats,
+    like,
     merged,
     over,
     padded,
-    require_floats,
+    require_alike,
     vulkan,
     word,
 )
@@ -51,7 +51,7 @@ class UnaryKernelOp(FunctionKernelOp):
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:
-        return floats(shape_of(x))
+        return like(x, shape_of(x))
 
 
 UNARY: dict[str, type[UnaryKernelOp]] = {
@@ -120,7 +120,7 @@ class ClampKernelOp(FunctionKernelOp):
     def infer(x: Tensor, /, low: float, high: float) -> Tensor:
         if not low <= high:
             raise ValueError(f"the result is limited to [{low}, {high}], which holds nothing")
-        return floats(shape_of(x))
+        return like(x, shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, low: float, high: float) -> Array:
@@ -164,8 +164,8 @@ class BinaryKernelOp(KernelOp):
 
     @staticmethod
     def infer(a: Tensor, b: Tensor, /) -> Tensor:
-        require_floats(b)
-        return floats(broadcast(shape_of(a), shape_of(b)))
+        require_alike(a, b)
+        return like(a, broadcast(shape_of(a), shape_of(b)))
 
     def dispatches(self) -> list[Dispatch]:
         shape = shape_of(self.result)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
+from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, numel, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numel, shape_of, tensor
 from flambeau.dialects.schema.namespace import Namespace
-from flambeau.dialects.schema.row import SchemaOp
+from flambeau.dialects.schema.row import Function, SchemaOp
+from flambeau.support.lazy import np
 
 vulkan = Namespace("vulkan")
 
@@ -32,24 +34,39 @@ class Dispatch:
     """A call of a module.
 
     Attributes:
-        module: the name of its file in `runtime/shaders/`.
+        shader: the name of its file in `runtime/shaders/`.
         constants: the words of its specialization constants, from number 0 on.
         pushed: the words of its push constants.
         buffers: the tensors of its bindings, from number 0 on.
         groups: the workgroups in each direction.
     """
 
-    module: str
+    shader: str
     constants: Numbers
     pushed: Numbers
     buffers: tuple[SSAValue, ...]
     groups: tuple[int, int, int]
 
+    @property
+    def module(self) -> str:
+        """The name of the module: that of the shader, compiled for elements such as those of the last binding, the result."""
+        return f"{self.shader}_f16" if element_of(self.buffers[-1]) == f16 else self.shader
+
 
 class KernelOp(SchemaOp):
-    """An operator of tensors of float32, which has `dispatches` of its own."""
+    """An operator of tensors of float32 or float16, which has `dispatches` of its own. It computes in float32."""
 
-    takes: ClassVar[frozenset[Attribute] | None] = frozenset((f32,))
+    takes: ClassVar[frozenset[Attribute] | None] = frozenset((f32, f16))
+    widens: ClassVar[bool] = True
+    """Whether it computes in float32 of float16, and rounds its result."""
+
+    @classmethod
+    def call(cls, function: Function, arguments: Sequence[Any]) -> Any:
+        if function != "numpy" or not cls.widens or not any(_is_half(argument) for argument in arguments):
+            return super().call(function, arguments)
+        widened = [_widened(argument) for argument in arguments]
+        with np.errstate(over="ignore"):
+            return super().call(function, widened).astype(np.float16)
 
     def dispatches(self) -> Sequence[Dispatch]:
         """Returns the dispatches that compute the result, in their order; none if it has the bytes of the first operand."""
@@ -76,16 +93,28 @@ def elements(value: SSAValue) -> int:
     return numel(value)
 
 
-def floats(shape: Sequence[int]) -> Tensor:
-    """Returns the type of a tensor of float32."""
-    return tensor(f32, shape)
+def _is_half(argument: Any) -> bool:
+    given = cast(list[Any], argument if isinstance(argument, list) else [argument])
+    return any(getattr(item, "dtype", None) == np.float16 for item in given)
 
 
-def require_floats(*kinds: Tensor | None) -> None:
-    """Raises TypeError unless all tensors are of float32."""
-    for kind in kinds:
-        if kind is not None and element_of(kind) != f32:
-            raise TypeError(f"its tensors are of f32, not of {element_of(kind)}")
+def _widened(argument: Any) -> Any:
+    """Returns an argument of a function of numpy with elements of float32 in place of float16."""
+    if isinstance(argument, list):
+        return [_widened(item) for item in cast(list[Any], argument)]
+    return argument.astype(np.float32) if _is_half(argument) else argument
+
+
+def like(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Returns the type of a tensor with the elements of another."""
+    return tensor(element_of(x), shape)
+
+
+def require_alike(x: Tensor, *others: Tensor | None) -> None:
+    """Raises TypeError unless all tensors have the same elements."""
+    for kind in others:
+        if kind is not None and element_of(kind) != element_of(x):
+            raise TypeError(f"its tensors have the same elements, not {element_of(x)} and {element_of(kind)}")
 
 
 def padded(numbers: Sequence[int]) -> Numbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from xdsl.dialects.builtin import f16, f32, i8
 from xdsl.ir import SSAValue
 
 from flambeau.backends.vulkan.dialect.kernels import (
@@ -12,11 +13,11 @@ from flambeau.backends.vulkan.dialect.kernels import (
     KernelOp,
     Numbers,
     elements,
-    floats,
+    like,
     merged,
     over,
     padded,
-    require_floats,
+    require_alike,
     row_major,
     signed,
     vulkan,
@@ -46,11 +47,13 @@ def moved(
 class ReshapeKernelOp(KernelOp):
     """x in another shape: the same bytes, so that nothing is dispatched."""
 
+    takes = frozenset((f32, f16, i8))
+
     @staticmethod
     def infer(x: Tensor, shape: Numbers, /) -> Tensor:
         if prod(shape_of(x)) != prod(shape) or any(size < 0 for size in shape):
             raise ValueError(f"{list(shape_of(x))} cannot have the shape {list(shape)}")
-        return floats(shape)
+        return like(x, shape)
 
     @staticmethod
     def numpy(x: Array, shape: Numbers, /) -> Array:
@@ -72,7 +75,7 @@ class StridedKernelOp(KernelOp):
         low, high = offset + sum(min(step, 0) for step in reach), offset + sum(max(step, 0) for step in reach)
         if low < 0 or high >= prod(shape_of(x)):
             raise ValueError(f"it reads elements {low} to {high} of {prod(shape_of(x))}")
-        return floats(sizes)
+        return like(x, sizes)
 
     @staticmethod
     def numpy(x: Array, /, sizes: Numbers, strides: Numbers, offset: int) -> Array:
@@ -92,12 +95,12 @@ class ConcatKernelOp(KernelOp):
 
     @staticmethod
     def infer(parts: Sequence[Tensor], /, axis: int) -> Tensor:
-        require_floats(*parts)
+        require_alike(parts[0], *parts)
         shapes = [shape_of(part) for part in parts]
         rests = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in shapes}
         if not 0 <= axis < len(shapes[0]) or len(rests) > 1:
             raise ValueError(f"{', '.join(str(list(shape)) for shape in shapes)} do not fit behind each other in dimension {axis}")
-        return floats((*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :]))
+        return like(parts[0], (*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :]))
 
     @staticmethod
     def numpy(parts: Sequence[Array], /, axis: int) -> Array:
@@ -124,7 +127,7 @@ class PadKernelOp(KernelOp):
         shape = shape_of(x)
         if not len(before) == len(behind) == len(shape) or min((*before, *behind), default=0) < 0:
             raise ValueError(f"the pads {list(before)} and {list(behind)} of {list(shape)} are one for each dimension, and not negative")
-        return floats([low + size + high for low, size, high in zip(before, shape, behind, strict=True)])
+        return like(x, [low + size + high for low, size, high in zip(before, shape, behind, strict=True)])
 
     @staticmethod
     def numpy(x: Array, /, before: Numbers, behind: Numbers, value: float) -> Array:

@@ -12,9 +12,9 @@ from flambeau.backends.vulkan.dialect.kernels import (
     KernelOp,
     Numbers,
     elements,
-    floats,
+    like,
     over,
-    require_floats,
+    require_alike,
     vulkan,
     word,
 )
@@ -43,7 +43,7 @@ class PoolKernelOp(KernelOp):
         if min(*kernel, *stride, *dilation) < 1 or any(not 0 <= 2 * pad <= size for pad, size in zip(padding, kernel, strict=True)):
             raise ValueError(f"the window {list(kernel)} of stride {list(stride)} has the padding {list(padding)}")
         numbers = zip(shape[2:], kernel, stride, padding, dilation, strict=True)
-        return floats((*shape[:2], *(window_count(size, each, step, pad, gap) for size, each, step, pad, gap in numbers)))
+        return like(x, (*shape[:2], *(window_count(size, each, step, pad, gap) for size, each, step, pad, gap in numbers)))
 
     def dispatches(self) -> list[Dispatch]:
         x, kernel, stride, padding, dilation = self.arguments()
@@ -123,7 +123,7 @@ class ReductionKernelOp(KernelOp):
         shape = shape_of(x)
         if not axes or axes != tuple(range(axes[0], axes[0] + len(axes))) or axes[0] < 0 or axes[-1] >= len(shape):
             raise ValueError(f"axes {list(axes)} are no neighbours of {list(shape)}")
-        return floats((*shape[: axes[0]], *shape[axes[-1] + 1 :]))
+        return like(x, (*shape[: axes[0]], *shape[axes[-1] + 1 :]))
 
     def dispatches(self) -> list[Dispatch]:
         x, axes = self.operands[0], cast(Numbers, self.argument("axes"))
@@ -189,7 +189,7 @@ class SoftmaxFamilyKernelOp(KernelOp):
     def infer(x: Tensor, /, axis: int) -> Tensor:
         if not 0 <= axis < len(shape_of(x)):
             raise ValueError(f"{list(shape_of(x))} has no dimension {axis}")
-        return floats(shape_of(x))
+        return like(x, shape_of(x))
 
     def dispatches(self) -> list[Dispatch]:
         x, axis = self.operands[0], cast(int, self.argument("axis"))
@@ -228,14 +228,14 @@ class LayerNormKernelOp(KernelOp):
 
     @staticmethod
     def infer(x: Tensor, weight: Tensor | None, bias: Tensor | None, /, dims: int) -> Tensor:
-        require_floats(weight, bias)
+        require_alike(x, weight, bias)
         shape = shape_of(x)
         if not 1 <= dims <= len(shape):
             raise ValueError(f"{list(shape)} has no {dims} last dimensions")
         for name, given in (("weight", weight), ("bias", bias)):
             if given is not None and shape_of(given) != shape[-dims:]:
                 raise ValueError(f"the {name} {list(shape_of(given))} has not the last sizes of {list(shape)}")
-        return floats(shape)
+        return like(x, shape)
 
     @staticmethod
     def numpy(x: Array, weight: Array | None, bias: Array | None, /, dims: int, eps: float) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.backends.vulkan.dialect.kernels import Dispatch, KernelOp, Numbers, elements, floats, over, vulkan, word
+from flambeau.backends.vulkan.dialect.kernels import Dispatch, KernelOp, Numbers, elements, like, over, vulkan, word
 from flambeau.dialects.aten.images.upsample import UpsampleBilinear2dVecOp, UpsampleNearest2dVecOp
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of
 from flambeau.support.lazy import Array
@@ -15,7 +15,7 @@ class ResizeKernelOp(KernelOp):
     def infer(x: Tensor, /, size: Numbers) -> Tensor:
         if len(shape_of(x)) != 4 or len(size) != 2 or min(size) < 1:
             raise ValueError(f"the image {list(shape_of(x))} cannot have the size {list(size)}")
-        return floats((*shape_of(x)[:2], *size))
+        return like(x, (*shape_of(x)[:2], *size))
 
     def resized(self, is_bilinear: bool, aligns_corners: bool) -> list[Dispatch]:
         """Returns the dispatch of a resize."""

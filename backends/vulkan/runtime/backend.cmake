@@ -10,13 +10,18 @@ if(DEFINED SKBUILD AND FLAMBEAU_GLSLANG)
   file(GLOB shader_sources CONFIGURE_DEPENDS "${shaders}/*.comp")
   file(GLOB shader_headers CONFIGURE_DEPENDS "${shaders}/*.glsl")
   foreach(shader IN LISTS shader_sources)
-    get_filename_component(module "${shader}" NAME_WE)
-    set(module "${ARG_FOLDER}/spirv/${module}.spv")
-    add_custom_command(
-      OUTPUT "${module}" COMMAND ${CMAKE_COMMAND} -E make_directory "${ARG_FOLDER}/spirv"
-      COMMAND "${FLAMBEAU_GLSLANG}" -V -g0 --quiet --target-env vulkan1.1 "${shader}" -o "${module}" DEPENDS "${shader}" ${shader_headers} VERBATIM
-    )
-    list(APPEND modules "${module}")
+    get_filename_component(shader_name "${shader}" NAME_WE)
+    # Each for tensors of float32, and for those of float16.
+    foreach(variant "" "_f16")
+      set(module "${ARG_FOLDER}/spirv/${shader_name}${variant}.spv")
+      set(defined "$<$<BOOL:${variant}>:-DHALF>")
+      add_custom_command(
+        OUTPUT "${module}" COMMAND ${CMAKE_COMMAND} -E make_directory "${ARG_FOLDER}/spirv"
+        COMMAND "${FLAMBEAU_GLSLANG}" -V -g0 --quiet --target-env vulkan1.1 ${defined} "${shader}" -o "${module}" DEPENDS "${shader}" ${shader_headers}
+        VERBATIM COMMAND_EXPAND_LISTS
+      )
+      list(APPEND modules "${module}")
+    endforeach()
   endforeach()
   add_custom_target(${ARG_PREFIX}_vulkan_shaders ALL DEPENDS ${modules})
   install(FILES ${modules} DESTINATION flambeau/backends/vulkan/spirv)

@@ -53,6 +53,19 @@ static void choose(compute_device *device, const char *wanted) {
   }
 }
 
+/* Opens the device with what it has of what shaders use. Returns what is missing; NULL when it is open. */
+static __attribute__((noinline)) const char *open_device(compute_device *device) {
+  vk_storage_16 storage = {.type = VK_STORAGE_16};
+  vk_features features = {.type = VK_FEATURES_2, .next = &storage};
+  device->GetPhysicalDeviceFeatures2(device->vk.physical, &features);
+  device->stores_halves = storage.buffers != 0;
+  storage = (vk_storage_16){.type = VK_STORAGE_16, .buffers = storage.buffers};
+  memset(features.first, 0, sizeof features.first);
+  features.first[0] = 1; /* robustBufferAccess, which every device has: no shader reads outside of its tensors */
+  const vk_device_info info = {.type = VK_DEVICE_INFO, .next = &features};
+  return fl_vulkan_open(&device->vk, &info);
+}
+
 /* Returns what is missing; NULL when the device is ready. */
 static const char *start_device(compute_device *device, const wish *wanted) {
   fl_vulkan *const vk = &device->vk;
@@ -70,9 +83,7 @@ static const char *start_device(compute_device *device, const wish *wanted) {
     return wanted->device != NULL ? "no device with Vulkan 1.1 has the index or the name that option device says" : "no device has Vulkan 1.1";
   }
   (void)fl_vulkan_find_family(vk, vk->physical, VK_QUEUE_COMPUTE);
-  const uint32_t features[VK_FEATURES] = {1}; /* robustBufferAccess, which every device has: no shader reads outside of its tensors */
-  const vk_device_info info = {.type = VK_DEVICE_INFO, .features = features};
-  missing = fl_vulkan_open(vk, &info);
+  missing = open_device(device);
   if (missing == NULL) {
     COMPUTE_DEVICE_FUNCTIONS(VK_TAKE_FROM_DEVICE)
   }

@@ -7,7 +7,9 @@
 enum { /* VkStructureType */
   VK_BUFFER_INFO = 12,
   VK_STAGE_INFO = 18,
-  VK_PIPELINE_INFO = 29
+  VK_PIPELINE_INFO = 29,
+  VK_FEATURES_2 = 1000059000,
+  VK_STORAGE_16 = 1000083000
 };
 enum { VK_QUEUE_COMPUTE = 2 };                                   /* VkQueueFlagBits */
 enum { VK_MEMORY_LOCAL = 1, VK_MEMORY_CACHED = 8 };              /* VkMemoryPropertyFlagBits */
@@ -84,7 +86,20 @@ typedef struct vk_buffer_part {
   uint64_t size;
 } vk_buffer_part;
 
-#define COMPUTE_INSTANCE_FUNCTIONS(X) X(GetPhysicalDeviceProperties, void, (vk_physical_device, vk_properties *))
+typedef struct vk_storage_16 { /* VkPhysicalDevice16BitStorageFeatures */
+  VK_HEAD;
+  uint32_t buffers;
+  uint32_t uniform_buffers, pushed, arguments;
+} vk_storage_16;
+
+typedef struct vk_features { /* VkPhysicalDeviceFeatures2 */
+  VK_HEAD;
+  uint32_t first[VK_FEATURES];
+} vk_features;
+
+#define COMPUTE_INSTANCE_FUNCTIONS(X)                                          \
+  X(GetPhysicalDeviceProperties, void, (vk_physical_device, vk_properties *)) \
+  X(GetPhysicalDeviceFeatures2, void, (vk_physical_device, vk_features *))
 
 #define COMPUTE_DEVICE_FUNCTIONS(X)                                                                     \
   VK_CREATES(X, CreateBuffer, vk_buffer_info)                                                           \
@@ -102,6 +117,7 @@ typedef struct compute_device {
   COMPUTE_INSTANCE_FUNCTIONS(VK_FIELD)
   COMPUTE_DEVICE_FUNCTIONS(VK_FIELD)
   uint64_t most_bytes; /* of a binding */
+  int stores_halves;   /* whether buffers may have elements of float16 */
 } compute_device;
 
 /* Returns a device: that of an index, if `wanted` is a number; else the first whose name has `wanted` in it; with NULL, the first GPU, or else the

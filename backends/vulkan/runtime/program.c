@@ -3,12 +3,13 @@
 
 #include "flambeau/library.h"
 
-enum { HEADER = 16, VERSION = 1, MOST_DIMENSIONS = 16, SPIRV_HEADER = 5 };
+enum { HEADER = 16, VERSION = 2, MOST_DIMENSIONS = 16, SPIRV_HEADER = 5 };
 enum { MOST_MEMORY_BITS = 40 };
+enum { OP_CAPABILITY = 17, CAPABILITY_SHADER = 1, CAPABILITY_16_BIT_STORAGE = 4433 }; /* of SPIR-V */
 
 /* Fields of the tables */
 enum { PROGRAM_INPUTS, PROGRAM_OUTPUTS, PROGRAM_MEMORY, PROGRAM_VALUES, PROGRAM_OPERATORS, PROGRAM_MODULES, PROGRAM_PIPELINES, PROGRAM_CALLS };
-enum { VALUE_SHAPE, VALUE_OFFSET, VALUE_KEY, VALUE_DATA };
+enum { VALUE_ELEMENT, VALUE_SHAPE, VALUE_OFFSET, VALUE_KEY, VALUE_DATA };
 enum { MODULE_NAME, MODULE_WORDS };
 enum { PIPELINE_MODULE, PIPELINE_CONSTANTS };
 enum { CALL_OPERATOR, CALL_PIPELINE, CALL_VALUES, CALL_PUSHED, CALL_GROUPS };
@@ -36,13 +37,16 @@ static uint32_t copy_numbers(const program *p, uint32_t table, uint32_t id, uint
   return list.count <= most ? list.count : UINT32_MAX;
 }
 
+static const uint8_t element_bytes[ELEMENT_TYPES] = {4, 2, 1};
+
 fl_status fl_vulkan_read_value(const program *p, uint32_t index, program_value *value) {
   const uint32_t table = table_of(p, p->values, index);
   value->shape = list_of(&p->in, table, VALUE_SHAPE, 8);
   value->offset = fl_flatbuffer_value(&p->in, table, VALUE_OFFSET, 8, 0);
-  value->bytes = sizeof(float);
-  if (table == 0 || value->shape.count > MOST_DIMENSIONS) {
-    return DAMAGED("value %u is none, or has %u dimensions", index, value->shape.count);
+  value->element = (uint32_t)fl_flatbuffer_value(&p->in, table, VALUE_ELEMENT, 1, 0);
+  value->bytes = value->element < ELEMENT_TYPES ? element_bytes[value->element] : 1;
+  if (table == 0 || value->element >= ELEMENT_TYPES || value->shape.count > MOST_DIMENSIONS) {
+    return DAMAGED("value %u is none, has %u dimensions, or elements of a type %u", index, value->shape.count, value->element);
   }
   for (uint32_t i = 0; i < value->shape.count; ++i) {
     const uint64_t size = fl_flatbuffer_number(p->in.data + value->shape.first + (size_t)8 * i, 8);
@@ -51,7 +55,7 @@ fl_status fl_vulkan_read_value(const program *p, uint32_t index, program_value *
     }
     value->bytes *= size;
   }
-  if (value->offset % VALUE_ALIGNMENT != 0 || value->offset > p->memory || value->bytes > p->memory - value->offset) {
+  if (value->offset % VALUE_ALIGNMENT != 0 || value->offset > p->memory || (value->bytes + 3) / 4 * 4 > p->memory - value->offset) {
     return DAMAGED("value %u lies at byte %llu of %llu", index, (unsigned long long)value->offset, (unsigned long long)p->memory);
   }
   return FL_OK;
@@ -65,8 +69,15 @@ fl_status fl_vulkan_read_module(const program *p, uint32_t index, program_module
   }
   module->words = (const uint32_t *)(const void *)at;
   module->count = bytes.count / 4;
+  module->stores_halves = 0;
   for (size_t next = SPIRV_HEADER; next < module->count;) { /* each instruction says its length */
     const size_t length = module->words[next] >> 16;
+    const int is_capability = (module->words[next] & 0xFFFF) == OP_CAPABILITY && length == 2 && next + 1 < module->count;
+    const uint32_t needed = is_capability ? module->words[next + 1] : CAPABILITY_SHADER;
+    if (needed != CAPABILITY_SHADER && needed != CAPABILITY_16_BIT_STORAGE) {
+      return DAMAGED("module %u needs a capability %u", index, needed);
+    }
+    module->stores_halves |= needed == CAPABILITY_16_BIT_STORAGE;
     if (length == 0 || length > module->count - next) {
       return DAMAGED("an instruction of module %u ends behind it", index);
     }

@@ -5,6 +5,7 @@
 #include "flambeau/backend.h"
 #include "flambeau/flatbuffer.h"
 
+enum { FLOAT32, FLOAT16, INT8, ELEMENT_TYPES };
 enum { MOST_BINDINGS = 8, MOST_CONSTANTS = 32, MOST_PUSHED = 32, MOST_GROUPS = 65535, VALUE_ALIGNMENT = 256 };
 
 /* Vectors of the payload. */
@@ -24,11 +25,13 @@ typedef struct program {
 typedef struct program_value {
   uint64_t offset;
   uint64_t bytes;
+  uint32_t element; /* the number of its elements' type */
   program_list shape; /* of 8 bytes each */
 } program_value;
 
 typedef struct program_module {
   const uint32_t *words;
+  int stores_halves; /* whether it needs 16-bit storage */
   size_t count;
 } program_module;
 

@@ -130,6 +130,9 @@ static __attribute__((noinline)) fl_status make_pipeline(delegate *d, const prog
   if (status != FL_OK) {
     return status;
   }
+  if (module.stores_halves && !v->stores_halves) {
+    return fl_library_fail(FL_NOT_SUPPORTED, "its tensors are of float16, and the device has no 16-bit storage: compile with precision=f32");
+  }
   for (uint32_t i = 0; i < pipeline.constant_count; ++i) {
     entries[i] = (vk_specialization_entry){i, 4 * i, 4};
   }
@@ -182,7 +185,8 @@ static fl_status bind(const delegate *d, const program_call *call, vk_object *se
       return fl_library_fail(FL_NOT_SUPPORTED, "value %u has %llu bytes, and the device binds %llu at most", call->values[i],
                              (unsigned long long)value.bytes, (unsigned long long)d->device->most_bytes);
     }
-    const vk_buffer_part part = {d->buffer, value.offset, value.bytes};
+    /* Shaders read elements of int8 by words. */
+    const vk_buffer_part part = {d->buffer, value.offset, (value.bytes + 3) / 4 * 4};
     const vk_set_write write = {.type = VK_SET_WRITE, .set = *set, .binding = i, .count = 1, .kind = VK_STORAGE_DESCRIPTOR, .buffers = &part};
     vk->UpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
   }
@@ -311,9 +315,11 @@ static void value_of(const program *p, uint32_t argument, program_value *value) 
   (void)fl_vulkan_read_value(p, argument < inputs ? fl_vulkan_at(p, p->inputs, argument) : fl_vulkan_at(p, p->outputs, argument - inputs), value);
 }
 
+static const int8_t dtypes[ELEMENT_TYPES] = {FL_FLOAT32, FL_FLOAT16, FL_INT8};
+
 /* Returns whether a tensor has the type and the sizes of a value. */
 static int fits(const program *p, const program_value *value, const fl_tensor *t) {
-  int fit = t != NULL && t->dtype == FL_FLOAT32 && fl_is_contiguous(t) && t->rank == value->shape.count;
+  int fit = t != NULL && t->dtype == dtypes[value->element] && fl_is_contiguous(t) && t->rank == value->shape.count;
   for (uint8_t i = 0; fit && i < t->rank; ++i) {
     fit = (uint64_t)t->sizes[i] == fl_flatbuffer_number(p->in.data + value->shape.first + (size_t)8 * i, 8);
   }

@@ -1,14 +1,15 @@
 // A function of the elements of two tensors, which are repeated where their strides are 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 #include "functions.glsl"
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint number = 0;
 layout(constant_id = 1) const uint rank = 1;
-layout(binding = 0) readonly buffer A { float a[]; };
-layout(binding = 1) readonly buffer B { float b[]; };
-layout(binding = 2) writeonly buffer Y { float y[]; };
+layout(binding = 0) readonly buffer A { ELEMENT a[]; };
+layout(binding = 1) readonly buffer B { ELEMENT b[]; };
+layout(binding = 2) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint count;
   uint sizes[6];
@@ -36,6 +37,6 @@ void main() {
       at_a += index * steps_of_a[dim];
       at_b += index * steps_of_b[dim];
     }
-    y[i] = apply_both(a[at_a], b[at_b]);
+    y[i] = ELEMENT(apply_both(float(a[at_a]), float(b[at_b])));
   }
 }

@@ -2,6 +2,7 @@
 // outputs of a group.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 #include "functions.glsl"
 
 layout(local_size_x = 64) in;
@@ -17,10 +18,13 @@ layout(constant_id = 8) const int pad_width = 0;
 layout(constant_id = 9) const int gap_height = 1; // dilation
 layout(constant_id = 10) const int gap_width = 1;
 layout(constant_id = 11) const bool is_transposed = false;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) readonly buffer Weight { float weight[]; };
-layout(binding = 2) readonly buffer Bias { float bias[]; };
-layout(binding = 3) writeonly buffer Y { float y[]; };
+layout(constant_id = 12) const bool is_int8 = false; // the weight
+layout(binding = 0) readonly buffer X { ELEMENT x[]; };
+layout(binding = 1) readonly buffer Weight { ELEMENT weight[]; };
+layout(binding = 2) readonly buffer Bias { ELEMENT bias[]; };
+layout(binding = 1) readonly buffer Words { int words[]; };
+layout(binding = 3) readonly buffer Scales { float scales[]; };
+layout(binding = 4) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint groups;
   uint inputs; // of a group
@@ -41,6 +45,8 @@ int source(int place, int index, int stride, int pad, int gap, int size) {
   const int found = is_transposed ? at / stride : at;
   return at < 0 || (is_transposed && found * stride != at) || found >= size ? -1 : found;
 }
+
+float of_weight(uint i) { return is_int8 ? OF_INT8(words, i) : float(weight[i]); }
 
 void main() {
   const uint place = gl_GlobalInvocationID.x, each = max(4 * quads, 1), parts = (outputs + each - 1) / each;
@@ -63,17 +69,17 @@ void main() {
       for (int j = 0; j < kernel_width && from >= 0; ++j) {
         const int at = source(column, j, stride_width, pad_width, gap_width, width);
         if (at >= 0) {
-          const float value = x[start + channel * plane + uint(from * width + at)];
+          const float value = float(x[start + channel * plane + uint(from * width + at)]);
           const uint kernel = channel * input_step + uint(i * kernel_width + j);
           if (quads == 0) {
-            some.x = fma(value, weight[at_some.x + kernel], some.x);
+            some.x = fma(value, of_weight(at_some.x + kernel), some.x);
           } else {
             const uvec4 w = at_some + kernel;
-            some = fma(vec4(value), vec4(weight[w.x], weight[w.y], weight[w.z], weight[w.w]), some);
+            some = fma(vec4(value), vec4(of_weight(w.x), of_weight(w.y), of_weight(w.z), of_weight(w.w)), some);
           }
           if (quads == 2) {
             const uvec4 w = at_others + kernel;
-            others = fma(vec4(value), vec4(weight[w.x], weight[w.y], weight[w.z], weight[w.w]), others);
+            others = fma(vec4(value), vec4(of_weight(w.x), of_weight(w.y), of_weight(w.z), of_weight(w.w)), others);
           }
         }
       }
@@ -81,7 +87,8 @@ void main() {
   }
   for (uint i = 0; i < each && output_of + i < outputs; ++i) {
     const uint channel = group * outputs + output_of + i;
-    const float sum = i < 4 ? some[i] : others[i - 4], found = has_bias ? sum + bias[channel] : sum;
-    y[(image * groups * outputs + channel) * new_height * new_width + place] = apply(number, found, first, second);
+    const float sum = i < 4 ? some[i] : others[i - 4], scaled = is_int8 ? sum * scales[channel] : sum;
+    const float found = has_bias ? scaled + float(bias[channel]) : scaled;
+    y[(image * groups * outputs + channel) * new_height * new_width + place] = ELEMENT(apply(number, found, first, second));
   }
 }

@@ -1,10 +1,12 @@
 // Elements of one tensor at their places in another. Both are found by strides, which may be 0 or negative.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint rank = 1;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(binding = 0) readonly buffer X { ELEMENT x[]; };
+layout(binding = 1) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint count;
   int from;

@@ -2,16 +2,21 @@
 // columns. These columns are as far apart as a row of invocations is long, so that neighbours read neighbouring elements.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 #include "functions.glsl"
 
 layout(constant_id = 0) const uint number = 0;
 layout(constant_id = 1) const bool has_bias = false;
 layout(constant_id = 2) const uint height = 8; // 8 at most
+layout(constant_id = 5) const uint weight = 0; // which factor is of int8: 1: a, 2: b, 0: none
 layout(local_size_x_id = 3, local_size_y_id = 4) in;
-layout(binding = 0) readonly buffer A { float a[]; };
-layout(binding = 1) readonly buffer B { float b[]; };
-layout(binding = 2) readonly buffer Bias { float bias[]; };
-layout(binding = 3) writeonly buffer Y { float y[]; };
+layout(binding = 0) readonly buffer A { ELEMENT a[]; };
+layout(binding = 1) readonly buffer B { ELEMENT b[]; };
+layout(binding = 2) readonly buffer Bias { ELEMENT bias[]; };
+layout(binding = 0) readonly buffer WordsOfA { int words_of_a[]; };
+layout(binding = 1) readonly buffer WordsOfB { int words_of_b[]; };
+layout(binding = 3) readonly buffer Scales { float scales[]; };
+layout(binding = 4) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint rows;
   uint columns;
@@ -33,7 +38,7 @@ layout(push_constant) uniform Pushed {
   vec4 left##i = vec4(0), right##i = vec4(0);
 #define ADD(i)                             \
   if (i < height) {                        \
-    const vec4 factor = vec4(a[at_a##i + k]); \
+    const vec4 factor = vec4(of_a(at_a##i + k)); \
     left##i = fma(factor, some, left##i);    \
     right##i = fma(factor, others, right##i); \
   }
@@ -43,11 +48,16 @@ layout(push_constant) uniform Pushed {
     store(row + i, column + 4 * apart, right##i); \
   }
 
+float of_a(uint i) { return weight == 1 ? OF_INT8(words_of_a, i) : float(a[i]); }
+
+float of_b(uint i) { return weight == 2 ? OF_INT8(words_of_b, i) : float(b[i]); }
+
 void store(uint row, uint column, vec4 sums) {
   for (uint j = 0; j < 4 && column + j * gl_WorkGroupSize.x < columns; ++j) {
     const uint at = column + j * gl_WorkGroupSize.x;
-    const float sum = has_bias ? sums[j] + bias[row * row_of_bias + at * column_of_bias] : sums[j];
-    y[(gl_WorkGroupID.z * rows + row) * columns + at] = apply(number, sum, first, second);
+    const float scaled = weight == 0 ? sums[j] : sums[j] * scales[weight == 1 ? row : at];
+    const float sum = has_bias ? scaled + float(bias[row * row_of_bias + at * column_of_bias]) : scaled;
+    y[(gl_WorkGroupID.z * rows + row) * columns + at] = ELEMENT(apply(number, sum, first, second));
   }
 }
 
@@ -64,7 +74,8 @@ void main() {
   EACH_ROW(START)
   for (uint k = 0; k < inner; ++k) {
     const uvec4 from = at_left + k * row_of_b, on = at_right + k * row_of_b;
-    const vec4 some = vec4(b[from.x], b[from.y], b[from.z], b[from.w]), others = vec4(b[on.x], b[on.y], b[on.z], b[on.w]);
+    const vec4 some = vec4(of_b(from.x), of_b(from.y), of_b(from.z), of_b(from.w));
+    const vec4 others = vec4(of_b(on.x), of_b(on.y), of_b(on.z), of_b(on.w));
     EACH_ROW(ADD)
   }
   EACH_ROW(STORE)

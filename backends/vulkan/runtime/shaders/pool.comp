@@ -1,6 +1,7 @@
 // Pools of the planes of images.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 #include "functions.glsl"
 
 layout(local_size_x = 64) in;
@@ -14,8 +15,8 @@ layout(constant_id = 6) const int pad_height = 0;
 layout(constant_id = 7) const int pad_width = 0;
 layout(constant_id = 8) const int gap_height = 1; // dilation
 layout(constant_id = 9) const int gap_width = 1;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(binding = 0) readonly buffer X { ELEMENT x[]; };
+layout(binding = 1) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint count;
   int height;
@@ -33,12 +34,12 @@ void main() {
       for (int j = 0; j < kernel_width; ++j) {
         const int at_row = row + i * gap_height, at_column = column + j * gap_width;
         if (at_row >= 0 && at_row < height && at_column >= 0 && at_column < width) {
-          const float value = x[start + uint(at_row * width + at_column)];
+          const float value = float(x[start + uint(at_row * width + at_column)]);
           found = is_mean ? found + value : larger(found, value);
           inside += 1.0;
         }
       }
     }
-    y[index] = !is_mean ? found : found / (counts_pads ? float(kernel_height * kernel_width) : inside);
+    y[index] = ELEMENT(!is_mean ? found : found / (counts_pads ? float(kernel_height * kernel_width) : inside));
   }
 }

@@ -1,11 +1,13 @@
 // The planes of images in another size: each element is the nearest one before it, or is interpolated between four.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#include "element.glsl"
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const bool is_bilinear = false;
 layout(constant_id = 1) const bool aligns_corners = false;
-layout(binding = 0) readonly buffer X { float x[]; };
-layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(binding = 0) readonly buffer X { ELEMENT x[]; };
+layout(binding = 1) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint count;
   uint height;
@@ -28,9 +30,9 @@ void main() {
     if (is_bilinear) {
       const uint bottom = min(top + 1, height - 1), right = min(left + 1, width - 1);
       const float down = row - float(top), along = column - float(left);
-      const float above = mix(x[start + top * width + left], x[start + top * width + right], along);
-      const float below = mix(x[start + bottom * width + left], x[start + bottom * width + right], along);
-      y[i] = mix(above, below, down);
+      const float above = mix(float(x[start + top * width + left]), float(x[start + top * width + right]), along);
+      const float below = mix(float(x[start + bottom * width + left]), float(x[start + bottom * width + right]), along);
+      y[i] = ELEMENT(mix(above, below, down));
     } else {
       y[i] = x[start + top * width + left];
     }

@@ -19,9 +19,9 @@ func.func @gate(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-LABEL: delegate.partition @layers_vulkan_0
 // CHECK-NEXT:    %[[KERNELS:.*]] = vulkan.reshape(%w) {shape = [6, 4]}
 // CHECK-NEXT:    %[[PLANES:.*]] = vulkan.reshape(%x) {shape = [1, 4, 64]}
-// CHECK-NEXT:    %[[PRODUCT:.*]] = vulkan.gemm(%[[KERNELS]], %[[PLANES]], none) {function = "clamp", second = 6.0}
+// CHECK-NEXT:    %[[PRODUCT:.*]] = vulkan.gemm(%[[KERNELS]], %[[PLANES]], none, none) {function = "clamp", second = 6.0}
 // CHECK-NEXT:    %[[IMAGE:.*]] = vulkan.reshape(%[[PRODUCT]]) {shape = [1, 6, 8, 8]}
-// CHECK-NEXT:    %[[DEPTHWISE:.*]] = vulkan.conv2d(%[[IMAGE]], %d, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 6}
+// CHECK-NEXT:    %[[DEPTHWISE:.*]] = vulkan.conv2d(%[[IMAGE]], %d, none, none) {stride = [2, 2], padding = [1, 1], dilation = [1, 1], groups = 6}
 // CHECK-NEXT:    vulkan.relu(%[[DEPTHWISE]])
 // CHECK-NEXT:    vulkan.add(%{{.*}}, %[[DEPTHWISE]])
 func.func @layers(%x: tensor<1x4x8x8xf32>, %w: tensor<6x4x1x1xf32>, %d: tensor<6x1x3x3xf32>) -> tensor<1x6x4x4xf32> {

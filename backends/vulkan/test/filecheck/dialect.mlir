@@ -15,12 +15,12 @@ func.func @elements(%x: tensor<2x3xf32>, %y: tensor<3xf32>) -> tensor<3x4xf32> {
 }
 
 // CHECK-LABEL: func.func @image
-// CHECK-NEXT:    %0 = vulkan.conv2d(%x, %w, none) {stride = [1, 2], padding = [1, 0], dilation = [1, 1], groups = 4, function = "clamp", second = 6.0} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x3xf32>
+// CHECK-NEXT:    %0 = vulkan.conv2d(%x, %w, none, none) {stride = [1, 2], padding = [1, 0], dilation = [1, 1], groups = 4, function = "clamp", second = 6.0} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x3xf32>
 // CHECK-NEXT:    %1 = vulkan.reduce_mean(%0) {axes = [2, 3]} : (tensor<1x4x8x3xf32>) -> tensor<1x4xf32>
-// CHECK-NEXT:    %2 = vulkan.gemm(%1, %1, none) {transpose_b = true} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x1xf32>
+// CHECK-NEXT:    %2 = vulkan.gemm(%1, %1, none, none) {transpose_b = true} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x1xf32>
 func.func @image(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<1x1xf32> {
-  %0 = vulkan.conv2d(%x, %w, none) {stride = [1, 2], padding = [1, 0], dilation = [1, 1], groups = 4, function = "clamp", first = 0.0, second = 6.0} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x3xf32>
+  %0 = vulkan.conv2d(%x, %w, none, none) {stride = [1, 2], padding = [1, 0], dilation = [1, 1], groups = 4, function = "clamp", first = 0.0, second = 6.0} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x3xf32>
   %1 = vulkan.reduce_mean(%0) {axes = [2, 3]} : (tensor<1x4x8x3xf32>) -> tensor<1x4xf32>
-  %2 = vulkan.gemm(%1, %1, none) {transpose_b = true} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x1xf32>
+  %2 = vulkan.gemm(%1, %1, none, none) {transpose_b = true} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x1xf32>
   func.return %2 : tensor<1x1xf32>
 }

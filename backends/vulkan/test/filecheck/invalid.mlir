@@ -9,7 +9,7 @@ func.func @limits(%x: tensor<2xf32>) {
 // -----
 
 func.func @integers(%x: tensor<2xi32>) {
-  // expected-error @+1 {{vulkan.relu is not defined for int32 tensors; it is for float32}}
+  // expected-error @+1 {{vulkan.relu is not defined for int32 tensors; it is for float16, float32}}
   %0 = vulkan.relu(%x) : (tensor<2xi32>) -> tensor<2xi32>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @integers(%x: tensor<2xi32>) {
 // -----
 
 func.func @mixed(%x: tensor<2xf32>, %y: tensor<2xf16>) {
-  // expected-error @+1 {{vulkan.add: its tensors are of f32, not of f16}}
+  // expected-error @+1 {{vulkan.add: its tensors have the same elements, not f32 and f16}}
   %0 = vulkan.add(%x, %y) : (tensor<2xf32>, tensor<2xf16>) -> tensor<2xf32>
   func.return
 }
@@ -34,7 +34,7 @@ func.func @outside(%x: tensor<2x3xf32>) {
 
 func.func @factors(%x: tensor<2x3xf32>) {
   // expected-error @+1 {{vulkan.gemm: factors [2, 3] and [2, 3] do not fit each other}}
-  %0 = vulkan.gemm(%x, %x, none) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = vulkan.gemm(%x, %x, none, none) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -42,7 +42,7 @@ func.func @factors(%x: tensor<2x3xf32>) {
 
 func.func @function(%x: tensor<2x2xf32>) {
   // expected-error @+1 {{vulkan.gemm: there is no function 'add'}}
-  %0 = vulkan.gemm(%x, %x, none) {function = "add"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %0 = vulkan.gemm(%x, %x, none, none) {function = "add"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return
 }
 
@@ -51,5 +51,21 @@ func.func @function(%x: tensor<2x2xf32>) {
 func.func @neighbours(%x: tensor<2x3x4xf32>) {
   // expected-error @+1 {{vulkan.reduce_max: axes [0, 2] are no neighbours of [2, 3, 4]}}
   %0 = vulkan.reduce_max(%x) {axes = [0, 2]} : (tensor<2x3x4xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @unscaled(%x: tensor<2x3xf32>, %w: tensor<3x4xi8>) {
+  // expected-error @+1 {{vulkan.gemm: a weight of i8, and no other, has scales, which are of f32; this one is of i8}}
+  %0 = vulkan.gemm(%x, %w, none, none) : (tensor<2x3xf32>, tensor<3x4xi8>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @scales(%x: tensor<2x3xi8>, %s: tensor<2xf32>) {
+  // expected-error @+1 {{vulkan.dequantize: the scales [2] are not one for each entry of [2, 3] in dimension 1}}
+  %0 = vulkan.dequantize(%x, %s) {axis = 1} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
