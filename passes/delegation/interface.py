@@ -204,6 +204,8 @@ class Backend:
         found: the library of the vendor that this part loads.
         family: the backend whose dialect, converters and format it uses.
         file: the files that it makes of whole programs; None for a backend that takes parts of them only.
+        judged: its options that have other values, as text, where its results are judged, unless the user says them: its own may round more
+            than the program does.
         description: what users choose it by; every built-in backend has one.
     """
 
@@ -224,6 +226,7 @@ class Backend:
     found: FoundLibrary | None = None
     family: str = ""
     file: ProgramFile | None = None
+    judged: Mapping[str, str] = field(default_factory=dict[str, str])
     description: Description | None = None
 
     def missing(self) -> str | None:

@@ -107,9 +107,13 @@ class Partitioner(ExplainsMembers):
         if elements and [element.name for element in elements] != [backend.name]:
             named = ", ".join(element.name for element in elements)
             raise BackendError(f"a .{suffix} file is the whole program, made by the backend {backend.name!r}, and not by {named}")
-        given = [option for element in elements for option in element.options]
-        own = {name: text for name, text in backend.file.options.items() if name not in [option.key for option in given]}
-        return _made(backend, _constructed(backend, [*_options(backend, own), *given]))
+        return _with_options(backend, backend.file.options, [option for element in elements for option in element.options])
+
+    @staticmethod
+    def judged(backend: str) -> Partitioner:
+        """Returns a backend, perhaps with options, with those of its own with which it is judged. Raises BackendError, OptionError."""
+        found = Partitioner(backend)
+        return _with_options(found.backend, found.backend.judged, _elements(backend)[0].options)
 
     @staticmethod
     def of(delegate: PartitionOp | PayloadOp) -> Partitioner:
@@ -211,6 +215,12 @@ def _made(backend: Backend, options: BackendOptions, unless: Callable[[SchemaOp]
     found = object.__new__(Partitioner)
     vars(found).update(backend=backend, options=options, unless=unless)
     return found
+
+
+def _with_options(backend: Backend, own: Mapping[str, str], given: Sequence[Option]) -> Partitioner:
+    """Returns a backend with the options given, and those of its own that these leave."""
+    left = {name: text for name, text in own.items() if name not in [option.key for option in given]}
+    return _made(backend, _constructed(backend, [*_options(backend, left), *given]))
 
 
 def _constructed(backend: Backend, given: Sequence[Option]) -> BackendOptions:

@@ -43,7 +43,7 @@ class ConformanceOptions:
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
     """Judges a backend, named as on the command line. `tell` receives the report after each graph. Raises BackendError if unknown."""
-    partitioner = _from_one_operator_on(Partitioner(backend))
+    partitioner = _from_one_operator_on(Partitioner.judged(backend))
     report = Report(backend, options.seed)
     operators, untried = operators_of(partitioner.table)
     report.operators = {name: OperatorResult(untried=why) for name, why in untried.items()}

@@ -1,0 +1,51 @@
+"""Core ML: programs of MIL for Apple's devices; see README.md in this folder."""
+
+from dataclasses import dataclass
+
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
+from flambeau.support.lazy import later
+
+TARGETS = ("iOS15", "iOS16", "iOS17", "iOS18")
+UNITS = ("all", "cpu_only", "cpu_and_gpu", "cpu_and_ne")
+
+
+@dataclass(frozen=True)
+class CoreMlOptions(BackendOptions):
+    """The options of the backend."""
+
+    precision: str = "f16"
+    """What tensors are between inputs and outputs, which are of float32: `f16`, which Apple's neural engine computes in, or `f32`."""
+    target: str = "iOS17"
+    """The first iOS that runs the model, which says what operators there are; macOS 12 to 15 are as iOS15 to iOS18."""
+    compute_units: str = "all"
+    """Where the model may run, for ExecuTorch's runtime: all, cpu_only, cpu_and_gpu, cpu_and_ne."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for option, known in (("precision", ("f16", "f32")), ("target", TARGETS), ("compute_units", UNITS)):
+            if (value := getattr(self, option)) not in known:
+                raise ValueError(f"option {option!r} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
+
+    @property
+    def set_of_operators(self) -> int:
+        """The number of the target's iOS."""
+        return int(self.target.removeprefix("iOS"))
+
+
+BACKEND = Backend(
+    "coreml",
+    "CoreMLBackend",
+    table=later("flambeau.backends.coreml.legality:table"),
+    convert=later("flambeau.backends.coreml.lower:convert"),
+    encode=one_by_one(later("flambeau.backends.coreml.encode:encode")),
+    decode=later("flambeau.backends.coreml.decode:decode"),
+    options=CoreMlOptions,
+    judged={"precision": "f32"},
+    description=Description(
+        hardware="Apple's neural engine, GPUs and CPUs, by Core ML; not tried on a device",
+        platform="iOS and macOS, in ExecuTorch's runtime",
+        choose="iPhones, iPads and Macs",
+        runtimes="ExecuTorch; numpy here, by the rows of MIL's operators",
+        state=State.INTERCHANGE,
+    ),
+)

@@ -1,0 +1,97 @@
+"""The operators that the backend takes, as data: for each its limits, and what else must hold of it, with the reason in words."""
+
+from __future__ import annotations
+
+from flambeau.backends.coreml.dialect.elementwise import BINARY, UNARY
+from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS
+from flambeau.dialects.ir.tensor_types import f32, i1, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
+from flambeau.passes.delegation import checks
+from flambeau.passes.delegation.composites import COMPOSITES
+from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.normalized import windows_of
+
+
+def _has_dimensions(op: SchemaOp) -> str | None:
+    """Tensors with a dimension, but for constants: Core ML's inputs and outputs have one."""
+    values = [value for value in (*op.operands, *op.results) if not is_constant(value)]
+    return "a tensor has no dimension, and those of Core ML have one" if any(not shape_of(value) for value in values) else None
+
+
+def _is_undilated(op: SchemaOp) -> str | None:
+    """No dilation."""
+    return "its windows have gaps (dilation)" if any(gap != 1 for gap in op.argument("dilation")) else None
+
+
+def _cuts_what_it_pads(op: SchemaOp) -> str | None:
+    """An output padding up to the padding, which it takes away from."""
+    windows = windows_of(op)
+    fits = not op.argument("transposed") or all(more <= pad for more, pad in zip(windows.output_padding, windows.padding, strict=True))
+    return None if fits else f"its output padding {list(windows.output_padding)} is more than its padding {list(windows.padding)}"
+
+
+def _divides_the_image(op: SchemaOp) -> str | None:
+    """Windows of one size: the image is a multiple of the result, or the result of 1."""
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    fits = all(size % count == 0 for size, count in zip(old, new, strict=True))
+    return None if fits else f"the image {list(old)} is no multiple of {list(new)}"
+
+
+def _grows_by_whole_factors(op: SchemaOp) -> str | None:
+    """To a multiple of the image."""
+    old, new = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    fits = all(after % before == 0 for before, after in zip(old, new, strict=True))
+    return None if fits else f"the image {list(new)} is no multiple of {list(old)}"
+
+
+_PLAIN = Rule()
+_UNSCALED = Rule((Limit("alpha", only=1),))
+_IMAGE = Limit("self", rank=(4, 4))
+_RESIZED = Limit("input", rank=(4, 4))
+_NOT_HALF = Rule((Limit("half_to_float", only=False),))
+
+OPERATORS: dict[str, Rule] = {
+    # elementwise
+    **dict.fromkeys((*UNARY, *BINARY, "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "neg", "reciprocal", "rsqrt"), _PLAIN),
+    **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar", "pow.Tensor_Scalar"), _PLAIN),
+    **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
+    **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
+    "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
+    "where.self": Rule((Limit("condition", dtypes=(i1,)),), ("condition",)),
+    # products
+    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(checks.output_padding_is_small, _cuts_what_it_pads)),
+    "linear": Rule((Limit("weight", rank=(2, 2)),)),
+    "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
+    **dict.fromkeys(("mm", "bmm"), _PLAIN),
+    # pools
+    "max_pool2d_with_indices": Rule((_IMAGE,), checks=(checks.windows_are_whole, _is_undilated, checks.indices_are_unused)),
+    "avg_pool2d": Rule((_IMAGE,), checks=(checks.windows_are_whole, checks.divides_by_window)),
+    "_adaptive_avg_pool2d": Rule((_IMAGE,), checks=(_divides_the_image,)),
+    # reductions and norms
+    **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), _PLAIN),
+    **dict.fromkeys(("_softmax", "_log_softmax"), _NOT_HALF),
+    **dict.fromkeys(("native_layer_norm", "native_group_norm"), Rule(constants=("weight", "bias"), checks=(checks.result_only,))),
+    # movement
+    **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _PLAIN),
+    **dict.fromkeys(("cat", "stack", "expand_copy", "slice_copy.Tensor", "select_copy.int"), _PLAIN),
+    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    "constant_pad_nd": Rule(checks=(checks.only_grows,)),
+    "pixel_shuffle": Rule((_IMAGE,)),
+    **dict.fromkeys(
+        ("upsample_nearest2d.vec", "upsample_bilinear2d.vec"), Rule((_RESIZED,), checks=(checks.scales_as_sizes, _grows_by_whole_factors))
+    ),
+}
+"""What the backend takes, by the names of the operators of the edge level."""
+
+_TABLE = OperatorTable(
+    OPERATORS,
+    Limit(dtypes=(f32,), rank=(0, MOST_DIMENSIONS), static=True, row_major=True, filled=True),
+    checks=(_has_dimensions,),
+    in_parts=COMPOSITES,
+)
+
+
+def table(options: BackendOptions) -> OperatorTable:
+    """Returns the table of the operators that the backend takes, for any options. All constants go into the payload."""
+    return _TABLE

@@ -1,0 +1,296 @@
+"""Converts `edge` operators to `coreml` ones, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from xdsl.ir import Block, SSAValue
+
+from flambeau.backends.coreml import CoreMlOptions
+from flambeau.backends.coreml.dialect import elementwise as e
+from flambeau.backends.coreml.dialect import movement, products, reductions
+from flambeau.backends.coreml.narrow import narrow
+from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.lowering.converters import Converters
+from flambeau.passes.delegation.normalized import Numbers, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
+from flambeau.passes.rewriting.constants import ModuleConstants
+from flambeau.support.lazy import Array, np
+
+CONVERTERS = Converters("coreml")
+"""The converters, one for each operator of the legality table."""
+
+
+def convert(partition: PartitionOp, constants: ModuleConstants, options: CoreMlOptions) -> None:
+    """Rewrites a partition in `coreml` operators. Raises ConversionError, which lists the operators that have no converter."""
+    CONVERTERS.apply(partition, constants)
+    if options.precision == "f16":
+        narrow(partition, constants)
+    _name_results(partition)
+
+
+def _name_results(partition: PartitionOp) -> None:
+    """Gives each result a value of its own, which an operator computes: in a model it has the name of the output."""
+    block = partition.body.block
+    end = block.last_op
+    assert end is not None
+    for place, value in enumerate(end.operands):
+        if isinstance(value.owner, Block | GlobalLoadConstantOp) or value in end.operands[:place]:
+            same = movement.IdentityMilOp(value)
+            block.insert_op_before(same, end)
+            end.operands[place] = same.result
+
+
+def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
+    array = np.asarray(array, np.float32, order="C")
+    return constants.add(name, array, tensor(f32, array.shape)).result
+
+
+def _number(constants: ModuleConstants, number: float) -> SSAValue:
+    return _constant(constants, "number", np.full((), number))
+
+
+def _reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    return value if shape_of(value) == tuple(shape) else movement.ReshapeMilOp(value, shape=tuple(shape)).result
+
+
+# Elementwise
+
+CONVERTERS.of_operands({**e.UNARY, **e.BINARY})
+CONVERTERS.arithmetic(e.ARITHMETIC, lambda op, constants: _number(constants, op.argument("other")))
+CONVERTERS.update(
+    {
+        "elu": lambda op, constants: e.EluMilOp(op.operands[0], alpha=float(op.argument("alpha"))).result,
+        "hardsigmoid": lambda op, constants: _hardsigmoid(op.operands[0]),
+        "hardswish": lambda op, constants: e.ARITHMETIC["mul"](op.operands[0], _hardsigmoid(op.operands[0])).result,
+        "leaky_relu": lambda op, constants: e.LeakyReluMilOp(op.operands[0], alpha=float(op.argument("negative_slope"))).result,
+        "log": lambda op, constants: e.LogMilOp(op.operands[0], epsilon=0.0).result,
+        "neg": lambda op, constants: e.ARITHMETIC["mul"](op.operands[0], _number(constants, -1)).result,
+        "reciprocal": lambda op, constants: e.ARITHMETIC["div"](_number(constants, 1), op.operands[0]).result,
+        "rsqrt": lambda op, constants: e.RsqrtMilOp(op.operands[0], epsilon=0.0).result,
+        "where.self": lambda op, constants: e.SelectMilOp(*op.operands).result,
+    }
+)
+
+
+def _hardsigmoid(x: SSAValue) -> SSAValue:
+    return e.SigmoidHardMilOp(x, alpha=1 / 6, beta=0.5).result
+
+
+@CONVERTERS("gelu")
+def _gelu(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return e.GeluMilOp(op.operands[0], mode="TANH_APPROXIMATION" if op.argument("approximate") == "tanh" else "EXACT").result
+
+
+@CONVERTERS("clamp", "hardtanh")
+def _clamp(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts limits. One alone is a maximum or a minimum: the operator of MIL has both."""
+    x, (least, most) = op.operands[0], op.arguments()[1:]
+    if least is None:
+        return x if most is None else e.BINARY["minimum"](x, _number(constants, most)).result
+    if most is None:
+        return e.BINARY["maximum"](x, _number(constants, least)).result
+    return e.ClipMilOp(x, alpha=float(least), beta=float(most)).result
+
+
+@CONVERTERS("pow.Tensor_Scalar")
+def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a power. Products have the sign of a negative base, of which only they are sure."""
+    x, exponent = op.operands[0], op.argument("exponent")
+    if exponent not in (1, 2, 3, 4):
+        return e.PowMilOp(x, _number(constants, exponent)).result
+    result = x
+    for _ in range(int(exponent) - 1):
+        result = e.ARITHMETIC["mul"](result, x).result
+    return result
+
+
+# Products
+
+
+@CONVERTERS("linear")
+def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a layer. What computes its weight, and more dimensions than a layer of MIL has, make it a product."""
+    x, weight, bias = op.arguments()
+    are_constants = all(value is None or constants.is_constant(value) for value in (weight, bias))
+    if are_constants and len(shape_of(x)) <= 3:
+        return products.LinearMilOp(x, weight, bias).result
+    rows = _reshaped(x, (1, *shape_of(x))) if len(shape_of(x)) == 1 else x
+    result = _reshaped(products.MatmulMilOp(rows, weight, transpose_y=True).result, shape_of(op.result))
+    return result if bias is None else e.ARITHMETIC["add"](result, bias).result
+
+
+CONVERTERS.update(dict.fromkeys(("mm", "bmm"), lambda op, constants: products.MatmulMilOp(*op.operands).result))
+
+
+@CONVERTERS("addmm")
+def _addmm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    addend, left, right = op.operands
+    return e.ARITHMETIC["add"](products.MatmulMilOp(left, right).result, addend).result
+
+
+@CONVERTERS("convolution")
+def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    windows = windows_of(op)
+    kind = products.ConvTransposeMilOp if op.argument("transposed") else products.ConvMilOp
+    pairs = ((pad, pad - more) for pad, more in zip(windows.padding, windows.output_padding, strict=True))
+    return kind(
+        *(op.argument(name) for name in ("input", "weight", "bias")),
+        strides=windows.stride,
+        pad=tuple(chain(*pairs)),
+        dilations=windows.dilation,
+        groups=op.argument("groups"),
+    ).result
+
+
+# Pools
+
+
+@CONVERTERS("max_pool2d_with_indices", "avg_pool2d")
+def _pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, windows = op.operands[0], windows_of(op)
+    pad = tuple(chain(*((size, size) for size in windows.padding)))
+    if len(op.results) > 1:
+        return reductions.MaxPoolMilOp(x, kernel_sizes=windows.kernel, strides=windows.stride, pad=pad).result
+    excluded = not op.argument("count_include_pad")
+    return _mean(x, windows.kernel, windows.stride, pad, excluded)
+
+
+def _mean(x: SSAValue, kernel: Numbers, stride: Numbers, pad: Numbers, excluded: bool = False) -> SSAValue:
+    return reductions.AvgPoolMilOp(x, kernel_sizes=kernel, strides=stride, pad=pad, exclude_padding_from_average=excluded).result
+
+
+@CONVERTERS("_adaptive_avg_pool2d")
+def _adaptive_pool(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, (old, new) = op.operands[0], (shape_of(op.operands[0])[2:], shape_of(op.result)[2:])
+    if new == (1, 1):
+        return reductions.ReduceMeanMilOp(x, axes=(2, 3), keep_dims=True).result
+    kernel = tuple(size // count for size, count in zip(old, new, strict=True))
+    return _mean(x, kernel, kernel, (0, 0, 0, 0))
+
+
+# Reductions and norms
+
+_REDUCTIONS = {
+    "amax": reductions.ReduceMaxMilOp,
+    "amin": reductions.ReduceMinMilOp,
+    "mean": reductions.ReduceMeanMilOp,
+    "sum": reductions.ReduceSumMilOp,
+}
+
+
+@CONVERTERS("amax", "amin", "mean.dim", "sum.dim_IntList")
+def _reduction(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return _REDUCTIONS[op.schema.base](op.operands[0], axes=tuple(reduced_dims(op)), keep_dims=op.argument("keepdim")).result
+
+
+@CONVERTERS("_softmax")
+def _softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return reductions.SoftmaxMilOp(op.operands[0], axis=dim_of(op)).result
+
+
+@CONVERTERS("_log_softmax")
+def _log_softmax(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x = op.operands[0]
+    return e.ARITHMETIC["sub"](x, reductions.ReduceLogSumExpMilOp(x, axes=(dim_of(op),), keep_dims=True).result).result
+
+
+@CONVERTERS("native_layer_norm")
+def _layer_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a norm. An addend alone gets factors of 1: coremltools 9.0 fails on a `beta` without `gamma`."""
+    x, sizes, weight, bias, eps = op.arguments()
+    rank = len(shape_of(x))
+    if weight is None and bias is not None:
+        weight = _constant(constants, "ones", np.ones(shape_of(bias)))
+    return reductions.LayerNormMilOp(x, weight, bias, axes=tuple(range(rank - len(sizes), rank)), epsilon=float(eps)).result
+
+
+@CONVERTERS("native_group_norm")
+def _group_norm(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a norm of groups of channels: that of rows, and a factor and an addend for each channel."""
+    x, weight, bias, count, channels, area, groups, eps = op.arguments()
+    rows = _reshaped(x, (count * groups, channels // groups * area))
+    result = _reshaped(reductions.LayerNormMilOp(rows, axes=(1,), epsilon=float(eps)).result, (count, channels, area))
+    for kind, given in (("mul", weight), ("add", bias)):
+        if given is not None:
+            each = _constant(constants, f"{constants.name(given)}.coreml", constants.elements(given).reshape(channels, 1))
+            result = e.ARITHMETIC[kind](result, each).result
+    return _reshaped(result, shape_of(x))
+
+
+# Movement
+
+CONVERTERS.update(
+    {
+        "view_copy": lambda op, constants: _reshaped(op.operands[0], shape_of(op.result)),
+        "unsqueeze_copy": lambda op, constants: movement.ExpandDimsMilOp(op.operands[0], axes=(dim_of(op, op.result),)).result,
+        "permute_copy": lambda op, constants: movement.TransposeMilOp(op.operands[0], perm=permutation(op)).result,
+        "cat": lambda op, constants: movement.ConcatMilOp(list(op.operands), axis=dim_of(op)).result,
+        "stack": lambda op, constants: movement.StackMilOp(list(op.operands), axis=dim_of(op, op.result)).result,
+        "pixel_shuffle": lambda op, constants: (
+            movement.PixelShuffleMilOp(op.operands[0], upscale_factor=op.argument("upscale_factor")).result
+        ),
+    }
+)
+
+
+@CONVERTERS("squeeze_copy.dim", "squeeze_copy.dims")
+def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    given, shape = op.argument("dim"), shape_of(op.operands[0])
+    named: tuple[int, ...] = (given,) if isinstance(given, int) else given
+    gone = tuple(dim for dim in (normalize_dim(dim, len(shape)) for dim in named) if shape[dim] == 1)
+    return movement.SqueezeMilOp(op.operands[0], axes=gone).result if gone else op.operands[0]
+
+
+def _part(x: SSAValue, dim: int, start: int, end: int, step: int = 1) -> SSAValue:
+    """Returns every `step`th entry of a dimension, from `start` on, before `end`."""
+    shape = shape_of(x)
+    begin, ends, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    begin[dim], ends[dim], strides[dim] = start, end, step
+    return movement.SliceByIndexMilOp(x, begin=tuple(begin), end=tuple(ends), stride=tuple(strides)).result
+
+
+@CONVERTERS("slice_copy.Tensor")
+def _slice(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    dim, first, step = dim_of(op), start_of(op), op.argument("step")
+    return _part(op.operands[0], dim, first, first + (shape_of(op.result)[dim] - 1) * step + 1, step)
+
+
+@CONVERTERS("select_copy.int")
+def _select(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    dim, first = dim_of(op), start_of(op)
+    return movement.SqueezeMilOp(_part(op.operands[0], dim, first, first + 1), axes=(dim,)).result
+
+
+@CONVERTERS("split_with_sizes_copy")
+def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
+    if len(op.results) == 1:
+        return [op.operands[0]]
+    return list(movement.SplitMilOp(op.operands[0], split_sizes=op.argument("split_sizes"), axis=dim_of(op)).results)
+
+
+@CONVERTERS("expand_copy")
+def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    before, after = sizes_before(op), shape_of(op.result)
+    reps = tuple(new if old != new else 1 for old, new in zip(before, after, strict=True))
+    x = _reshaped(op.operands[0], before)
+    return x if set(reps) == {1} else movement.TileMilOp(x, reps=reps).result
+
+
+@CONVERTERS("constant_pad_nd")
+def _pad(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    pairs = zip(*pads_of(op), strict=True)
+    return movement.PadMilOp(op.operands[0], pad=tuple(chain(*pairs)), constant_val=float(op.argument("value"))).result
+
+
+@CONVERTERS("upsample_nearest2d.vec", "upsample_bilinear2d.vec")
+def _resize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, old, new = op.operands[0], shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
+    height, width = (float(after // before) for before, after in zip(old, new, strict=True))
+    if op.schema.base == "upsample_nearest2d":
+        return movement.UpsampleNearestNeighborMilOp(x, scale_factor_height=height, scale_factor_width=width).result
+    aligned = op.argument("align_corners")
+    return movement.UpsampleBilinearMilOp(x, scale_factor_height=height, scale_factor_width=width, align_corners=aligned).result

@@ -1,0 +1,90 @@
+"""What coremltools reads of a package, beside what was written: names, types and elements of each operation."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from vendor_tools import installed
+
+from flambeau.backends.coreml import specification as spec
+from flambeau.backends.coreml.package import MODEL, WEIGHTS, stored
+from flambeau.dialects.ir.tensor_types import dtype_of, tensor
+from flambeau.runtime.protobuf import Record, decode
+
+PYTHONS = installed("coreml-test")
+_ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()}
+_NAMES = {"i1": "bool", "f16": "fp16", "f32": "fp32", "i8": "int8", "i32": "int32", "ui8": "uint8"}
+_READ = """
+import hashlib, json, sys
+import numpy as np
+import coremltools as ct
+from coremltools.converters.mil.frontend.milproto import load
+from coremltools.converters.mil.mil import types
+
+found = []
+for path in sys.argv[1:]:
+    model = ct.models.MLModel(path, skip_model_load=True)
+    spec = model.get_spec()
+    program = load.load(spec, specification_version=spec.specificationVersion, file_weights_dir=model.weights_dir)
+    (function,) = program.functions.values()
+    operations = []
+    for op in function.operations:
+        outputs = [[var.name, types.builtin_to_string(var.dtype), list(var.shape)] for var in op.outputs]
+        value = op.outputs[0].val if op.op_type == "const" else None
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest() if isinstance(value, np.ndarray) else None
+        operations.append([op.op_type, outputs, digest])
+    found.append([list(function.inputs), [var.name for var in function.outputs], operations])
+print("\\n" + json.dumps(found))
+"""
+
+
+def read(python: str, packages: Sequence[Path]) -> list[Any]:
+    """What coremltools reads of each package: the names of inputs and outputs, and the operations. Fails where it refuses one."""
+    done = subprocess.run([python, "-c", _READ, *map(str, packages)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def unpacked(payload: bytes, folder: Path) -> Path:
+    """The package of a payload, as ExecuTorch's own code writes it to a folder."""
+    folder.mkdir(parents=True)
+    importlib.import_module("executorch.backends.apple.coreml.executorchcoreml").unflatten_directory_contents(payload, str(folder))
+    (package,) = folder.glob("*/model.mlpackage")
+    return package
+
+
+def written(package: Path) -> list[Any]:
+    """What was written of a package, in the form of `read`. Constants are those that coremltools reads as arrays."""
+    model = decode(spec.MODEL, memoryview((package / MODEL).read_bytes()), "a model")
+    weights = memoryview((package / WEIGHTS).read_bytes())
+    main = model.mlProgram.functions["main"]
+    block = main.block_specializations[main.opset]
+    operations = [[item.type, [_output(output) for output in item.outputs], _digest(item, weights)] for item in block.operations]
+    return [[item.name for item in main.inputs], list(block.outputs), operations]
+
+
+def _output(output: Record) -> Sequence[Any]:
+    kind = output.type.tensorType
+    name = "string" if kind.dataType == spec.STRING else _NAMES[dtype_of(_ELEMENTS[kind.dataType]).mlir]
+    return [output.name, name, [item.constant.size for item in kind.dimensions]]
+
+
+def _digest(item: Record, weights: memoryview) -> str | None:
+    value: Record | None = item.attributes.get("val")
+    if value is None or not value.type.tensorType.rank:
+        return None
+    dtype = dtype_of(_ELEMENTS[value.type.tensorType.dataType])
+    if value.blobFileValue is not None:
+        kind = tensor(dtype.element, [size.constant.size for size in value.type.tensorType.dimensions])
+        return hashlib.sha256(stored(weights, value.blobFileValue.offset, kind)).hexdigest()
+    given: Any = value.immediateValue.tensor
+    field: Any = next(getattr(given, name) for name in ("floats", "ints", "bools", "bytes") if getattr(given, name) is not None)
+    data: bytes = bytes(field.values) if dtype.mlir in ("f16", "i8", "ui8") else np.array(field.values, dtype.numpy).tobytes()
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,58 @@
+"""Legality against reality: what the table takes of the samples of its operators is computed by numpy, and coremltools reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from coremltools_judge import PYTHONS, read, unpacked, written
+from delegated_operators import Trial, program_of, trials_of
+
+from flambeau.backends.coreml import TARGETS, CoreMlOptions
+from flambeau.backends.coreml.legality import OPERATORS, table
+from flambeau.backends.coreml.lower import CONVERTERS
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.passes.manager import Pipeline
+
+
+@cache
+def trials(name: str) -> list[Trial]:
+    """The samples of an operator that are numbers."""
+    return trials_of(name, table(CoreMlOptions())).finite()
+
+
+def test_there_is_a_converter_for_each_operator_of_the_table():
+    assert OPERATORS.keys() == CONVERTERS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_numpy_is_right_about_what_is_taken(name: str):
+    for trial in trials(name):
+        program_of(Trial(trial.module.clone(), trial.context, trial.inputs, trial.expected), "coreml{precision=f32}")
+
+
+def payload(trial: Trial, options: str) -> bytes:
+    """The payload of a trial."""
+    module = trial.module.clone()
+    Pipeline.parse(f"partition{{backends=coreml{{{options}}}}},convert-partitions,cse,lower-partitions").run(module, trial.context)
+    (found,) = (op for op in module.walk() if isinstance(op, PayloadOp))
+    return bytes(trial.context.blobs.get(found.data))
+
+
+@pytest.fixture(params=PYTHONS, ids=lambda _: "coremltools")
+def check_reading(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[list[bytes]], None]:
+    """Checks that coremltools reads payloads as they were written."""
+
+    def check(payloads: list[bytes]) -> None:
+        packages = [unpacked(data, tmp_path / str(number)) for number, data in enumerate(payloads)]
+        assert read(request.param, packages) == [written(package) for package in packages]
+
+    return check
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("precision", ["f16", "f32"])
+def test_coremltools_reads_what_is_taken(precision: str, target: str, check_reading: Callable[[list[bytes]], None]):
+    check_reading([payload(trial, f"precision={precision} target={target}") for name in sorted(OPERATORS) for trial in trials(name)[:3]])
