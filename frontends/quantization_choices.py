@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from flambeau.passes.delegation.interface import BackendError, backend_names
 from flambeau.passes.delegation.partitioner import Partitioner
+from flambeau.passes.targets.interface import Target, find_target, target_names
 from flambeau.support.suggestions import did_you_mean
 
 Scheme: TypeAlias = Literal["int8", "int8-dynamic", "w8", "float"]
@@ -33,6 +34,12 @@ def check_scheme(name: str) -> None:
     raise RecipeError(f"there is no recipe {name!r}; there are {', '.join(SCHEMES)}{near}")
 
 
+def quantizing_target(backend: str | Partitioner | None) -> Target | None:
+    """Returns the target of this name whose programs get quantized numbers of its own; None if there is none."""
+    found = find_target(backend) if isinstance(backend, str) and backend in target_names() else None
+    return None if found is None or found.numbers is None else found
+
+
 def quantizing_backend(backend: str | Partitioner) -> Partitioner:
     """Returns the backend of a name, perhaps with options. Raises RecipeError if it does not exist or takes no quantized numbers."""
     try:
@@ -46,4 +53,5 @@ def quantizing_backend(backend: str | Partitioner) -> Partitioner:
 
 def _those_with_integers() -> str:
     names = [name for name in backend_names() if Partitioner(name).table.has_integers]
+    names += [name for name in target_names() if quantizing_target(name) is not None]
     return f"with quantized numbers: {', '.join(names) or 'none'}"

@@ -125,7 +125,10 @@ def delegate(options: PipelineOptions) -> Sequence[ModulePass]:
 
 def legalize(options: PipelineOptions) -> Sequence[ModulePass]:
     """From operators that no backend took to those that the target runs."""
+    # Before operators in floats are decomposed that have a kernel between integers only.
+    integers = [_pass("convert-edge-to-cadence", target=options.target)] if _target(options).has_of("cadence") else []
     return [
+        *integers,
         _pass("legalize-operators", target=options.target, preserve=options.preserve),
         _pass("fold-constants"),
         _pass("canonicalize"),

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import NamedTuple
 
 _KERNEL = re.compile(r'^\s*FL_(SIGNED_)?KERNEL\(\s*"([^"]+)"\s*,\s*(\w+)\s*,\s*(\w+)\s*,\s*"([^"]+)"', re.MULTILINE)
+_GROUP = re.compile(r"^\s*FL_GROUP\((\w+)\)", re.MULTILINE)
 _ELEMENTWISE = re.compile(r'^FL_ELEMENTWISE(?:_OF)?\("([^"]+)", (\w+), "([^"]+)"', re.MULTILINE)
 _ACTIVATION = re.compile(r'^FL_ACTIVATION\(\w+, "(\w+)"', re.MULTILINE)
 
@@ -29,6 +30,7 @@ class KernelRow(NamedTuple):
         access: a letter for each argument, as `fl_kernel.access` in `kernel.h` explains them.
         table: name of the file that has the row.
         is_signed: whether it computes with integers as signed ones of 64 bits, or orders them so.
+        group: name of its group.
     """
 
     name: str
@@ -37,13 +39,21 @@ class KernelRow(NamedTuple):
     access: str
     table: str
     is_signed: bool
+    group: str
 
 
 @cache
 def kernel_rows() -> dict[str, KernelRow]:
     """Returns every row of `runtime/c/kernels/*.def`, by the name of its operator."""
-    rows = ((file, row.groups()) for file, table in _tables() for row in _KERNEL.finditer(table))
-    return {name: KernelRow(name, run, scratch, access, file, bool(signed)) for file, (signed, name, run, scratch, access) in rows}
+    rows = ((file, _group(table), row.groups()) for file, table in _tables() for row in _KERNEL.finditer(table))
+    return {
+        name: KernelRow(name, run, scratch, access, file, bool(signed), group) for file, group, (signed, name, run, scratch, access) in rows
+    }
+
+
+def _group(table: str) -> str:
+    found = _GROUP.search(table)
+    return "" if found is None else found[1]
 
 
 class ElementwiseRow(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from row_harness import ROWS, assert_close, samples_of
-from row_walk import UNINITIALIZED
+from row_walk import UNINITIALIZED, runs_level
 from xdsl.dialects.builtin import ComplexType, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
@@ -102,13 +102,13 @@ def _walk_sample(row: type[SchemaOp], sample: Sequence[Any], dims: Dims, targets
     except (VerifyException, UndecidedError, UndecidedTypesError):
         found.counts["not for these sizes"] += 1
         return
-    if known.draws() or not any(array.ndim for array in arrays) or row.level() not in ("aten", "core", "edge", "fused"):
+    if known.draws() or not any(array.ndim for array in arrays) or row.level() not in ("aten", "core", "edge", "fused", "cadence"):
         return
     if any(isinstance(element_of(result), ComplexType) for result in known.results):
         return  # pairs of dynamic sizes cannot become views of complex numbers
     wanted = meaning(known, arrays)
     for target in targets:
-        if row.level() == "fused" and target != "flambeau":
+        if not runs_level(target, row.level()):
             continue
         try:
             results = _compute(op, block, arrays, target)

@@ -82,6 +82,7 @@ class Namespace:
 
 
 aten = Namespace("aten")
+cadence = Namespace("cadence")
 core = Namespace("core")
 edge = Namespace("edge")
 fused = Namespace("fused", "flambeau")

@@ -35,9 +35,9 @@ class NumberSpecs:
     """A weight whose outputs are along the first dimension."""
 
     @staticmethod
-    def of(table: OperatorTable | None) -> NumberSpecs:
-        """Returns the specifications for the backend with this table; without one, for the kernels of Flambeau."""
-        numbers = NumberFormat() if table is None else table.numbers
+    def of(table: OperatorTable | None, numbers: NumberFormat | None = None) -> NumberSpecs:
+        """Returns the specifications for the backend with this table; without one, for kernels that take `numbers`, or for Flambeau's."""
+        numbers = table.numbers if table is not None else numbers or NumberFormat()
         activation, weight = (i8, i8) if table is None else (table.activations[0], table.weights[0])
         per_output = numbers.scale_per_output
         weights = _observers.PerChannelMinMaxObserver if per_output else _observers.MinMaxObserver

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from torchao.quantization.pt2e import ObserverBase
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme, quantizing_backend
+from flambeau.frontends.quantization_choices import FLOAT, RecipeError, Scheme, quantizing_backend, quantizing_target
 from flambeau.frontends.torch_export import capture
 from flambeau.frontends.torch_export.functionalization import mutated_arguments
 from flambeau.frontends.torch_quantization.backend_forms import BackendForms
@@ -26,6 +26,7 @@ from flambeau.frontends.torch_quantization.recipe import Recipe
 from flambeau.frontends.torch_quantization.recipe_quantizer import Choice, RecipeQuantizer, check_trains_not
 from flambeau.frontends.torch_quantization.samples import Samples, SamplesError, arguments_of
 from flambeau.frontends.torch_quantization.whole_layers import fold_weights, steps_between_integers, steps_of_recurrent_layers
+from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import OperatorTable
 from flambeau.passes.delegation.partitioner import Partitioner
 
@@ -65,7 +66,7 @@ def quantize(
             sample. A recipe with ranges from samples needs some; for another one, an empty list is as None.
         recipe: `int8`, `int8-dynamic`, `w8`, or a `Recipe` with overrides for parts of the model.
         backend: a backend, or its name, perhaps with options, whose table decides about the numbers, and about the operators between
-            integers. Without one, these are those of Flambeau's kernels.
+            integers; or the name of a target that has numbers of its own. Without one, these are those of Flambeau's kernels.
 
     Raises:
         CaptureError: `torch.export` cannot capture the module.
@@ -79,7 +80,8 @@ def quantize(
     if isinstance(model, torch.nn.Module):
         raise SamplesError(f"a module needs example inputs to be exported with: give ({type(model).__name__}(…), (inputs, …))")
     recipe = recipe if isinstance(recipe, Recipe) else Recipe(recipe)
-    chosen = None if backend is None else quantizing_backend(backend)
+    target = quantizing_target(backend)
+    chosen = None if backend is None or target is not None else quantizing_backend(backend)
     program = model if isinstance(model, ExportedProgram) else capture(*model)
     check_trains_not(program.graph)
     program = _functional(program, None if chosen is None else chosen.table)
@@ -91,7 +93,7 @@ def quantize(
     leaves = arguments_of(program, samples)
     forms = None if chosen is None else BackendForms.of(program, chosen)
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-        prepared, choices = _calibrated(program, leaves, recipe, forms)
+        prepared, choices = _calibrated(program, leaves, recipe, forms, None if target is None else target.numbers)
         # The copy shares the parameters. The original is converted, because annotations refer to its nodes.
         floats = copy.deepcopy(prepared, {id(item): item for item in prepared.parameters()})
         integers = convert_pt2e(prepared)
@@ -107,12 +109,12 @@ def quantize(
 
 
 def _calibrated(
-    program: ExportedProgram, leaves: Sequence[Sequence[Any]], recipe: Recipe, forms: BackendForms | None
+    program: ExportedProgram, leaves: Sequence[Sequence[Any]], recipe: Recipe, forms: BackendForms | None, numbers: NumberFormat | None
 ) -> tuple[fx.GraphModule, Mapping[str, Choice]]:
     """Returns the graph with observers that have seen the samples, and the choice for each operator. Raises RecipeError."""
     lost: dict[str, str] = {}
     while True:
-        quantizer = RecipeQuantizer(recipe, forms, lost)
+        quantizer = RecipeQuantizer(recipe, forms, lost, numbers)
         graph = program.module(check_guards=False)
         _reset(graph, program)
         fold_weights(graph, program.graph_signature.buffers_to_mutate.values())

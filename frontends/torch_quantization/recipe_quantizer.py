@@ -37,6 +37,7 @@ from flambeau.frontends.torch_quantization.operator_forms import (
     why_not_int8,
 )
 from flambeau.frontends.torch_quantization.recipe import Recipe
+from flambeau.passes.analysis.number_format import NumberFormat
 
 _KEY = "quantization_annotation"
 
@@ -60,12 +61,14 @@ class RecipeQuantizer(Quantizer):
     """The forms that the backend has; None for the kernels of Flambeau."""
     lost: Mapping[str, str] = field(default_factory=dict[str, str])
     """The nodes that stay in floats because integers would not tell their numbers apart, unless an override asks for them: the reasons."""
+    numbers: NumberFormat | None = None
+    """The numbers of a target; None for those of the backend, or of Flambeau."""
     choices: dict[str, Choice] = field(default_factory=dict[str, Choice])
     """The choice for each node, by its name."""
 
     def __post_init__(self) -> None:
         self._free: set[str] = set()
-        self._specs = NumberSpecs.of(None if self.forms is None else self.forms.table)
+        self._specs = NumberSpecs.of(None if self.forms is None else self.forms.table, self.numbers)
 
     def annotate(self, model: fx.GraphModule) -> fx.GraphModule:
         """Annotates the nodes of a graph. Raises RecipeError."""

@@ -48,7 +48,7 @@ class _Integers:
         if not isinstance(mover, SchemaOp) or mover.level() != "edge" or not value.has_one_use() or element_of(value) != f32:
             return None
         if (bounds := bounds_of_clamp(mover)) is not None:
-            if (source := self._integers(mover.operands[0], to)) is not None:
+            if (source := self._integers(mover.operands[0], to)) is not None and self.target.has(ClampOp):
                 return ClampOp.at("edge")(source, *narrowed(to, bounds)).result
             return None
         if not _moves(mover):

@@ -31,7 +31,7 @@ def _shift(ratio: float, bits: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class _PairPattern(IntegerPattern):
+class PairPattern(IntegerPattern):
     """Two dequantized tensors."""
 
     def pair(self, found: IntegerOperator, form: type[SchemaOp]) -> tuple[Quantized, Quantized] | None:
@@ -47,7 +47,7 @@ class _PairPattern(IntegerPattern):
 
 
 @dataclass(frozen=True)
-class SumPattern(_PairPattern):
+class SumPattern(PairPattern):
     """quantize(clamp(dequantize(x) + dequantize(y))): the sum in integers."""
 
     operators = (AddTensorOp,)
@@ -70,7 +70,7 @@ class SumPattern(_PairPattern):
 
 
 @dataclass(frozen=True)
-class ProductPattern(_PairPattern):
+class ProductPattern(PairPattern):
     """quantize(clamp(dequantize(x) * dequantize(y))): the product in integers, where y is like x or a number for each channel."""
 
     operators = (MulTensorOp,)

@@ -17,6 +17,7 @@ from flambeau.dialects.schema.operators import find_op, level_ops
 from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.dialects.schema.row_table import cached_over_rows
+from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import OperatorTable, Rule
 from flambeau.support.tables import RegistrationError, Table, hint, note_registration
 
@@ -43,11 +44,15 @@ class Target:
     """The limits of kernels that their schemas do not express, by the kernels' qualified names, `aten::linear.out`."""
     alignment: int = 16
     """The alignment of each offset in an arena, in bytes, unless the planner's options give another alignment."""
+    numbers: NumberFormat | None = None
+    """The quantized numbers that a program gets for this target, of int8; None: those of Flambeau's kernels."""
     library: Path | None = None
     """The shared library with the kernels that are not built into our C runtime, `fl_kernels_<name>`. Our runtime uses them if the library
     is there when the target is registered."""
     choose: str = ""
     """When to take this target, for users."""
+    hardware: str = "any CPU"
+    """What its programs run on, for users."""
     runs_on: str = ""
     """The runtimes of its programs, for users."""
 
@@ -69,10 +74,14 @@ class Target:
         """Returns whether a caller can give an input in a dim order, outermost dimension first."""
         return _is_among(order, self.input_orders)
 
+    def has_of(self, dialect: str) -> bool:
+        """Returns whether there is a kernel for any operator with a row in a dialect."""
+        return any(self.has(kind) for kind in level_ops(dialect))
+
     @property
     def is_plain(self) -> bool:
         """Whether the target has no fused form and takes row-major tensors only."""
-        return not self.dim_orders and not any(self.has(kind) for kind in level_ops("fused"))
+        return not self.dim_orders and not self.has_of("fused")
 
 
 def _is_among(order: Sequence[int], orders: frozenset[tuple[int, ...]] | Literal["any"]) -> bool:

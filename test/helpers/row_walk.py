@@ -28,6 +28,7 @@ from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.dialects.aten.aliases import ALIASES
+from flambeau.dialects.aten.layers.linear import LinearOp
 from flambeau.dialects.ir.locations import handles_of, with_handle
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.row import SchemaOp
@@ -35,7 +36,7 @@ from flambeau.passes.manager import PassError
 from flambeau.passes.manager.pipeline import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import compile_pipeline
-from flambeau.passes.targets.interface import target_names
+from flambeau.passes.targets.interface import find_target, target_names
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.emit import emit_pte
 from flambeau.support.lazy import Array
@@ -159,6 +160,12 @@ def cases_of(name: str, share: float, seed: int, of_torch: bool = True) -> list[
     return cases
 
 
+def runs_level(target: str, level: str) -> bool:
+    """Whether programs for a target have operators of a level. A target without a kernel of `linear` is for some of ATen's in floats."""
+    found = find_target(target)
+    return found.has_of(level) if level in ("fused", "cadence") else found.has(LinearOp)
+
+
 def walk(names: Sequence[str], share: float = 1.0, seed: int = 0, targets: Sequence[str] = target_names()) -> Walk:
     """Walks rows; their samples, and a share of the variations."""
     return walk_cases([case for name in names for case in cases_of(name, share, seed)], targets)
@@ -168,7 +175,7 @@ def walk_cases(cases: Sequence[Case], targets: Sequence[str] = target_names()) -
     """Walks cases."""
     found = Walk()
     torch.set_num_threads(1)
-    compiled: dict[str, list[Expected]] = {"aten": [], "fused": [], "edge": []}
+    compiled: dict[str, list[Expected]] = {"aten": [], "fused": [], "edge": [], "cadence": []}
     for case in cases:
         found.counts["samples"] += 1
         if (known := _expected(case, found)) is not None and not known[0].draws():
@@ -176,7 +183,7 @@ def walk_cases(cases: Sequence[Case], targets: Sequence[str] = target_names()) -
             compiled[level if level in compiled else "aten"].append((case, *known))
     for level, group in compiled.items():
         for target in targets:
-            if level != "fused" or target == "flambeau":
+            if runs_level(target, level):
                 for start in range(0, len(group), BATCH):
                     _run(group[start : start + BATCH], target, found)
                     found.counts[f"compiled for {target}"] += len(group[start : start + BATCH])

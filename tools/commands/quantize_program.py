@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flambeau.frontends.interface import require_torchao
-from flambeau.frontends.quantization_choices import Scheme, check_scheme, quantizing_backend
+from flambeau.frontends.quantization_choices import Scheme, check_scheme, quantizing_backend, quantizing_target
 from flambeau.support.files import replacing
 from flambeau.support.logs import logs_silenced
 from flambeau.tools.commands.console import print_json, stderr_console, working
@@ -47,7 +47,9 @@ class QuantizeOptions:
     ] = "int8"
     backend: Annotated[
         str | None,
-        typer.Option("--for", metavar="NAME", help="quantize as this backend wants, and tell which operators it takes"),
+        typer.Option(
+            "--for", metavar="NAME", help="quantize as this backend, or this target, wants, and tell which operators a backend takes"
+        ),
     ] = None
     floats: Annotated[
         list[str] | None,
@@ -110,7 +112,8 @@ def quantize_command(
         raise OutputError(f"-o {path}: a quantized model is written as a .pt2 file, which flambeau compile takes")
     check_output(path, "pt2", model)
     check_scheme(options.recipe)
-    backend = None if options.backend is None else quantizing_backend(options.backend)
+    target = quantizing_target(options.backend)
+    backend = None if options.backend is None or target is not None else quantizing_backend(options.backend)
     require_torchao("flambeau quantize")
     from flambeau.compiler.edge_program import to_edge
     from flambeau.frontends.torch_quantization.post_training import quantize, save
@@ -123,7 +126,7 @@ def quantize_command(
         with working(console, f"reading {model}"):
             program = load_exported(model)
         with working(console, f"quantizing {model}"):
-            quantized = quantize(program, samples, recipe, backend)
+            quantized = quantize(program, samples, recipe, backend if target is None else target.name)
         with working(console, f"writing {path}"), replacing(path) as file:
             save(quantized.program, file)
         with working(console, f"comparing {path} with {model}"):

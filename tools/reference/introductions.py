@@ -73,6 +73,21 @@ func.func @forward(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 [`disassemble-payloads`](passes.md#disassemble-payloads) goes back, in programs of any origin.
 """,
+    "cadence": """
+ExecuTorch's runtime for Cadence's DSPs has their kernels, and so has Flambeau's, to the bit as numpy computes them here.
+[`convert-edge-to-cadence`](passes.md#convert-edge-to-cadence) makes them for the target `cadence`:
+
+```mlir
+func.func @f(%x: tensor<2x3xi8>, %w: tensor<4x3xi8>, %b: tensor<4xi32>) -> tensor<2x4xi8> {
+  %0 = cadence.quantized_linear.per_tensor(%x, %w, %b, none) {src_zero_point = 3, weight_zero_point = 0,
+      out_multiplier = 1073741824, out_shift = -1, out_zero_point = 2} : (tensor<2x3xi8>, tensor<4x3xi8>, tensor<4xi32>) -> tensor<2x4xi8>
+  func.return %0 : tensor<2x4xi8>
+}
+```
+
+A sum becomes `clamp((sum * out_multiplier + 2 ** (30 - out_shift) >> 31 - out_shift) + out_zero_point)`, in 64 bits. ExecuTorch's generic
+kernels scale in float32, and the vendor's library rounds in its own way: both may differ by a step.
+""",
     "fused": """
 They are created late, among the operators of `edge`:
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flambeau.passes.delegation.interface import Backend, backend_names, find_backend
 from flambeau.passes.manager.pipeline_options import PipelineOptions
-from flambeau.passes.targets.interface import target_names
+from flambeau.passes.targets.interface import find_target, target_names
 
 OWN_TARGET = "flambeau"
 """The target of programs that only Flambeau's runtime runs anyway."""
@@ -33,7 +33,7 @@ class TargetChoice:
     def hardware(self) -> str:
         """What computes; empty if unknown."""
         if self.backend is None:
-            return "any CPU"
+            return find_target(self.target).hardware
         return "" if self.backend.description is None else self.backend.description.hardware
 
     @property

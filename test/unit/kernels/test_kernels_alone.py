@@ -24,6 +24,7 @@ SHARE = 0.1
 CONTIGUOUS = "must be contiguous"
 LAYOUT = "laid out as the input"
 WEIGHT, BIAS = "the weight must have", "the bias must have"
+ALIKE = "the operands and the result must be laid out alike"
 REFUSED: dict[str, tuple[str, ...]] = {
     "aten::_fft_c2c.out": (CONTIGUOUS,),
     "aten::_fft_c2r.out": (CONTIGUOUS,),
@@ -56,14 +57,21 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "flambeau::dynamic_quantized_linear.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::layer_norm.out": (CONTIGUOUS,),
     "flambeau::linear.out": (CONTIGUOUS, "the weight must be packed"),
-    "flambeau::quantized_add.out": ("the operands and the result must be laid out alike",),
-    "flambeau::quantized_mul.out": ("the operands and the result must be laid out alike",),
+    "flambeau::quantized_add.out": (ALIKE,),
+    "flambeau::quantized_mul.out": (ALIKE,),
     "flambeau::quantized_table.out": ("the input and the result must be laid out alike",),
     "flambeau::quantized_conv2d.out": (CONTIGUOUS, "the input must be stored channels last", "the result must be stored channels last"),
     "flambeau::quantized_linear.out": (CONTIGUOUS,),
     "flambeau::rms_norm.out": (CONTIGUOUS,),
     "flambeau::weight_only_linear.out": (CONTIGUOUS, "the weight must be packed"),
     "flambeau::scaled_dot_product_attention.out": ("innermost", "the same number of dimensions", "the mask must be of bool or float32"),
+    **{
+        name: (CONTIGUOUS,)
+        for name in kernels()
+        if name.startswith(("cadence::quantized_conv", "cadence::quantized_linear", "cadence::quantized_fully"))
+    },
+    **{name: (ALIKE,) for name in kernels() if name.startswith(("cadence::quantized_add", "cadence::quantized_relu"))},
+    **dict.fromkeys(("cadence::quantize_per_tensor.out", "cadence::dequantize_per_tensor.out"), (LAYOUT,)),
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out": (CONTIGUOUS,),
     "quantized_decomposed::dequantize_per_channel.out": (LAYOUT,),
     "quantized_decomposed::dequantize_per_tensor.out": (LAYOUT,),

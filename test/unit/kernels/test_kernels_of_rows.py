@@ -43,13 +43,13 @@ def test_torch_and_numpy_and_the_compiled_program_agree(part: int):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rows_compile_for_sizes_that_only_the_run_knows(part: int):
     names = drawn(name for name in NAMES if name not in UNDECIDED)[part::PARTS]
-    found = dynamic_rows.walk(names, "outermost", target_names()[part % 2 : part % 2 + 1], samples=1)
+    found = dynamic_rows.walk(names, "outermost", ("executorch", "flambeau")[part % 2 : part % 2 + 1], samples=1)
     assert not found.disagreements, "\n".join(found.disagreements)
 
 
 def test_bags_of_every_kind_compile_for_sizes_that_only_the_run_knows():
     names = [name for name in NAMES if "embedding_bag" in name]
-    found = dynamic_rows.walk(names, "all", target_names()[:1])
+    found = dynamic_rows.walk(names, "all", ["executorch"])
     assert len(names) == 3 and not found.disagreements, "\n".join(found.disagreements)
 
 

@@ -1,0 +1,160 @@
+"""Layers of quantized numbers: linear layers, and convolutions of rows and of images."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32, i8
+
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.cadence.fixed_point import check_bias, check_operands, check_ratio, check_zero_points, requantized
+from flambeau.dialects.fused.quantized import MOST_PRODUCTS
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, numel, shape_of, tensor, ui8
+from flambeau.dialects.schema.namespace import cadence
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.support.lazy import Array, np
+
+_LINEAR = (
+    "Tensor src, Tensor weight, Tensor bias, int src_zero_point, int weight_zero_point, int out_multiplier, int out_shift,"
+    " int out_zero_point, Tensor? offset) -> (Tensor Z)"
+)
+
+
+@cadence("quantized_fully_connected.per_tensor(" + _LINEAR)
+@cadence(
+    "quantized_linear.per_tensor(Tensor src, Tensor weight, Tensor bias, SymInt src_zero_point, SymInt weight_zero_point,"
+    " SymInt out_multiplier, SymInt out_shift, SymInt out_zero_point, Tensor? offset) -> Tensor"
+)
+class QuantizedLinearOp(SchemaOp):
+    """A linear layer of quantized numbers. `offset` is not read."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        /,
+        src_zero_point: int,
+        weight_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+        out_zero_point: int,
+    ) -> Tensor:
+        check_operands(x, weight)
+        check_zero_points(x, src_zero_point, weight_zero_point, out_zero_point)
+        check_ratio(out_multiplier, out_shift)
+        shape, features = shape_of(x), shape_of(weight)
+        if not shape or len(features) != 2 or features[1] != shape[-1]:
+            raise ValueError(f"the weight must have the shape [out features, in features], got {list(features)} for {list(shape)}")
+        if features[1] > MOST_PRODUCTS:
+            raise ValueError(f"a sum can have {MOST_PRODUCTS} products, got {features[1]}")
+        check_bias(bias, features[0])
+        return tensor(element_of(x), (*shape[:-1], features[0]))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array,
+        /,
+        src_zero_point: int,
+        weight_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+        out_zero_point: int,
+    ) -> Array:
+        # Sums of at most 2 ** 32 are exact in float64, whose products are fast.
+        sums = (x.astype(np.float64) - src_zero_point) @ (weight.astype(np.float64) - weight_zero_point).T
+        return requantized(sums, bias, out_multiplier, out_shift, out_zero_point, x, x.ndim - 1)
+
+
+@cadence("quantized_fully_connected_asym8sxasym8s_asym8s.per_tensor(" + _LINEAR)
+@cadence("quantized_linear_asym8sxasym8s_asym8s.per_tensor(" + _LINEAR)
+class QuantizedLinearSignedOp(QuantizedLinearOp):
+    """A linear layer of int8."""
+
+    takes = frozenset({i8})
+
+
+@cadence("quantized_fully_connected_asym8uxasym8u_asym8u.per_tensor(" + _LINEAR)
+@cadence("quantized_linear_asym8uxasym8u_asym8u.per_tensor(" + _LINEAR)
+class QuantizedLinearUnsignedOp(QuantizedLinearOp):
+    """A linear layer of uint8."""
+
+    takes = frozenset({ui8})
+
+
+_CONVOLUTION = (
+    "Tensor input, Tensor weight, Tensor bias, int[] stride, SymInt[] padding, int[] dilation, int groups, int input_zero_point,"
+    " int weight_zero_point, float bias_scale, float out_scale, int out_zero_point, int out_multiplier, int out_shift) -> (Tensor Z)"
+)
+
+
+@cadence("quantized_conv2d_nchw.per_tensor(" + _CONVOLUTION)
+class QuantizedConvolutionOp(SchemaOp):
+    """A convolution of quantized images, or of rows, whose channels come first. `bias_scale` and `out_scale` tell the ratio again."""
+
+    @staticmethod
+    def infer(
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        /,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        groups: int,
+        input_zero_point: int,
+        weight_zero_point: int,
+        out_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+    ) -> Tensor:
+        check_operands(x, weight)
+        check_zero_points(x, input_zero_point, weight_zero_point, out_zero_point)
+        check_ratio(out_multiplier, out_shift)
+        rank = len(shape_of(x)) - 2
+        if rank not in (1, 2) or any(len(item) != rank for item in (stride, padding, dilation)):
+            raise ValueError(f"input must have 3 or 4 dimensions, and each window as many numbers, got {list(shape_of(x))}")
+        images, kernel = (tensor(f32, shape_of(item)) for item in (x, weight))
+        found = ConvolutionOp.infer(images, kernel, None, stride, padding, dilation, False, (0,) * rank, groups)
+        if (products := numel(weight) // shape_of(weight)[0]) > MOST_PRODUCTS:
+            raise ValueError(f"a sum can have {MOST_PRODUCTS} products, got {products}")
+        check_bias(bias, shape_of(found)[1])
+        return tensor(element_of(x), shape_of(found))
+
+    @staticmethod
+    def numpy(
+        x: Array,
+        weight: Array,
+        bias: Array,
+        /,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        groups: int,
+        input_zero_point: int,
+        weight_zero_point: int,
+        out_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+    ) -> Array:
+        images, kernel = x.astype(np.float64) - input_zero_point, weight.astype(np.float64) - weight_zero_point
+        sums = ConvolutionOp.numpy(images, kernel, None, stride, padding, dilation, False, (0,) * (x.ndim - 2), groups)
+        return requantized(sums, bias, out_multiplier, out_shift, out_zero_point, x, 1)
+
+
+@cadence("quantized_conv2d_nchw_depthwise_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nchw_dilated_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nchw_asym8sxsym8s_asym8s.per_tensor(" + _CONVOLUTION)
+class QuantizedConvolutionSignedOp(QuantizedConvolutionOp):
+    """A convolution of int8."""
+
+    takes = frozenset({i8})
+
+
+@cadence("quantized_conv2d_nchw_depthwise_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nchw_dilated_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+@cadence("quantized_conv2d_nchw_asym8uxsym8u_asym8u.per_tensor(" + _CONVOLUTION)
+class QuantizedConvolutionUnsignedOp(QuantizedConvolutionOp):
+    """A convolution of uint8."""
+
+    takes = frozenset({ui8})

@@ -1,0 +1,156 @@
+"""Layers and sums between integers, as ExecuTorch's runtime for Cadence's DSPs computes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import i8, i32
+from xdsl.ir import Attribute, SSAValue
+
+from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
+from flambeau.dialects.aten.layers.convolution import ConvolutionOp
+from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.cadence.cadence_elementwise import (
+    DequantizeOp,
+    QuantizedAddSignedOp,
+    QuantizedAddUnsignedOp,
+    QuantizedReluOp,
+    QuantizedSumOp,
+    QuantizeOp,
+)
+from flambeau.dialects.cadence.cadence_layers import QuantizedConvolutionOp, QuantizedLinearOp
+from flambeau.dialects.cadence.fixed_point import MOST_BITS
+from flambeau.dialects.edge.layout import is_row_major
+from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, fixed_point
+from flambeau.dialects.ir.tensor_types import same_shape, shape_of, tensor, ui8
+from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias
+from flambeau.passes.quantization.integer_pattern import IntegerPattern
+from flambeau.passes.quantization.sums_and_products import PairPattern
+from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern_functions import rewrites
+from flambeau.passes.targets.interface import Target
+from flambeau.support.lazy import Array, np
+
+_INT32 = 2**31 - 1
+_SUMS: dict[Attribute, type[QuantizedSumOp]] = {i8: QuantizedAddSignedOp, ui8: QuantizedAddUnsignedOp}
+
+
+def _ratio(ratio: float) -> tuple[int, int]:
+    """Returns a ratio as out_multiplier and out_shift. Raises ValueError where it is too large."""
+    multiplier, shift = fixed_point(np.array([ratio]))
+    return int(multiplier[0]), MOST_BITS - int(shift[0])
+
+
+def _limit(found: IntegerOperator, target: Target) -> bool | None:
+    """Returns whether a relu follows; None, with a reason, where the results are limited in another way."""
+    low, high = RANGES[found.to.storage]
+    if (found.low, found.high) == (low, high):
+        return False
+    if (found.low, found.high) == (found.to.zero_point, high) and target.has(QuantizedReluOp):
+        return True
+    return decline(f"stays in floats: of limits, only that of a relu has a kernel, not {found.low} to {found.high}")
+
+
+def _limited(value: SSAValue, to: QuantizedType, is_relu: bool) -> SSAValue:
+    return QuantizedReluOp(value, to.zero_point, to.zero_point, *_ratio(1.0)).result if is_relu else value
+
+
+@dataclass(frozen=True)
+class LayerPattern(IntegerPattern):
+    """quantize(relu(linear or convolution(dequantize(x), dequantize(constant), bias))): the layer, and the relu where it does something."""
+
+    operators = (LinearOp, ConvolutionOp)
+    counter = "layers converted"
+
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of a layer; None, with a reason, where no kernel computes them."""
+        if not self.has(QuantizedLinearOp if isinstance(op, LinearOp) else QuantizedConvolutionOp):
+            return None
+        (source, kernel), to, bias = found.inputs[:2], found.to, op.argument("bias")
+        if source is None or kernel is None:
+            return decline("stays in floats: its input or its weight is not dequantized with constant parameters")
+        if source.type.axis is not None or kernel.type.axis is not None:
+            return decline("stays in floats: its weight has a scale for each output, and the kernels take one for all")
+        if to.storage not in RANGES or {source.type.storage, kernel.type.storage} != {to.storage}:
+            return decline(f"stays in floats: {source.type.storage} times {kernel.type.storage} as {to.storage} has no kernel")
+        integers, biases = self.constants.array(kernel.value), None if bias is None else self.constants.array(bias)
+        if integers is None or (bias is not None and biases is None):
+            return decline("stays in floats: its weight or its bias is not a constant")
+        if not is_row_major(op.operands[0]) or not is_row_major(op.results[0]):
+            return decline("stays in floats: it has another layout than row-major")
+        is_relu = _limit(found, self.target)
+        numbers = None if is_relu is None else self._numbers(op, source, kernel, to, integers, biases)
+        if numbers is None or is_relu is None:
+            return None
+        whole, ratio = numbers
+        name = self.constants.name(kernel.value)
+        sums = self.constants.add(f"{name}.bias", whole.astype(np.int32), tensor(i32, whole.shape)).results[0]
+        zero_points = source.type.zero_point, kernel.type.zero_point
+        if isinstance(op, LinearOp):
+            layer: SchemaOp = QuantizedLinearOp(source.value, kernel.value, sums, *zero_points, *ratio, to.zero_point, None)
+        else:
+            _, _, _, *window, _, _, groups = op.arguments()
+            scales = source.type.scale * kernel.type.scale, to.scale
+            layer = QuantizedConvolutionOp(source.value, kernel.value, sums, *window, groups, *zero_points, *scales, to.zero_point, *ratio)
+        return _limited(layer.results[0], to, is_relu)
+
+    def _numbers(
+        self, op: SchemaOp, source: Quantized, kernel: Quantized, to: QuantizedType, integers: Array, biases: Array | None
+    ) -> tuple[Array, tuple[int, int]] | None:
+        """Returns the bias in steps of the sums, and the ratio of scales; None, with a reason, where they do not fit."""
+        ratio = source.type.scale * kernel.type.scale / to.scale
+        if isinstance(op, ConvolutionOp):
+            if op.argument("transposed") or integers.ndim not in (3, 4):
+                return decline("stays in floats: of convolutions, only those of images or rows, not transposed, have a kernel")
+            if ratio >= 1:
+                return decline(f"stays in floats: of convolutions, only those with a ratio of scales below 1 have a kernel, not {ratio}")
+        rows = integers.reshape(integers.shape[0], -1).astype(np.int64) - kernel.type.zero_point
+        whole, _ = integer_bias(source.type, kernel.type, biases, len(rows))
+        if rows.shape[1] > MOST_PRODUCTS or (np.abs(whole) + 255 * np.abs(rows).sum(1) > _INT32).any():
+            return decline("stays in floats: the sum of products and bias may not fit int32")
+        try:
+            return whole, _ratio(ratio)
+        except ValueError as error:
+            return decline(f"stays in floats: {error}")
+
+
+@dataclass(frozen=True)
+class SumPattern(PairPattern):
+    """quantize(relu(dequantize(x) + dequantize(y))): the sum, and the relu where it does something."""
+
+    operators = (AddTensorOp,)
+    counter = "sums converted"
+
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of a sum; None, with a reason, where no kernel computes them."""
+        form = _SUMS.get(found.to.storage, QuantizedAddSignedOp)
+        if op.argument("alpha") != 1 or (operands := self.pair(found, form)) is None:
+            return None
+        (x, y), to = operands, found.to
+        if x.value.type != y.value.type or not same_shape(shape_of(x.value), shape_of(y.value)):
+            return decline("stays in floats: its operands have different sizes or layouts")
+        if (is_relu := _limit(found, self.target)) is None:
+            return None
+        numbers = (item for operand in (x, y) for item in (operand.value, operand.type.scale, operand.type.zero_point))
+        return _limited(form(*numbers, to.scale, to.zero_point).result, to, is_relu)
+
+
+def remaining_patterns(target: Target) -> list[Pattern]:
+    """Returns the patterns that make what quantizes and dequantizes for other operators the target's."""
+
+    @rewrites(QuantizePerTensorOp, counter="quantizations converted")
+    def quantized(op: QuantizePerTensorOp) -> SchemaOp | None:
+        return QuantizeOp(*op.arguments(), result_types=list(op.result_types)) if target.has(QuantizeOp) else None
+
+    @rewrites(DequantizePerTensorOp, counter="dequantizations converted")
+    def dequantized(op: DequantizePerTensorOp) -> SchemaOp | None:
+        if not target.has(DequantizeOp):
+            return None
+        *arguments, _ = op.arguments()
+        new = DequantizeOp(*arguments)
+        return new if new.result_types == op.result_types else decline("stays: it dequantizes to another type than float32")
+
+    return [quantized, dequantized]

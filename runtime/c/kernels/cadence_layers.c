@@ -1,0 +1,181 @@
+/* Linear layers and convolutions of ExecuTorch's runtime for Cadence's DSPs, on quantized numbers. */
+#include "cadence.h"
+#include "conv2d.h"
+#include "cadence_layers.def"
+
+#define MOST_PRODUCTS 65536
+
+/* Checks a bias: a number of int32 for each channel. */
+static fl_status check_bias(fl_context *context, const fl_tensor *bias, int32_t channels) {
+  FL_CHECK(context, bias->dtype == FL_INT32 && bias->rank == 1 && bias->sizes[0] == channels && fl_is_contiguous(bias),
+           "the bias must be of int32, a number for each output");
+  return FL_OK;
+}
+
+/* A product of rows of k numbers with a weight of n rows, each of k. */
+typedef struct product {
+  size_t rows, n, k;
+  int32_t zero_point, weight_zero_point;
+  const int32_t *bias;
+  fl_cadence_ratio ratio;
+} product;
+
+#define DEFINE_PRODUCT(name, type)                                                                                    \
+  static void name(const product *p, const type *rows, const type *weight, type *out) {                              \
+    for (size_t row = 0; row < p->rows; ++row, rows += p->k) {                                                        \
+      for (size_t j = 0; j < p->n; ++j) {                                                                             \
+        const type *const factors = weight + j * p->k;                                                                \
+        uint32_t sum = (uint32_t)p->bias[j];                                                                          \
+        for (size_t i = 0; i < p->k; ++i) {                                                                           \
+          sum += (uint32_t)((rows[i] - p->zero_point) * (factors[i] - p->weight_zero_point));                         \
+        }                                                                                                             \
+        *out++ = (type)fl_cadence_requantized(&p->ratio, (int32_t)sum);                                               \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }
+DEFINE_PRODUCT(product_int8, int8_t)
+DEFINE_PRODUCT(product_uint8, uint8_t)
+
+fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(src, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_TENSOR_ARGUMENT(bias, 2);
+  FL_TENSOR_ARGUMENT(out, 9);
+  product p = {0};
+  FL_TRY(fl_cadence_types(context, src, weight, out));
+  FL_CHECK(context, src->rank >= 1 && fl_is_contiguous(src) && fl_is_contiguous(weight), "the operands must be contiguous, and the first have a dimension");
+  const int32_t k = src->sizes[src->rank - 1];
+  FL_CHECK(context, weight->rank == 2 && weight->sizes[1] == k && k <= MOST_PRODUCTS,
+           "the weight must be [out features, in features], of at most 65536 in features");
+  FL_TRY(check_bias(context, bias, weight->sizes[0]));
+  FL_TRY(fl_cadence_zero_point(context, args[3], src->dtype, &p.zero_point));
+  FL_TRY(fl_cadence_zero_point(context, args[4], src->dtype, &p.weight_zero_point));
+  FL_TRY(fl_cadence_read_ratio(context, args[7], args[5], args[6], src->dtype, &p.ratio));
+  FL_TRY(fl_resize_features(context, out, src, weight->sizes[0]));
+  p.rows = fl_rows_of(src);
+  p.n = (size_t)weight->sizes[0];
+  p.k = (size_t)k;
+  p.bias = bias->data;
+  if (src->dtype == FL_INT8) {
+    product_int8(&p, src->data, weight->data, out->data);
+  } else {
+    product_uint8(&p, src->data, weight->data, out->data);
+  }
+  return FL_OK;
+}
+
+/* A convolution whose channels come first; of rows, as of images of one row. Index 0 is vertical, 1 horizontal. */
+typedef struct convolution {
+  int32_t batch, channels, outputs, groups;
+  int32_t size[2], kernel[2], result[2], stride[2], padding[2], dilation[2];
+  int32_t zero_point, weight_zero_point;
+  const int32_t *bias;
+  fl_cadence_ratio ratio;
+} convolution;
+
+/* Stores the taps [first, last) of a kernel that lie within `size` numbers, the tap 0 at `start`. */
+static void taps_within(int64_t start, int32_t dilation, int32_t kernel, int32_t size, int32_t *first, int32_t *last) {
+  const int64_t before = start < 0 ? (-start + dilation - 1) / dilation : 0;
+  const int64_t end = start >= size ? 0 : (size - 1 - start) / dilation + 1;
+  *first = (int32_t)(before < kernel ? before : kernel);
+  *last = (int32_t)(end < kernel ? end : kernel);
+}
+
+#define DEFINE_CONVOLUTION(name, type)                                                                                           \
+  static void name(const convolution *c, const type *input, const type *weight, type *out) {                                    \
+    const int32_t inputs = c->channels / c->groups, outputs = c->outputs / c->groups;                                            \
+    const size_t plane = (size_t)c->size[0] * (size_t)c->size[1], taps = (size_t)c->kernel[0] * (size_t)c->kernel[1];            \
+    for (int32_t n = 0; n < c->batch; ++n) {                                                                                     \
+      for (int32_t o = 0; o < c->outputs; ++o) {                                                                                 \
+        const type *const group = input + ((size_t)n * (size_t)c->channels + (size_t)(o / outputs * inputs)) * plane;           \
+        const type *const filter = weight + (size_t)o * (size_t)inputs * taps;                                                  \
+        for (int32_t y = 0; y < c->result[0]; ++y) {                                                                             \
+          const int64_t top = (int64_t)y * c->stride[0] - c->padding[0];                                                         \
+          int32_t above, below;                                                                                                  \
+          taps_within(top, c->dilation[0], c->kernel[0], c->size[0], &above, &below);                                            \
+          for (int32_t x = 0; x < c->result[1]; ++x) {                                                                           \
+            const int64_t left = (int64_t)x * c->stride[1] - c->padding[1];                                                      \
+            int32_t from, to;                                                                                                    \
+            taps_within(left, c->dilation[1], c->kernel[1], c->size[1], &from, &to);                                             \
+            uint32_t sum = (uint32_t)c->bias[o];                                                                                 \
+            for (int32_t i = 0; i < inputs; ++i) {                                                                               \
+              for (int32_t a = above; a < below; ++a) {                                                                          \
+                const type *const line = group + (size_t)i * plane + (size_t)(top + (int64_t)a * c->dilation[0]) * (size_t)c->size[1]; \
+                const type *const factors = filter + (size_t)i * taps + (size_t)a * (size_t)c->kernel[1];                        \
+                for (int32_t b = from; b < to; ++b) {                                                                            \
+                  sum += (uint32_t)((line[left + (int64_t)b * c->dilation[1]] - c->zero_point) * (factors[b] - c->weight_zero_point)); \
+                }                                                                                                                \
+              }                                                                                                                  \
+            }                                                                                                                    \
+            *out++ = (type)fl_cadence_requantized(&c->ratio, (int32_t)sum);                                                      \
+          }                                                                                                                      \
+        }                                                                                                                        \
+      }                                                                                                                          \
+    }                                                                                                                            \
+  }
+DEFINE_CONVOLUTION(convolve_int8, int8_t)
+DEFINE_CONVOLUTION(convolve_uint8, uint8_t)
+
+/* Reads the window from arguments 3 to 5, and stores the sizes of the result. */
+static fl_status read_window(fl_context *context, fl_value *const *args, const fl_tensor *input, const fl_tensor *weight, convolution *c) {
+  const uint8_t rank = input->rank;
+  FL_CHECK(context, (rank == 3 || rank == 4) && weight->rank == rank, "the input and the weight must have 3 or 4 dimensions, both as many");
+  int32_t *const read[] = {c->stride, c->padding, c->dilation};
+  for (int i = 0; i < 3; ++i) {
+    int64_t numbers[2] = {0, 0};
+    uint32_t number = 0;
+    FL_CHECK(context, fl_get_ints(args[3 + i], numbers, 2, &number) && number == (uint32_t)rank - 2,
+             "stride, padding and dilation must have a number for each dimension of an image");
+    for (int d = 0; d < 2; ++d) {
+      const int64_t value = rank == 4 ? numbers[d] : d == 1 ? numbers[0] : i != 1;
+      FL_CHECK(context, value >= 0 && value <= INT32_MAX, "stride, padding and dilation must not be negative");
+      read[i][d] = (int32_t)value;
+    }
+  }
+  for (int d = 0; d < 2; ++d) {
+    int64_t result;
+    c->size[d] = rank == 4 ? input->sizes[2 + d] : d == 0 ? 1 : input->sizes[2];
+    c->kernel[d] = rank == 4 ? weight->sizes[2 + d] : d == 0 ? 1 : weight->sizes[2];
+    FL_CHECK(context, fl_conv_size(c->size[d], c->kernel[d], c->stride[d], c->padding[d], c->dilation[d], &result) && result <= INT32_MAX,
+             "kernel size, stride and dilation must be positive, padding not negative, and the kernel no larger than the padded input");
+    c->result[d] = (int32_t)result;
+  }
+  return FL_OK;
+}
+
+fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(input, 0);
+  FL_TENSOR_ARGUMENT(weight, 1);
+  FL_TENSOR_ARGUMENT(bias, 2);
+  FL_INT_ARGUMENT(groups, 6);
+  FL_TENSOR_ARGUMENT(out, 14);
+  convolution c = {0};
+  FL_TRY(fl_cadence_types(context, input, weight, out));
+  FL_TRY(read_window(context, args, input, weight, &c));
+  FL_CHECK(context, fl_is_contiguous(input) && fl_is_contiguous(weight), "the input and the weight must be contiguous");
+  c.batch = input->sizes[0];
+  c.channels = input->sizes[1];
+  c.outputs = weight->sizes[0];
+  FL_CHECK(context, groups > 0 && groups <= INT32_MAX && c.channels % groups == 0 && c.outputs % groups == 0 && weight->sizes[1] == c.channels / groups,
+           "the weight must be [outputs, channels / groups, …], and the groups divide the outputs and the channels");
+  c.groups = (int32_t)groups;
+  FL_CHECK(context, (uint64_t)c.kernel[0] * (uint64_t)c.kernel[1] <= MOST_PRODUCTS && c.channels / c.groups <= MOST_PRODUCTS &&
+                        (uint64_t)(c.channels / c.groups) * (uint64_t)c.kernel[0] * (uint64_t)c.kernel[1] <= MOST_PRODUCTS,
+           "a sum can have at most 65536 products");
+  FL_TRY(check_bias(context, bias, c.outputs));
+  FL_TRY(fl_cadence_zero_point(context, args[7], input->dtype, &c.zero_point));
+  FL_TRY(fl_cadence_zero_point(context, args[8], input->dtype, &c.weight_zero_point));
+  FL_TRY(fl_cadence_read_ratio(context, args[11], args[12], args[13], input->dtype, &c.ratio));
+  const int32_t sizes[] = {c.batch, c.outputs, input->rank == 4 ? c.result[0] : c.result[1], c.result[1]};
+  FL_TRY(fl_resize(context, out, sizes, input->rank));
+  FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
+  c.bias = bias->data;
+  if (input->dtype == FL_INT8) {
+    convolve_int8(&c, input->data, weight->data, out->data);
+  } else {
+    convolve_uint8(&c, input->data, weight->data, out->data);
+  }
+  return FL_OK;
+}

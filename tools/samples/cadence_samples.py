@@ -1,0 +1,123 @@
+"""Arguments with which to try the operators of Cadence's DSPs: bound arguments in schema order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import i8
+
+from flambeau.dialects.ir.tensor_types import ui8
+from flambeau.tools.samples.other_dialects_samples import bytes_of
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_tensors import Sample, f32
+
+
+def bias(rng: np.random.Generator, channels: int) -> Any:
+    """Returns biases of sums."""
+    return rng.integers(-9000, 9000, channels).astype(np.int32)
+
+
+def ratio(rng: np.random.Generator) -> tuple[int, int]:
+    """Returns out_multiplier and out_shift, which bring sums to about 8 bits."""
+    return int(rng.integers(2**30, 2**31)), int(rng.integers(-9, -5))
+
+
+def linear(*dtypes: str) -> Samples:
+    """Returns samples of linear layers, of one row and of several."""
+
+    def samples(rng: np.random.Generator) -> list[Sample]:
+        found: list[Sample] = []
+        for dtype in dtypes:
+            low = 0 if dtype == "uint8" else -128
+            for shape, features in (((1, 7), 20), ((2, 3, 16), 5), ((9,), 1)):
+                operands = bytes_of(rng, dtype, *shape), bytes_of(rng, dtype, features, shape[-1]), bias(rng, features)
+                found.append((*operands, low + 131, low + 128, *ratio(rng), low + 7, None))
+        return found
+
+    return samples
+
+
+def convolution(*dtypes: str) -> Samples:
+    """Returns samples of convolutions: with borders, in groups, depthwise, dilated, and of rows."""
+
+    def samples(rng: np.random.Generator) -> list[Sample]:
+        found: list[Sample] = []
+        for dtype in dtypes:
+            low = 0 if dtype == "uint8" else -128
+            for weight, groups, window in (
+                ((6, 3, 3, 2), 1, ((2, 1), (1, 0), (1, 2))),
+                ((4, 2, 1, 1), 2, ((1, 1), (0, 0), (1, 1))),
+                ((5, 1, 3, 3), 5, ((1, 2), (4, 1), (1, 1))),
+                ((4, 3, 3), 1, ((2,), (3,), (2,))),
+            ):
+                image = (2, weight[1] * groups, *(8, 7)[: len(weight) - 2])
+                operands = bytes_of(rng, dtype, *image), bytes_of(rng, dtype, *weight), bias(rng, weight[0])
+                found.append((*operands, *window, groups, low + 100, low + 128, 0.01, 0.5, low + 9, *ratio(rng)))
+        return found
+
+    return samples
+
+
+def relu(*dtypes: str) -> Samples:
+    """Returns samples of a relu to another quantized type, and within one."""
+
+    def samples(rng: np.random.Generator) -> list[Sample]:
+        lows = {dtype: 0 if dtype == "uint8" else -128 for dtype in dtypes}
+        return [
+            (bytes_of(rng, dtype, 3, 5, 2), low + zero, low + 10, *ratio)
+            for dtype, low in lows.items()
+            for zero, ratio in ((120, (1518500250, 1)), (10, (2**30, 1)))
+        ]
+
+    return samples
+
+
+def pair(dtype: str) -> Samples:
+    """Returns samples of operators on two tensors, and sums that lie between two integers."""
+    low = 0 if dtype == "uint8" else -128
+    return lambda rng: [
+        (bytes_of(rng, dtype, 2, 3, 5), 0.1, low + 3, bytes_of(rng, dtype, 2, 3, 5), 0.07, low + 200, 0.13, low + 9),
+        (bytes_of(rng, dtype, 70), 0.5, low, bytes_of(rng, dtype, 70), 0.25, low + 128, 1.0, low + 128),
+    ]
+
+
+def quantize(rng: np.random.Generator) -> list[Sample]:
+    """Returns samples of floats, and numbers between two integers and beyond all."""
+    return [
+        (f32(rng, 3, 4), 0.02, 3, -128, 127, i8),
+        (np.array([0.5, 1.5, 2.5, -0.5, 1e9, -1e9], np.float32), 1.0, 10, 0, 255, ui8),
+    ]
+
+
+def dequantize(rng: np.random.Generator) -> list[Sample]:
+    """Returns samples of integers."""
+    return [(bytes_of(rng, "int8", 3, 4), 0.02, 3, -128, 127, i8), (bytes_of(rng, "uint8", 3, 4), 0.02, 3, 0, 255, ui8)]
+
+
+_LINEAR = ("quantized_linear{}.per_tensor", "quantized_fully_connected{}.per_tensor")
+_IMAGES = (
+    "quantized_conv2d_nchw{}.per_tensor",
+    "quantized_conv2d_nchw_depthwise{}.per_tensor",
+    "quantized_conv2d_nchw_dilated{}.per_tensor",
+)
+
+SAMPLES: dict[str, Samples] = {
+    f"cadence.{name}": samples
+    for name, samples in {
+        **{name.format(""): linear("int8", "uint8") for name in _LINEAR},
+        **{name.format("_asym8sxasym8s_asym8s"): linear("int8") for name in _LINEAR},
+        **{name.format("_asym8uxasym8u_asym8u"): linear("uint8") for name in _LINEAR},
+        _IMAGES[0].format(""): convolution("int8", "uint8"),
+        **{name.format("_asym8sxsym8s_asym8s"): convolution("int8") for name in _IMAGES},
+        **{name.format("_asym8uxsym8u_asym8u"): convolution("uint8") for name in _IMAGES},
+        "quantized_relu.per_tensor": relu("int8", "uint8"),
+        "quantized_relu_asym8s_asym8s.per_tensor": relu("int8"),
+        "quantized_relu_asym8u_asym8u.per_tensor": relu("uint8"),
+        "quantized_add_asym8sxasym8s_asym8s.per_tensor": pair("int8"),
+        "quantized_add_asym8uxasym8u_asym8u.per_tensor": pair("uint8"),
+        "quantize_per_tensor": quantize,
+        "dequantize_per_tensor": dequantize,
+    }.items()
+}
+"""Generators by full operator name."""
