@@ -1,0 +1,107 @@
+"""Reads the payloads of whole models with ExecuTorch's own schema and `flatc`, and compares them with what was written.
+
+    PYTHONPATH=test:test/helpers .venv/bin/python backends/mps/test/mps_schema.py schema.fbs
+
+The schema is `backends/apple/mps/serialization/schema.fbs` of a checkout of ExecuTorch before 1.4; `flatc` is that of the installed wheel.
+It prints, for each model, the delegates and nodes, and how far numpy's results of what is read back are from PyTorch's, in units of the
+largest number. The text that `flatc` makes of a graph must have its nodes, values and lists, and the graph that it makes of this text is
+the same again. The exit status is 1 where one of these differs, or a distance is above 1e-4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from device_models import WHOLE, Floats
+from models import deit_tiny, llama, minilm
+from torch_programs import seed
+
+from flambeau import to_edge
+from flambeau.backends.mps.payload import Graph, read_payload, write_payload
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime.interpreter import interpret
+
+MODELS: dict[str, Callable[[], Floats]] = {**WHOLE, "minilm": minilm, "deit_tiny": deit_tiny, "llama": llama}
+FARTHEST = 1e-4
+
+
+def flatc() -> str:
+    """The program of ExecuTorch's wheel."""
+    spec = importlib.util.find_spec("executorch")
+    (folder,) = [] if spec is None else spec.submodule_search_locations or []
+    return str(Path(folder) / "data" / "bin" / "flatc")
+
+
+def read_by_schema(payload: memoryview, schema: Path) -> None:
+    """Checks one payload. Raises AssertionError."""
+    graph, constants = read_payload(payload)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "graph.bin").write_bytes(payload[24 : len(payload) - len(constants)])
+        common = [flatc(), "-o", folder, "--raw-binary", "--strict-json", "--defaults-json"]
+        subprocess.run([*common, "--json", str(schema), "--", str(place / "graph.bin")], check=True)
+        text = (place / "graph.json").read_text(encoding="utf-8")
+        check_text(json.loads(text.replace(" inf", " 1e999").replace("-inf", "-1e999")), graph)
+        subprocess.run([flatc(), "-o", folder, "--binary", str(schema), str(place / "graph.json")], check=True)
+        again = place / "graph.bin" if (place / "graph.bin").exists() else place / "graph.mpsgraph"
+        data = again.read_bytes()
+    whole = write_payload(graph, bytes(constants))
+    start = 24 + -(-(24 + len(data)) // 16) * 16 - 24
+    header = whole[:8] + start.to_bytes(8, "little") + len(constants).to_bytes(8, "little")
+    assert read_payload(memoryview(header + data + bytes(start - 24 - len(data)) + constants))[0] == graph
+
+
+def check_text(said: Any, graph: Graph) -> None:
+    """Compares what `flatc` read with a graph."""
+    assert [item["mpsnode_union_type"] for item in said["mps_nodes"]] == [
+        f"MPS{type(node.mpsnode_union).__name__}" for node in graph.mps_nodes
+    ]
+    for item, node in zip(said["mps_nodes"], graph.mps_nodes, strict=True):
+        fields: dict[str, Any] = {name: value for name, value in node.mpsnode_union.__dict__.items() if value is not None}
+        found: dict[str, Any] = item["mpsnode_union"]
+        assert found.keys() == fields.keys() and all(
+            np.array_equal(np.float32(found[name]), np.float32(value)) if not isinstance(value, str) else found[name] == value
+            for name, value in fields.items()
+        ), (found, fields)
+    assert [tuple(item["dims"]) for item in said["mps_values"]] == [value.dims for value in graph.mps_values]
+    for name in ("input_ids", "output_ids", "constant_ids"):
+        assert tuple(said[name]) == getattr(graph, name)
+
+
+def main() -> int:
+    """Prints a line for each model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("schema", type=Path)
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    options = parser.parse_args()
+    wrong = False
+    for name in options.models:
+        seed()
+        module, inputs = MODELS[name]()
+        with torch.no_grad():
+            exported, expected = torch.export.export(module.eval(), inputs), module(*inputs).numpy()
+        edge = to_edge(exported).to_backend("mps")
+        payloads = [edge.context.blobs.get(op.data) for op in edge.module.body.block.ops if isinstance(op, PayloadOp)]
+        for payload in payloads:
+            read_by_schema(memoryview(payload), options.schema)
+        (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [value.numpy() for value in inputs])
+        distance = float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+        nodes = sum(len(read_payload(memoryview(payload))[0].mps_nodes) for payload in payloads)
+        print(f"{name}: {len(payloads)} delegates, {nodes} nodes, {distance:.1e} of the largest", flush=True)
+        wrong = wrong or not distance <= FARTHEST
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
