@@ -30,8 +30,9 @@ class Board:
             operating system.
         entry: where such a machine starts.
         libraries: what is linked after the objects.
-        linker: the command that links, with its flags, where it is not the compiler.
         is_counted: whether the emulator is QEMU, whose instructions can be counted.
+        linker: the command that links, with its flags, where it is not the compiler.
+        arithmetic: the files of the harness with functions that the compiler calls and its library lacks, without `.c`.
     """
 
     name: str
@@ -45,11 +46,21 @@ class Board:
     libraries: tuple[str, ...] = ("-lm", "-lc", "-lgcc")
     is_counted: bool = True
     linker: tuple[str, ...] = ()
+    arithmetic: tuple[str, ...] = ()
 
     @property
     def link_command(self) -> tuple[str, ...]:
         """The command that links, with the flags of the processor."""
         return self.linker or (*self.compiler, *self.flags)
+
+    def layout(self, folder: Path) -> tuple[str, ...]:
+        """Writes where memory lies to a folder, and returns the options of the linker; none where there is an operating system."""
+        if not self.memory:
+            return ()
+        regions = "\n".join(f"  {name} : ORIGIN = {origin:#x}, LENGTH = {length:#x}" for name, (origin, length) in self.memory.items())
+        alias = "" if "CONSTANTS" in self.memory else 'REGION_ALIAS("CONSTANTS", CODE)\n'
+        folder.joinpath("memory.ld").write_text(f"MEMORY {{\n{regions}\n}}\n{alias}ENTRY({self.entry})\n")
+        return "-nostartfiles", "-T", str(HARNESS / "bare.ld"), "-L", str(folder)
 
     @property
     def missing(self) -> str | None:
@@ -58,11 +69,16 @@ class Board:
         absent = [command for command in needed if shutil.which(command) is None]
         if absent:
             return f"there is no {' and no '.join(absent)}; in Debian: {self.packages}"
-        start = ("-nostartfiles", "-Wl,-e,main") if self.memory else ()
         with TemporaryDirectory() as place:
-            object, image = f"{place}/probe.o", f"{place}/probe"
-            compiles = [*self.compiler, *self.flags, "-x", "c", "-", "-c", "-o", object]
-            for command in (compiles, [*self.link_command, *start, object, "-o", image, *self.libraries]):
+            sources = {"probe": "-"} | {name: str(HARNESS / f"{name}.c") for name in self.arithmetic}
+            objects = [f"{place}/{name}.o" for name in sources]
+            compiles = [
+                [*self.compiler, *self.flags, "-x", "c", source, "-c", "-o", f"{place}/{name}.o"] for name, source in sources.items()
+            ]
+            for command in (
+                *compiles,
+                [*self.link_command, *self.layout(Path(place)), "-Wl,-e,main", *objects, "-o", f"{place}/image", *self.libraries],
+            ):
                 done = subprocess.run(command, input=_PROBE, capture_output=True, text=True)
                 if done.returncode:
                     said = next((line for line in done.stderr.splitlines() if "error: " in line or "undefined" in line), "no message")

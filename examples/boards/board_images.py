@@ -57,7 +57,7 @@ def build(board: Board, case: Case, form: str, name: str) -> Image:
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "case.c", _case(case, form))
     objects = _loaded_objects(board, case, folder) if form == FORMS[0] else emitted_objects(board, case, folder, HARNESS / "emitted.c")
-    shared = (_object(board, HARNESS / f"{item}.c") for item in ("harness", *board.machine))
+    shared = (_object(board, HARNESS / f"{item}.c") for item in ("harness", *board.machine, *board.arithmetic))
     objects["harness"] += [*shared, _object(board, folder / "case.c", folder)]
     return _linked(board, folder, objects)
 
@@ -184,13 +184,7 @@ def _call(command: list[str]) -> None:
 
 def _linked(board: Board, folder: Path, objects: Mapping[str, list[Path]]) -> Image:
     image, written = folder / "image.elf", folder / "image.map"
-    options: list[str] = []
-    if board.memory:
-        regions = "\n".join(f"  {name} : ORIGIN = {origin:#x}, LENGTH = {length:#x}" for name, (origin, length) in board.memory.items())
-        alias = "" if "CONSTANTS" in board.memory else 'REGION_ALIAS("CONSTANTS", CODE)\n'
-        _write(folder / "memory.ld", f"MEMORY {{\n{regions}\n}}\n{alias}ENTRY({board.entry})\n")
-        options = ["-nostartfiles", "-T", str(HARNESS / "bare.ld"), "-L", str(folder)]
-    link(board, [*options, *(path for paths in objects.values() for path in paths), f"-Wl,-Map={written}"], image)
+    link(board, [*board.layout(folder), *(path for paths in objects.values() for path in paths), f"-Wl,-Map={written}"], image)
     owners = {str(path): part for part, paths in objects.items() for path in paths}
     text: dict[str, int] = {}
     ram: dict[str, int] = {}

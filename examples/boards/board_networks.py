@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import flambeau
 from flambeau.compiler.called_kernels import Selection
 from flambeau.compiler.compilation import Compilation
+from flambeau.passes.targets.interface import find_target
 from flambeau.runtime import Runtime
 from flambeau.runtime.pte import read_program
 from flambeau.runtime.scalar_types import BY_NAME
@@ -36,6 +37,20 @@ class WakeWord(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The scores [N, 2]."""
         return self.head(self.gru(x)[0][:, -1])
+
+
+class Speech(nn.Module):
+    """The letters that are said at each time: convolutions over the spectrum [N, C, T] of a sound, in the manner of wav2letter."""
+
+    def __init__(self, features: int = 40, letters: int = 29):
+        super().__init__()
+        sizes = ((features, 64, 11, 2), (64, 64, 7, 1), (64, 64, 7, 1), (64, 128, 9, 1), (128, 128, 1, 1))
+        layers = ((nn.Conv1d(a, b, kernel, stride, kernel // 2), nn.ReLU()) for a, b, kernel, stride in sizes)
+        self.layers = nn.Sequential(*(item for layer in layers for item in layer), nn.Conv1d(128, letters, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores [N, letters, T / 2]."""
+        return self.layers(x)
 
 
 def _digits() -> Network:
@@ -62,6 +77,7 @@ NETWORKS: Mapping[str, Callable[[], Network]] = {
     "digits": _digits,
     "ds_cnn": _ds_cnn,
     "mobilenet_v2": _mobilenet_v2,
+    "speech": lambda: (Speech().eval(), (torch.randn(1, 40, 48),)),
     "wake_word": lambda: (WakeWord().eval(), (torch.randn(1, 25, 40),)),
 }
 TYPES = ("float", "int8")
@@ -90,21 +106,31 @@ class Case:
     outputs: tuple[bytes, ...]
 
 
-def exported(name: str, type: str) -> tuple[Any, tuple[Tensor, ...]]:
+def exported(name: str, type: str, target: str = "flambeau") -> tuple[Any, tuple[Tensor, ...]]:
     """Returns a network that torch.export or `flambeau.quantize` captured, and its inputs."""
     untyped: Any = torch
     untyped.manual_seed(0)
     module, inputs = NETWORKS[name]()
+    return captured(module, inputs, type, target), inputs
+
+
+def captured(module: nn.Module, inputs: tuple[Tensor, ...], type: str, target: str = "flambeau") -> Any:
+    """Returns a module as torch.export or `flambeau.quantize` captures it."""
     if type == "float":
-        return torch.export.export(module, inputs), inputs
+        return torch.export.export(module, inputs)
     samples = [inputs, *(tuple(item * scale for item in inputs) for scale in (0.5, 1.1))]
-    return flambeau.quantize((module, inputs), samples).program, inputs
+    backend = target if find_target(target).numbers is not None else None
+    return flambeau.quantize((module, inputs), samples, backend=backend).program
 
 
-def compile_case(name: str, type: str) -> Case:
-    """Compiles a network for Flambeau's kernels, and runs it."""
-    program, inputs = exported(name, type)
-    edge = flambeau.to_edge(program, compile_config=flambeau.EdgeCompileConfig(target="flambeau"))
+def compile_case(name: str, type: str, target: str = "flambeau") -> Case:
+    """Compiles a network for a target, and runs it."""
+    return case_of(*exported(name, type, target), target)
+
+
+def case_of(program: Any, inputs: tuple[Tensor, ...], target: str) -> Case:
+    """Compiles what was captured for a target, and runs it."""
+    edge = flambeau.to_edge(program, compile_config=flambeau.EdgeCompileConfig(target=target))
     compiled = edge.to_executorch()
     data = bytes(compiled.buffer)
     loaded = Runtime.get().load_program(data)

@@ -125,7 +125,9 @@ def row(board: Board, network: str, type: str, form: str, case: Case) -> Row:
     )
 
 
-def rows(names: Iterable[str], networks: Iterable[str], types: Iterable[str], forms: Sequence[str], console: Console) -> list[Row]:
+def rows(
+    names: Iterable[str], networks: Iterable[str], types: Iterable[str], forms: Sequence[str], target: str, console: Console
+) -> list[Row]:
     """Runs all that is asked for; names each board that this machine cannot build for or run."""
     found: list[Row] = []
     usable: list[Board] = []
@@ -137,7 +139,7 @@ def rows(names: Iterable[str], networks: Iterable[str], types: Iterable[str], fo
             console.print(f"skipped: {board.name}: {missing}", highlight=False)
     for network in networks:
         for type in types:
-            case = compile_case(network, type)
+            case = compile_case(network, type, target)
             for board in usable:
                 pair = [row(board, network, type, form, case) for form in forms]
                 if len({item.hash for item in pair if not item.why}) > 1:
@@ -166,13 +168,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--network", action="append", choices=list(NETWORKS))
     parser.add_argument("--type", action="append", choices=TYPES)
     parser.add_argument("--form", action="append", choices=FORMS)
+    parser.add_argument("--target", default="flambeau", help="whose kernels the programs call: cadence takes int8 only")
     parser.add_argument("--json", action="store_true", help="print the rows on stdout")
     options = parser.parse_args([*(arguments or ()), *sys.argv[1:]])
     unknown = [name for name in options.boards if name not in boards()]
     if unknown:
         parser.error(f"there is no board {', '.join(unknown)}; there are {', '.join(boards())}")
     console = Console(stderr=True)
-    found = rows(options.boards or boards(), options.network or NETWORKS, options.type or TYPES, options.form or FORMS, console)
+    found = rows(
+        options.boards or boards(), options.network or NETWORKS, options.type or TYPES, options.form or FORMS, options.target, console
+    )
     print_table(found, console)
     if options.json:
         print(json.dumps([asdict(item) for item in found], indent=1))

@@ -4,6 +4,8 @@
 #include "cadence_layers.def"
 
 #define MOST_PRODUCTS 65536
+/* The product of two numbers of 8 bits less their zero points: of 16 bits each, which processors multiply that have no products of 32 bits. */
+#define PRODUCT(x, x_zero, y, y_zero) ((int16_t)((x) - (x_zero)) * (int16_t)((y) - (y_zero)))
 
 /* Checks a bias: a number of int32 for each channel. */
 static fl_status check_bias(fl_context *context, const fl_tensor *bias, int32_t channels) {
@@ -27,7 +29,7 @@ typedef struct product {
         const type *const factors = weight + j * p->k;                                                                \
         uint32_t sum = (uint32_t)p->bias[j];                                                                          \
         for (size_t i = 0; i < p->k; ++i) {                                                                           \
-          sum += (uint32_t)((rows[i] - p->zero_point) * (factors[i] - p->weight_zero_point));                         \
+          sum += (uint32_t)PRODUCT(rows[i], p->zero_point, factors[i], p->weight_zero_point);                         \
         }                                                                                                             \
         *out++ = (type)fl_cadence_requantized(&p->ratio, (int32_t)sum);                                               \
       }                                                                                                               \
@@ -74,45 +76,62 @@ typedef struct convolution {
   fl_cadence_ratio ratio;
 } convolution;
 
-/* Stores the taps [first, last) of a kernel that lie within `size` numbers, the tap 0 at `start`. */
-static void taps_within(int64_t start, int32_t dilation, int32_t kernel, int32_t size, int32_t *first, int32_t *last) {
-  const int64_t before = start < 0 ? (-start + dilation - 1) / dilation : 0;
-  const int64_t end = start >= size ? 0 : (size - 1 - start) / dilation + 1;
-  *first = (int32_t)(before < kernel ? before : kernel);
-  *last = (int32_t)(end < kernel ? end : kernel);
+/* Stores the numbers [first, last) of `count` that lie within `size` pixels, where number 0 is pixel `start` and the next one is `step` further. */
+static void within(int64_t start, int32_t step, int32_t count, int32_t size, int32_t *first, int32_t *last) {
+  const int64_t before = start < 0 ? (-start + step - 1) / step : 0;
+  const int64_t end = start >= size ? 0 : (size - 1 - start) / step + 1;
+  *first = (int32_t)(before < count ? before : count);
+  *last = (int32_t)(end < count ? end : count);
 }
 
-#define DEFINE_CONVOLUTION(name, type)                                                                                           \
-  static void name(const convolution *c, const type *input, const type *weight, type *out) {                                    \
-    const int32_t inputs = c->channels / c->groups, outputs = c->outputs / c->groups;                                            \
-    const size_t plane = (size_t)c->size[0] * (size_t)c->size[1], taps = (size_t)c->kernel[0] * (size_t)c->kernel[1];            \
-    for (int32_t n = 0; n < c->batch; ++n) {                                                                                     \
-      for (int32_t o = 0; o < c->outputs; ++o) {                                                                                 \
-        const type *const group = input + ((size_t)n * (size_t)c->channels + (size_t)(o / outputs * inputs)) * plane;           \
-        const type *const filter = weight + (size_t)o * (size_t)inputs * taps;                                                  \
-        for (int32_t y = 0; y < c->result[0]; ++y) {                                                                             \
-          const int64_t top = (int64_t)y * c->stride[0] - c->padding[0];                                                         \
-          int32_t above, below;                                                                                                  \
-          taps_within(top, c->dilation[0], c->kernel[0], c->size[0], &above, &below);                                            \
-          for (int32_t x = 0; x < c->result[1]; ++x) {                                                                           \
-            const int64_t left = (int64_t)x * c->stride[1] - c->padding[1];                                                      \
-            int32_t from, to;                                                                                                    \
-            taps_within(left, c->dilation[1], c->kernel[1], c->size[1], &from, &to);                                             \
-            uint32_t sum = (uint32_t)c->bias[o];                                                                                 \
-            for (int32_t i = 0; i < inputs; ++i) {                                                                               \
-              for (int32_t a = above; a < below; ++a) {                                                                          \
-                const type *const line = group + (size_t)i * plane + (size_t)(top + (int64_t)a * c->dilation[0]) * (size_t)c->size[1]; \
-                const type *const factors = filter + (size_t)i * taps + (size_t)a * (size_t)c->kernel[1];                        \
-                for (int32_t b = from; b < to; ++b) {                                                                            \
-                  sum += (uint32_t)((line[left + (int64_t)b * c->dilation[1]] - c->zero_point) * (factors[b] - c->weight_zero_point)); \
-                }                                                                                                                \
-              }                                                                                                                  \
-            }                                                                                                                    \
-            *out++ = (type)fl_cadence_requantized(&c->ratio, (int32_t)sum);                                                      \
-          }                                                                                                                      \
-        }                                                                                                                        \
-      }                                                                                                                          \
-    }                                                                                                                            \
+/* The columns of a row of results that are summed at a time. */
+#define BLOCK 64
+
+#define DEFINE_CONVOLUTION(name, type)                                                                                            \
+  static __attribute__((noinline)) void name##_add(const type *line, int32_t stride, int32_t zero_point, int32_t factor, int32_t n, \
+                                                   int32_t *sums) {                                                               \
+    for (int32_t x = 0; x < n; ++x) {                                                                                             \
+      sums[x] = (int32_t)((uint32_t)sums[x] + (uint32_t)PRODUCT(line[x * stride], zero_point, factor, 0));                        \
+    }                                                                                                                             \
+  }                                                                                                                               \
+                                                                                                                                  \
+  static void name(const convolution *c, const type *input, const type *weight, type *out) {                                     \
+    const int32_t inputs = c->channels / c->groups, outputs = c->outputs / c->groups;                                             \
+    const size_t plane = (size_t)c->size[0] * (size_t)c->size[1], taps = (size_t)c->kernel[0] * (size_t)c->kernel[1];             \
+    int32_t sums[BLOCK];                                                                                                          \
+    for (int32_t n = 0; n < c->batch; ++n) {                                                                                      \
+      for (int32_t o = 0; o < c->outputs; ++o) {                                                                                  \
+        const type *const group = input + ((size_t)n * (size_t)c->channels + (size_t)(o / outputs * inputs)) * plane;            \
+        const type *const filter = weight + (size_t)o * (size_t)inputs * taps;                                                   \
+        for (int32_t y = 0; y < c->result[0]; ++y) {                                                                              \
+          const int64_t top = (int64_t)y * c->stride[0] - c->padding[0];                                                          \
+          int32_t above, below;                                                                                                   \
+          within(top, c->dilation[0], c->kernel[0], c->size[0], &above, &below);                                                  \
+          for (int32_t at = 0; at < c->result[1]; at += BLOCK) {                                                                  \
+            const int32_t columns = c->result[1] - at < BLOCK ? c->result[1] - at : BLOCK;                                        \
+            for (int32_t x = 0; x < columns; ++x) {                                                                               \
+              sums[x] = c->bias[o];                                                                                               \
+            }                                                                                                                     \
+            for (int32_t b = 0; b < c->kernel[1]; ++b) {                                                                          \
+              const int64_t left = (int64_t)at * c->stride[1] - c->padding[1] + (int64_t)b * c->dilation[1];                      \
+              int32_t from, to;                                                                                                   \
+              within(left, c->stride[1], columns, c->size[1], &from, &to);                                                        \
+              for (int32_t i = 0; from < to && i < inputs; ++i) {                                                                 \
+                for (int32_t a = above; a < below; ++a) {                                                                         \
+                  const type *const line = group + (size_t)i * plane + (size_t)(top + (int64_t)a * c->dilation[0]) * (size_t)c->size[1]; \
+                  const type factor = filter[(size_t)i * taps + (size_t)a * (size_t)c->kernel[1] + (size_t)b];                    \
+                  name##_add(line + left + (int64_t)from * c->stride[1], c->stride[1], c->zero_point, factor - c->weight_zero_point, \
+                             to - from, sums + from);                                                                             \
+                }                                                                                                                 \
+              }                                                                                                                   \
+            }                                                                                                                     \
+            for (int32_t x = 0; x < columns; ++x) {                                                                               \
+              *out++ = (type)fl_cadence_requantized(&c->ratio, sums[x]);                                                          \
+            }                                                                                                                     \
+          }                                                                                                                       \
+        }                                                                                                                         \
+      }                                                                                                                           \
+    }                                                                                                                             \
   }
 DEFINE_CONVOLUTION(convolve_int8, int8_t)
 DEFINE_CONVOLUTION(convolve_uint8, uint8_t)
@@ -144,6 +163,15 @@ static fl_status read_window(fl_context *context, fl_value *const *args, const f
   return FL_OK;
 }
 
+/* Returns whether each pixel of a result is of one pixel, at its place: an image is then as a row. */
+static int is_of_points(const convolution *c) {
+  int is = 1;
+  for (int d = 0; d < 2; ++d) {
+    is &= c->kernel[d] == 1 && c->stride[d] == 1 && c->padding[d] == 0;
+  }
+  return is && (int64_t)c->result[0] * c->result[1] <= INT32_MAX;
+}
+
 fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
   FL_TENSOR_ARGUMENT(input, 0);
@@ -172,6 +200,10 @@ fl_status fl_cadence_convolution_out(fl_context *context, fl_value *const *args,
   FL_TRY(fl_resize(context, out, sizes, input->rank));
   FL_CHECK(context, fl_is_contiguous(out), "the result must be contiguous");
   c.bias = bias->data;
+  if (is_of_points(&c)) {
+    c.size[1] = c.result[1] *= c.result[0];
+    c.size[0] = c.result[0] = 1;
+  }
   if (input->dtype == FL_INT8) {
     convolve_int8(&c, input->data, weight->data, out->data);
   } else {
