@@ -182,7 +182,7 @@ def planner_pass(options: PipelineOptions, methods: Sequence[str] = ()) -> Modul
         case (Element(name, given),):
             alignment = Option("alignment", (Value(str(_target(options).alignment)),))
             defaults = [] if any(option.key == alignment.key for option in given) else [alignment]
-            lists = {"methods": methods, "banks": options.memory, "pins": options.pins}
+            lists = {"methods": methods, "banks": options.memory or _target(options).banks, "pins": options.pins}
             chosen = [Option(key, tuple(map(Value, values))) for key, values in lists.items() if values]
             return find_passes("plan-memory", [Option("algorithm", (Value(name),)), *chosen, *defaults, *given])[0]
         case _:

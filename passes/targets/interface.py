@@ -44,6 +44,8 @@ class Target:
     """The limits of kernels that their schemas do not express, by the kernels' qualified names, `aten::linear.out`."""
     alignment: int = 16
     """The alignment of each offset in an arena, in bytes, unless the planner's options give another alignment."""
+    banks: tuple[str, ...] = ()
+    """The banks of its devices' memory, the fastest first, with their sizes, `dram0:64K`, unless a user names others."""
     numbers: NumberFormat | None = None
     """The quantized numbers that a program gets for this target, of int8; None: those of Flambeau's kernels."""
     library: Path | None = None

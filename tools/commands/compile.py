@@ -294,7 +294,7 @@ def _road(options: CompileOptions, whole: Partitioner | None) -> PipelineOptions
             raise StageError(f"--preserve {operator}: ATen has no operator of that name")
     bounds = tuple(map(_bound, options.bounds or ()))
     memory, pins = tuple(options.memory.split(",")) if options.memory is not None else (), tuple(options.pins or ())
-    _check_banks(memory, pins)
+    _check_banks(memory or find_target(options.target).banks, pins)
     road = PipelineOptions(options.target, tuple(options.preserve or ()), bounds=bounds, planner=options.planner, memory=memory, pins=pins)
     if whole is None:
         road = with_backends(road, options.backends, options.no_delegate)

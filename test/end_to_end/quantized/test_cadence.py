@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 import flambeau
 from flambeau.compiler.compilation import Compilation
+from flambeau.compiler.memory_report import memory_reports
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.out_variants import out_variant
 from flambeau.dialects.schema.schema import parse_schema
@@ -155,3 +156,22 @@ def test_a_network_is_of_kernels_of_executorch_and_equal_to_numpy(name: str) -> 
         np.testing.assert_array_equal(given, expected)
         wanted = network(x).detach().numpy()
         assert np.abs(given - wanted).max() < 0.1 * np.abs(wanted).max()
+
+
+def test_a_program_lies_in_the_banks_of_the_target() -> None:
+    layers = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 4, 1))
+    x = torch.ones(1, 3, 64, 64)
+    program = flambeau.quantize((layers.eval(), (x,)), [(x,)], backend="cadence").program
+    plans: dict[tuple[str, ...], list[int]] = {}
+    for memory in ((), ("dram0:96K", "sysmem")):
+        context = FlambeauContext()
+        compilation = Compilation(import_program(program, context), context, PipelineOptions(target="cadence", memory=memory))
+        compilation.to("planned")
+        told = memory_reports(compilation.module, context)["forward"]
+        plans[told.banks or ()] = list(told.arenas)
+        (expected,) = interpret(compilation.module, context).run("forward", [x.numpy()])
+        (given,) = Runtime.get().load_program(compilation.emit()).load_method("forward").execute([x.numpy()])
+        np.testing.assert_array_equal(given, expected)
+    assert list(plans) == [("dram0", "dram1", "sysmem"), ("dram0", "sysmem")]
+    assert all(size <= 64 << 10 for size in plans["dram0", "dram1", "sysmem"][:2]) and plans["dram0", "sysmem"][0] <= 96 << 10
+    assert all(size > 0 for sizes in plans.values() for size in sizes[:2])
