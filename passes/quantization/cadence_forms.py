@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
@@ -44,18 +44,25 @@ def _ratio(ratio: float) -> tuple[int, int]:
     return int(multiplier[0]), MOST_BITS - int(shift[0])
 
 
-def _limit(found: IntegerOperator, target: Target) -> bool | None:
-    """Returns whether a relu follows; None, with a reason, where the results are limited in another way."""
-    low, high = RANGES[found.to.storage]
+def _computed(found: IntegerOperator, target: Target) -> QuantizedType | None:
+    """Returns the quantized type in which an operator is computed, before a relu if that is another one than the result's.
+
+    It begins with zero then, so that the operator saturates there: the vendor's relu only goes from one type to another. None, with a
+    reason, where the results are limited in another way.
+    """
+    to, (low, high) = found.to, RANGES[found.to.storage]
     if (found.low, found.high) == (low, high):
-        return False
-    if (found.low, found.high) == (found.to.zero_point, high) and target.has(QuantizedReluOp):
-        return True
+        return to
+    if (found.low, found.high) == (to.zero_point, high) and to.zero_point < high and target.has(QuantizedReluOp):
+        return replace(to, scales=(to.scale * (high - to.zero_point) / (high - low),), zero_points=(low,))
     return decline(f"stays in floats: of limits, only that of a relu has a kernel, not {found.low} to {found.high}")
 
 
-def _limited(value: SSAValue, to: QuantizedType, is_relu: bool) -> SSAValue:
-    return QuantizedReluOp(value, to.zero_point, to.zero_point, *_ratio(1.0)).result if is_relu else value
+def _with_relu(value: SSAValue, computed: QuantizedType, to: QuantizedType) -> SSAValue:
+    """Returns the numbers of a result in its type."""
+    if computed is to:
+        return value
+    return QuantizedReluOp(value, computed.zero_point, to.zero_point, *_ratio(computed.scale / to.scale)).result
 
 
 @dataclass(frozen=True)
@@ -81,21 +88,23 @@ class LayerPattern(IntegerPattern):
             return decline("stays in floats: its weight or its bias is not a constant")
         if not is_row_major(op.operands[0]) or not is_row_major(op.results[0]):
             return decline("stays in floats: it has another layout than row-major")
-        is_relu = _limit(found, self.target)
-        numbers = None if is_relu is None else self._numbers(op, source, kernel, to, integers, biases)
-        if numbers is None or is_relu is None:
+        computed = _computed(found, self.target)
+        numbers = None if computed is None else self._numbers(op, source, kernel, computed, integers, biases)
+        if numbers is None or computed is None:
             return None
         whole, ratio = numbers
         name = self.constants.name(kernel.value)
         sums = self.constants.add(f"{name}.bias", whole.astype(np.int32), tensor(i32, whole.shape)).results[0]
         zero_points = source.type.zero_point, kernel.type.zero_point
         if isinstance(op, LinearOp):
-            layer: SchemaOp = QuantizedLinearOp(source.value, kernel.value, sums, *zero_points, *ratio, to.zero_point, None)
+            layer: SchemaOp = QuantizedLinearOp(source.value, kernel.value, sums, *zero_points, *ratio, computed.zero_point, None)
         else:
             _, _, _, *window, _, _, groups = op.arguments()
-            scales = source.type.scale * kernel.type.scale, to.scale
-            layer = QuantizedConvolutionOp(source.value, kernel.value, sums, *window, groups, *zero_points, *scales, to.zero_point, *ratio)
-        return _limited(layer.results[0], to, is_relu)
+            scales = source.type.scale * kernel.type.scale, computed.scale
+            layer = QuantizedConvolutionOp(
+                source.value, kernel.value, sums, *window, groups, *zero_points, *scales, computed.zero_point, *ratio
+            )
+        return _with_relu(layer.results[0], computed, to)
 
     def _numbers(
         self, op: SchemaOp, source: Quantized, kernel: Quantized, to: QuantizedType, integers: Array, biases: Array | None
@@ -132,10 +141,10 @@ class SumPattern(PairPattern):
         (x, y), to = operands, found.to
         if x.value.type != y.value.type or not same_shape(shape_of(x.value), shape_of(y.value)):
             return decline("stays in floats: its operands have different sizes or layouts")
-        if (is_relu := _limit(found, self.target)) is None:
+        if (computed := _computed(found, self.target)) is None:
             return None
         numbers = (item for operand in (x, y) for item in (operand.value, operand.type.scale, operand.type.zero_point))
-        return _limited(form(*numbers, to.scale, to.zero_point).result, to, is_relu)
+        return _with_relu(form(*numbers, computed.scale, computed.zero_point).result, computed, to)
 
 
 def remaining_patterns(target: Target) -> list[Pattern]:

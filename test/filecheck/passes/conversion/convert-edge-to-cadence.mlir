@@ -8,12 +8,12 @@ ml_program.global private @b(#flambeau.blob<"b", "c3bbf1cf8f7e84d8">) : tensor<4
 ml_program.global private @s(#flambeau.blob<"s", "f339df6a1f4479f8">) : tensor<4xf32>
 ml_program.global private @z(#flambeau.blob<"z", "66687aadf862bd77">) : tensor<4xi64>
 
-// A layer; its relu, which the limits of int8 do not imply, follows.
+// A layer; its relu, which the limits of int8 do not imply, follows: the layer saturates at zero, and the relu gives the result's type.
 // CHECK-LABEL: func.func @linear
 // CHECK-NEXT:    %[[W:.*]] = ml_program.global_load_const @w
 // CHECK-NEXT:    %[[B:.*]] = ml_program.global_load_const @w.bias : tensor<4xi32>
-// CHECK-NEXT:    %[[Y:.*]] = cadence.quantized_linear.per_tensor(%x, %[[W]], %[[B]], none) {src_zero_point = 3, weight_zero_point = 0, out_multiplier = 1073741824, out_shift = -1, out_zero_point = 2}
-// CHECK-NEXT:    %[[R:.*]] = cadence.quantized_relu.per_tensor(%[[Y]]) {X_zero_point = 2, out_zero_point = 2, out_multiplier = 1073741824, out_shift = 1}
+// CHECK-NEXT:    %[[Y:.*]] = cadence.quantized_linear.per_tensor(%x, %[[W]], %[[B]], none) {src_zero_point = 3, weight_zero_point = 0, out_multiplier = 1095216660, out_shift = 0, out_zero_point = -128}
+// CHECK-NEXT:    %[[R:.*]] = cadence.quantized_relu.per_tensor(%[[Y]]) {X_zero_point = -128, out_zero_point = 2, out_multiplier = 2105376125, out_shift = -1}
 // CHECK-NEXT:    func.return %[[R]]
 // OTHER-NOT: cadence
 func.func @linear(%x: tensor<2x3xi8>) -> tensor<2x4xi8> {
