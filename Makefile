@@ -16,7 +16,7 @@ SEEDS := build/seeds/.made
 ISAS := $(if $(filter x86_64,$(shell uname -m)),x86-64 x86-64-v3 x86-64-v4,native)
 CROSS := $(foreach machine,aarch64,$(if $(shell command -v $(machine)-linux-gnu-gcc),$(machine)))
 # Groups of pyproject.toml, each in a Python of its own.
-VENDOR_TOOLS := tosa-tools ethos_u vgf litert-test coreml-test
+VENDOR_TOOLS := tosa-tools ethos_u vgf litert-test coreml-test onnxruntime-test
 FOLDERS := backends dialects frontends passes runtime tools
 C_SOURCES := $(shell find runtime/c backends/*/runtime -type f)
 # Of the 40000 trials of the fuzz test, those of this commit's share.
@@ -162,7 +162,7 @@ bench: $(RUNTIME) ## latency, compile time, size and memory beside stock ExecuTo
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/delegates.py
 	$(BIN)/python benchmarks/operators.py
-	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m pip install --quiet --group bench --group onnxruntime-test
 	$(BIN)/python benchmarks/quantized.py
 	$(BIN)/python benchmarks/llm.py
 

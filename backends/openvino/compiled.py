@@ -54,7 +54,7 @@ def compiled_payload(payload: bytes, options: OpenvinoOptions) -> bytes:
 
 
 def _adds_in_32_bits() -> bool:
-    """Returns whether the processor adds products of 8-bit numbers in 32 bits, as `runtime/payload.c` says."""
+    """Returns whether the processor adds products of 8-bit numbers in 32 bits, as `runtime/c/library` says."""
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686"):
         return True
     info = Path("/proc/cpuinfo")

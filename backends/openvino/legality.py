@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Block, Operation
 
 from flambeau.backends.openvino.dialect.elementwise import BINARY, UNARY
-from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
+from flambeau.dialects.ir.extents import exceeds, is_known
 from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, normalize_dim, shape_of, ui8
 from flambeau.dialects.quantized_decomposed.quantize import QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -17,24 +17,8 @@ from flambeau.passes.analysis.quantized_types import DEQUANTIZE
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
 from flambeau.passes.delegation.interface import BackendOptions
+from flambeau.passes.delegation.lowering.reshapes import one_follows
 from flambeau.passes.delegation.open_sizes import numbers_are_known, sizes_fit
-
-
-def reshape_pattern(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
-    """Returns the pattern of a reshape: 0 for a size, unknown before the run, that stays at its place, -1 for a size that follows.
-
-    Returns None if two sizes would have to follow. Known sizes must be positive.
-    """
-    pattern = tuple(
-        size if is_known(size) else 0 if dim < len(old) and provably_equal(size, old[dim]) else -1 for dim, size in enumerate(new)
-    )
-    return pattern if pattern.count(-1) <= 1 else None
-
-
-def _one_follows(op: SchemaOp) -> str | None:
-    """At most one size that only the run knows is not at the place where it was."""
-    has_pattern = reshape_pattern(shape_of(op.operands[0]), shape_of(op.result)) is not None
-    return None if has_pattern else "the run decides more than one of its sizes that are not where they were"
 
 
 def _is_undilated(op: SchemaOp) -> str | None:
@@ -142,7 +126,7 @@ OPERATORS: dict[str, Rule] = {
     # movement
     **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack"), _PLAIN),
     "select_copy.int": Rule(checks=(_index_is_inside,)),
-    "view_copy": Rule(checks=(_one_follows,)),
+    "view_copy": Rule(checks=(one_follows,)),
     "split_with_sizes_copy": Rule(checks=(checks.dim_is_known, checks.parts_have_elements)),
     "slice_copy.Tensor": Rule(checks=(checks.dim_is_known,)),
     "expand_copy": Rule(checks=(checks.growth_is_known,)),

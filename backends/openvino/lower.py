@@ -12,7 +12,6 @@ from flambeau.backends.openvino.dialect import elementwise as e
 from flambeau.backends.openvino.dialect import movement, pooling, products, reductions
 from flambeau.backends.openvino.dialect import quantization as q
 from flambeau.backends.openvino.dialect.layers import LayerOp
-from flambeau.backends.openvino.legality import reshape_pattern
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.extents import is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import element_of, f32, normalize_dim, shape_of, tensor
@@ -21,6 +20,7 @@ from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_types import Quantized, dequantized, quantized_type
 from flambeau.passes.delegation.interface import BackendError, BackendOptions
 from flambeau.passes.delegation.lowering.converters import Converters
+from flambeau.passes.delegation.lowering.reshapes import reshape_pattern
 from flambeau.passes.delegation.normalized import Windows, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np

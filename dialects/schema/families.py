@@ -118,6 +118,18 @@ def require_shape(name: str, x: Tensor | None, shape: Sequence[int]) -> None:
         raise ValueError(f"{name} must have shape {list(shape)}, got {list(shape_of(x))}")
 
 
+def require_rank(what: str, shape: Sequence[int], rank: int) -> None:
+    """Raises ValueError, which names `what`, unless a shape has `rank` dimensions."""
+    if len(shape) != rank:
+        raise ValueError(f"{what} must have {rank} dimensions, got {list(shape)}")
+
+
+def require_only(what: str, found: object, only: object) -> None:
+    """Raises ValueError, which names `what`, unless `found` is `only`, the only supported value."""
+    if found != only:
+        raise ValueError(f"{what} is {found!r}, and {only!r} is supported here")
+
+
 def in_element(factor: float, element: Attribute) -> float:
     """Returns a factor as PyTorch takes it in products of an element type: of integers whole, of bools a truth. Raises ValueError."""
     if dtype_of(element).category >= 2:

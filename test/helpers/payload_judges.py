@@ -7,23 +7,34 @@ import os
 import pickle
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 import torch
 from quantized_kinds import KINDS
-from xdsl.dialects.builtin import i16
+from xdsl.dialects.builtin import FunctionType, ModuleOp, i16
+from xdsl.ir import Region
 
 from flambeau import to_edge_transform_and_lower
+from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
+from flambeau.dialects.schema.context import FlambeauContext
+from flambeau.dialects.schema.operators import find_op
+from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.partitioner import Partitioner
 from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.runtime.interpreter import interpret
 from flambeau.support.lazy import Array
 from flambeau.tools.conformance.drawing.operator_choices import Operator, operators_of
 from flambeau.tools.conformance.drawing.seeded_graphs import draw_graph
 from flambeau.tools.conformance.graph_forms import Forms
+from flambeau.tools.samples.sample_generators import Samples
+from flambeau.tools.samples.sample_operations import arrays_of, meaning, operation
+from flambeau.tools.samples.sample_table import bound_samples
 
 _LOOP = """
 import os, pickle, sys
@@ -129,6 +140,70 @@ class Comparison:
         for inputs in graph.calls:
             with np.errstate(all="ignore"):
                 interpret(forms.module, graph.context, self).run("forward", inputs)
+
+
+@dataclass
+class OperatorModels:
+    """Payloads of one operator each, from the samples of the rows of a dialect, in numpy and by a judge.
+
+    Attributes:
+        samples: by the names of the operators.
+        identifier: what programs call the backend.
+        encode: the payload of a partition.
+        judge: runs payloads.
+    """
+
+    samples: Mapping[str, Samples]
+    identifier: str
+    encode: Callable[[PartitionOp, ModuleConstants], bytes]
+    judge: Judge
+
+    def payload_of(self, row: type[SchemaOp], sample: tuple[Any, ...]) -> tuple[bytes, list[Array], list[Array]]:
+        """Returns the payload of one operator, its inputs, and its results by numpy."""
+        op, block = operation(row, sample)
+        arrays = arrays_of(sample)
+        expected = meaning(op, arrays)
+        block.add_ops([op, ReturnOp(op.results)])
+        partition = PartitionOp("partition", self.identifier, FunctionType.from_lists(block.arg_types, op.result_types), Region(block))
+        return self.encode(partition, ModuleConstants(FlambeauContext(), ModuleOp([partition]))), arrays, expected
+
+    def differences(self, seeds: Iterable[int], names: Iterable[str]) -> tuple[Counter[str], list[str]]:
+        """Compares samples of operators, of several seeds each. Returns how many of each were compared, and what differs."""
+        compared, different = Counter[str](), list[str]()
+        for name, seed in product(names, seeds):
+            row = find_op(name)
+            assert row is not None
+            for sample in bound_samples(self.samples[name], row, seed):
+                data, arrays, expected = self.payload_of(row, sample)
+                compared[name] += 1
+                try:
+                    results = self.judge.run(data, arrays)
+                    what = next((first_difference(a, b) for a, b in zip(expected, results, strict=True) if not agree(a, b)), "")
+                except RuntimeError as error:
+                    what = str(error)
+                if what:
+                    numbers = [item for item in sample if not isinstance(item, np.ndarray | list)]
+                    different.append(f"{name}, seed {seed}, {[item.shape for item in arrays]}, {numbers}: {what}")
+        return compared, different
+
+    def main(self, doc: str | None) -> int:
+        """Compares what the command line names; 1 if something differs."""
+        parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("operators", nargs="*", default=list(self.samples))
+        parser.add_argument("--seeds", type=int, default=10)
+        options = parser.parse_args()
+        compared, different = self.differences(range(options.seeds), options.operators)
+        print(*different, sep="\n")
+        print(f"{sum(compared.values())} models of {len(compared)} operators compared, {len(different)} different")
+        return int(bool(different))
+
+
+def first_difference(expected: Array, found: Array) -> str:
+    """Returns the first element that differs, in words."""
+    if expected.shape != found.shape or expected.dtype != found.dtype:
+        return f"{expected.dtype}{list(expected.shape)} is not {found.dtype}{list(found.shape)}"
+    place = tuple(np.argwhere(expected != found)[0])
+    return f"{expected[place]} is not {found[place]} at {list(place)}, one of {np.count_nonzero(expected != found)}"
 
 
 def near(kind: np.dtype[Any]) -> float:

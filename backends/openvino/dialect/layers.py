@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute
@@ -46,18 +45,6 @@ def require_floats(*kinds: Tensor) -> None:
     for kind in kinds:
         if element_of(kind) != f32:
             raise TypeError(f"its tensors are of f32, not of {element_of(kind)}")
-
-
-def require_rank(what: str, shape: Sequence[int], rank: int) -> None:
-    """Raises ValueError, which names `what`, unless a shape has `rank` dimensions."""
-    if len(shape) != rank:
-        raise ValueError(f"{what} must have {rank} dimensions, got {list(shape)}")
-
-
-def require_only(what: str, found: object, only: object) -> None:
-    """Raises ValueError, which names `what`, unless `found` is `only`, the only supported value."""
-    if found != only:
-        raise ValueError(f"{what} is {found!r}, and {only!r} is supported here")
 
 
 def attribute_name(argument: str) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_floats, require_only, require_rank
+from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_floats
 from flambeau.dialects.aten.images.upsample import UpsampleBilinear2dVecOp, UpsampleNearest2dVecOp
 from flambeau.dialects.aten.movement.concat import CatOp
 from flambeau.dialects.aten.movement.pixel_shuffle import PixelShuffleOp
 from flambeau.dialects.aten.movement.split import SplitWithSizesOp
 from flambeau.dialects.ir.extents import exceeds, is_known, maximum, minimum
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.families import require_only, require_rank
+from flambeau.passes.delegation.lowering.reshapes import pattern_shape
 from flambeau.support.lazy import Array, np
 
 
@@ -28,23 +28,6 @@ class TransposeLayerOp(LayerOp):
     @staticmethod
     def numpy(x: Array, order: Numbers, /) -> Array:
         return x.transpose(order)
-
-
-def pattern_shape(shape: Sequence[int], pattern: Numbers, special_zero: bool) -> Numbers:
-    """Returns the shape of a pattern: -1 follows from the other extents, and with `special_zero` 0 is the input's extent at its place."""
-    copied = {dim for dim, asked in enumerate(pattern) if special_zero and asked == 0}
-    missing = pattern.count(-1)
-    if missing > 1 or min(pattern, default=0) < -1 or max(copied, default=-1) >= len(shape):
-        raise ValueError(f"{list(shape)} cannot have the shape {list(pattern)}")
-    # Extents that both shapes have at one place cancel, so they may be unknown.
-    total, known = 1, 1
-    for dim, extent in enumerate(shape):
-        total *= 1 if dim in copied else extent
-    for dim, asked in enumerate(pattern):
-        known *= 1 if asked == -1 or dim in copied else asked
-    if known == 0 or (total % known if missing else total != known):
-        raise ValueError(f"{list(shape)} cannot have the shape {list(pattern)}")
-    return tuple(shape[dim] if dim in copied else total // known if asked == -1 else asked for dim, asked in enumerate(pattern))
 
 
 @openvino("Reshape(Tensor data, int[] pattern, *, bool special_zero=False) -> Tensor")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_only, require_rank
+from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino
 from flambeau.backends.openvino.dialect.products import check_window
 from flambeau.dialects.aten.images.pool import AdaptiveAvgPool2dCoreOp
 from flambeau.dialects.aten.library.windows import window_count
 from flambeau.dialects.ir.tensor_types import Tensor, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_only, require_rank
 from flambeau.support.lazy import Array, np
 
 _POOL = "int[] strides, int[] pads_begin, int[] pads_end, int[] kernel, str rounding_type='floor', str auto_pad='explicit'"

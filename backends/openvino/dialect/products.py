@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_floats, require_only, require_rank
+from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_floats
 from flambeau.dialects.aten.layers.attention import ScaledDotProductAttentionOp
 from flambeau.dialects.aten.layers.convolution import cross_correlate, transposed_convolve
 from flambeau.dialects.aten.library.windows import window_count
 from flambeau.dialects.ir.extents import differ
 from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, shape_of, tensor
+from flambeau.dialects.schema.families import require_only, require_rank
 from flambeau.support.lazy import Array, np
 
 _WINDOW = "int[] strides, int[] pads_begin, int[] pads_end, int[] dilations, str auto_pad='explicit'"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino, require_only
+from flambeau.backends.openvino.dialect.layers import LayerOp, Numbers, openvino
 from flambeau.dialects.aten.layers.norm import moments
 from flambeau.dialects.ir.tensor_types import Tensor, f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.schema.families import require_only
 from flambeau.support.lazy import Array
 
 

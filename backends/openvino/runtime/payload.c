@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
-
 enum { LABEL_BYTES = 64, COMPILED_LABEL_BYTES = 36, OLDEST = 1, VERSION = 2, COMPILED_VERSION = 1, ALIGNMENT = 64, MOST_THREADS = 1024 };
 
 #define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
@@ -113,17 +109,6 @@ static void add_property(ov_settings *found, const char *name, const char *value
   ++found->property_count;
 }
 
-/* Returns whether the processor adds products of 8-bit numbers in 32 bits. x86 processors without VNNI add two of them in 16 bits, which saturate. */
-static int adds_in_32_bits(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const int has_avx512_vnni = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c >> 11 & 1u) != 0;
-  return has_avx512_vnni || (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1u) != 0);
-#else
-  return 1;
-#endif
-}
-
 fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload, ov_settings *found) {
   const char *threads = NULL, *cache = NULL;
   *found = (ov_settings){.device = "CPU", .precision = "f32"};
@@ -163,7 +148,7 @@ fl_status fl_ov_read_settings(const fl_backend *self, const fl_payload *payload,
   if (strcmp(found->device, "CPU") == 0 && strcmp(found->precision, "f32") == 0) {
     add_property(found, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0"); /* keeps the factors of integer weights in floats */
   }
-  if (strcmp(found->device, "CPU") == 0 && !adds_in_32_bits()) {
+  if (strcmp(found->device, "CPU") == 0 && !fl_library_adds_in_32_bits()) {
     add_property(found, "LP_TRANSFORMS_MODE", "NO"); /* computes with quantized numbers in floats */
   }
   if (threads != NULL || strcmp(found->device, "CPU") == 0) {

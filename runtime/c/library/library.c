@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
 #include "flambeau/runtime.h"
 
 void *fl_library_open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
@@ -185,6 +189,16 @@ fl_status fl_library_fail(fl_status status, const char *format, ...) {
 }
 
 const char *fl_library_message(void) { return last_message; }
+
+int fl_library_adds_in_32_bits(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const int has_avx512_vnni = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c >> 11 & 1u) != 0;
+  return has_avx512_vnni || (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1u) != 0);
+#else
+  return 1;
+#endif
+}
 
 uint32_t fl_library_adler32(const uint8_t *data, size_t size) {
   enum { PRIME = 65521, RUN = 5552 }; /* RUN bytes cannot overflow the sums */

@@ -43,6 +43,9 @@ fl_library_names fl_library_names_of(const fl_payload *payload);
 fl_status fl_library_find_named(fl_library_names *names, const char *reader, uint32_t index, const char *key, uint32_t length, const void **data,
                                 size_t *size);
 
+/* Returns whether the processor adds products of 8-bit numbers in 32 bits. x86 processors without VNNI add two of them in 16 bits, which saturate. */
+int fl_library_adds_in_32_bits(void);
+
 /* Returns the Adler-32 of bytes. */
 uint32_t fl_library_adler32(const uint8_t *data, size_t size);
 

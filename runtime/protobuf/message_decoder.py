@@ -6,7 +6,19 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.runtime.protobuf.kinds import Field, Kind, Map, Message, Number, ProtobufError, Record, Scalar, Wire, entry_of, message_of
+from flambeau.runtime.protobuf.message_kinds import (
+    Field,
+    Kind,
+    Map,
+    Message,
+    Number,
+    ProtobufError,
+    Record,
+    Scalar,
+    Wire,
+    entry_of,
+    message_of,
+)
 
 MOST_NESTED = 100
 """The most messages that stand inside of one another, as other readers have it."""

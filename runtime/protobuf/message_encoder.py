@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from flambeau.runtime.protobuf.kinds import Field, Kind, Map, Message, Number, ProtobufError, Scalar, Wire, entry_of, message_of
+from flambeau.runtime.protobuf.message_kinds import Field, Kind, Map, Message, Number, ProtobufError, Scalar, Wire, entry_of, message_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -1,0 +1,1 @@
+"""The converters of `edge` operators to those of ONNX; a file is a family of operators."""

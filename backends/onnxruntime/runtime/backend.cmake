@@ -1,0 +1,1 @@
+include(cmake/found_at_load.cmake)
