@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.vulkan import BACKEND
 from flambeau.backends.vulkan.dialect.kernels import MOST_BYTES, KernelOp
+from flambeau.backends.vulkan.hazards import waits
 from flambeau.backends.vulkan.payload import (
     ELEMENTS,
     FloatArgument,
@@ -147,9 +148,11 @@ class _Decoder:
             raise refused(f"it has {len(self.program.calls)} dispatches, and its operators have {len(expected)}")
         modules = [module.name for module in self.program.modules]
         pipelines = [(modules[item.module], item.constants) for item in self.program.pipelines if item.module < len(modules)]
+        offsets = {value: self.program.values[number].offset for value, number in numbers.items()}
+        must = waits([(operators[place], dispatch) for place, dispatch in expected], offsets.__getitem__)
         for index, (call, (place, dispatch)) in enumerate(zip(self.program.calls, expected, strict=True)):
             pipeline = pipelines[call.pipeline] if call.pipeline < len(pipelines) else None
-            found = (call.operator, pipeline, call.values, call.pushed, call.groups)
+            found = (call.operator, pipeline, call.values, call.pushed, call.groups, call.waits)
             values = tuple(numbers[value] for value in dispatch.buffers)
-            if found != (place, (dispatch.module, dispatch.constants), values, dispatch.pushed, dispatch.groups):
+            if found != (place, (dispatch.module, dispatch.constants), values, dispatch.pushed, dispatch.groups, must[index]):
                 raise refused(f"dispatch {index} is not what operator {place}, {operators[place].name}, dispatches")

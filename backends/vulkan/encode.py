@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.ir import SSAValue
 
 from flambeau.backends.vulkan.dialect.kernels import Dispatch, KernelOp
+from flambeau.backends.vulkan.hazards import waits
 from flambeau.backends.vulkan.payload import (
     ALIGNMENT,
     ELEMENTS,
@@ -92,6 +93,7 @@ class _Encoder:
                 where = f"partition @{self.partition.sym_name.data}"
                 raise BackendError(f"vulkan: {where} holds {op.name}, which is not an operator of the vulkan dialect")
         offsets, memory = self._planned(block.args, terminator.values)
+        dispatches = [(self.operators[operator], dispatch) for operator, dispatch in self.calls]
         names = list(dict.fromkeys(dispatch.module for _, dispatch in self.calls))
         pipelines = {key: place for place, key in enumerate(dict.fromkeys(_pipeline(dispatch) for _, dispatch in self.calls))}
         program = Program(
@@ -102,7 +104,10 @@ class _Encoder:
             tuple(self._operator(op) for op in self.operators),
             tuple(Module(name, memoryview(module_bytes(name))) for name in names),
             tuple(Pipeline(names.index(name), words) for name, words in pipelines),
-            tuple(self._call(operator, dispatch, pipelines[_pipeline(dispatch)]) for operator, dispatch in self.calls),
+            tuple(
+                self._call(operator, dispatch, pipelines[_pipeline(dispatch)], must)
+                for (operator, dispatch), must in zip(self.calls, waits(dispatches, offsets.__getitem__), strict=True)
+            ),
         )
         modules = [common_module(module_paths(op.location)) for op in self.operators]
         return Encoded(write_payload(program), self.named, modules=modules)
@@ -165,8 +170,8 @@ class _Encoder:
             case _:
                 return IntArgument(int(value))
 
-    def _call(self, operator: int, dispatch: Dispatch, pipeline: int) -> Call:
-        return Call(operator, pipeline, tuple(self.numbers[value] for value in dispatch.buffers), dispatch.pushed, dispatch.groups)
+    def _call(self, operator: int, dispatch: Dispatch, pipeline: int, must: bool) -> Call:
+        return Call(operator, pipeline, tuple(self.numbers[value] for value in dispatch.buffers), dispatch.pushed, dispatch.groups, must)
 
 
 def _pipeline(dispatch: Dispatch) -> tuple[str, tuple[int, ...]]:

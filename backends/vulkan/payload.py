@@ -18,7 +18,7 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.flatbuffer import Data, Decoder, Encoder, OneOf, Refs, Scalar, Scalars, Table, Text
 
 MAGIC = b"FLVK"
-VERSION = 2
+VERSION = 3
 ALIGNMENT = 256
 """Of the offsets of values: every device can bind such offsets."""
 
@@ -116,13 +116,14 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A dispatch of a pipeline, for an operator: the values of its bindings, what is pushed, and its workgroups."""
+    """A dispatch of a pipeline, for an operator: the values of its bindings, what is pushed, its workgroups, and if it waits for others."""
 
     operator: int = 0
     pipeline: int = 0
     values: tuple[int, ...] = ()
     pushed: tuple[int, ...] = ()
     groups: tuple[int, ...] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,9 @@ _VALUE = Table(Value, {"element": Scalar("B"), "shape": Scalars("Q"), "offset": 
 _OPERATOR = Table(Operator, {"name": Text(), "arguments": Refs(_ARGUMENT), "result": _UINT})
 _MODULE = Table(Module, {"name": Text(), "words": Data(4)})
 _PIPELINE = Table(Pipeline, {"module": _UINT, "constants": _UINTS})
-_CALL = Table(Call, {"operator": _UINT, "pipeline": _UINT, "values": _UINTS, "pushed": _UINTS, "groups": _UINTS})
+_CALL = Table(
+    Call, {"operator": _UINT, "pipeline": _UINT, "values": _UINTS, "pushed": _UINTS, "groups": _UINTS, "waits": Scalar("?", bool)}
+)
 _PROGRAM = Table(
     Program,
     {

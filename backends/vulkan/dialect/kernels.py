@@ -34,7 +34,7 @@ class Dispatch:
     """A call of a module.
 
     Attributes:
-        shader: the name of its file in `runtime/shaders/`.
+        shader: the name of its file in `runtime/shaders/`, with `_i8` behind it if a weight is of int8.
         constants: the words of its specialization constants, from number 0 on.
         pushed: the words of its push constants.
         buffers: the tensors of its bindings, from number 0 on.
@@ -57,6 +57,8 @@ class KernelOp(SchemaOp):
     """An operator of tensors of float32 or float16, which has `dispatches` of its own. It computes in float32."""
 
     takes: ClassVar[frozenset[Attribute] | None] = frozenset((f32, f16))
+    writes_apart: ClassVar[bool] = False
+    """Whether its dispatches write different elements."""
     widens: ClassVar[bool] = True
     """Whether it computes in float32 of float16, and rounds its result."""
 

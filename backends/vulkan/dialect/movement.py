@@ -93,6 +93,8 @@ class StridedKernelOp(KernelOp):
 class ConcatKernelOp(KernelOp):
     """Tensors one after the other along a dimension."""
 
+    writes_apart = True
+
     @staticmethod
     def infer(parts: Sequence[Tensor], /, axis: int) -> Tensor:
         require_alike(parts[0], *parts)

@@ -28,6 +28,8 @@ from flambeau.support.lazy import Array, np
 _EPILOGUE = "str function='', float first=0.0, float second=0.0"
 EACH = 8
 """The most rows, and the columns, of a product that an invocation computes, and the most outputs of a convolution."""
+PLACES = 4
+"""The most places of each output of a convolution that an invocation computes."""
 TILE = 64
 """The columns of a product that a workgroup computes, and its rows unless it has few."""
 
@@ -81,6 +83,11 @@ def _grouped(weight: Array, scales: Array | None, groups: int) -> Array:
     inputs, outputs, *kernel = weight.shape
     split = weight.reshape(groups, inputs // groups, outputs, *kernel) * scales.reshape(groups, 1, outputs, 1, 1)
     return split.reshape(weight.shape)
+
+
+def _shader(name: str, scales: SSAValue | None) -> str:
+    """Returns the name of a shader, compiled for a weight of int8 if there are scales."""
+    return name if scales is None else f"{name}_i8"
 
 
 def _is_one(shape: Numbers) -> bool:
@@ -141,12 +148,19 @@ class GemmKernelOp(ProductKernelOp):
             *((0, 0) if bias is None else broadcast_strides(bias, (rows, columns))),
             *parameters,
         )
-        weight = 0 if scales is None else 1 if element_of(a) == i8 else 2
         buffers: tuple[SSAValue, ...] = (a, b, b if bias is None else bias, b if scales is None else scales, self.result)
         height = min(rows, EACH)
         across, down = (GROUP, 1) if rows <= EACH else (GROUP // 8, 8)
         grid = (-(-columns // (EACH * across)), -(-rows // (height * down)), count)
-        return [Dispatch("gemm", (number, int(bias is not None), height, across, down, weight), pushed, buffers, grid)]
+        return [
+            Dispatch(
+                _shader("gemm", scales),
+                (number, int(bias is not None), height, across, down, int(element_of(a) == i8)),
+                pushed,
+                buffers,
+                grid,
+            )
+        ]
 
 
 _IMAGES = "Tensor x, Tensor weight, Tensor? bias=None, Tensor? scales=None, *, int[] stride, int[] padding, int[] dilation, int groups=1"
@@ -182,13 +196,14 @@ class ConvolutionKernelOp(ProductKernelOp):
         (count, channels, height, width), (_, outputs, *new) = shape_of(x), shape_of(self.result)
         kernel, inputs, each = shape_of(weight)[2:], channels // groups, outputs // groups
         number, parameters = self.epilogue
+        places = min(-(-prod(new) // GROUP), PLACES)
         quads = 0 if each == 1 else min(-(-each // 4), 2)
         steps = (prod(kernel) * (each if is_transposed else 1), prod(kernel) * (1 if is_transposed else inputs))
-        constants = (number, bias is not None, quads, *kernel, *stride, *padding, *dilation, is_transposed, scales is not None)
+        constants = (number, bias is not None, quads, *kernel, *stride, *padding, *dilation, is_transposed, places)
         pushed = (groups, inputs, each, height, width, *new, *steps, *parameters)
-        grid = (-(-prod(new) // GROUP), groups * (-(-each // max(4 * quads, 1))), count)
+        grid = (-(-prod(new) // (GROUP * places)), groups * (-(-each // max(4 * quads, 1))), count)
         buffers = (x, weight, x if bias is None else bias, x if scales is None else scales, self.result)
-        return [Dispatch("convolution", tuple(map(int, constants)), pushed, buffers, grid)]
+        return [Dispatch(_shader("convolution", scales), tuple(map(int, constants)), pushed, buffers, grid)]
 
 
 @vulkan(f"conv2d({_IMAGES}, {_EPILOGUE}) -> Tensor")

@@ -11,10 +11,20 @@ if(DEFINED SKBUILD AND FLAMBEAU_GLSLANG)
   file(GLOB shader_headers CONFIGURE_DEPENDS "${shaders}/*.glsl")
   foreach(shader IN LISTS shader_sources)
     get_filename_component(shader_name "${shader}" NAME_WE)
-    # Each for tensors of float32, and for those of float16.
-    foreach(variant "" "_f16")
+    # Each for tensors of float32, and for those of float16; some beside weights of int8.
+    file(STRINGS "${shader}" of_int8 REGEX "ifdef INT8" LIMIT_COUNT 1)
+    foreach(variant "" "_f16" "_i8" "_i8_f16")
+      if(variant MATCHES "_i8" AND NOT of_int8)
+        continue()
+      endif()
       set(module "${ARG_FOLDER}/spirv/${shader_name}${variant}.spv")
-      set(defined "$<$<BOOL:${variant}>:-DHALF>")
+      set(defined "")
+      if(variant MATCHES "_f16")
+        list(APPEND defined -DHALF)
+      endif()
+      if(variant MATCHES "_i8")
+        list(APPEND defined -DINT8)
+      endif()
       add_custom_command(
         OUTPUT "${module}" COMMAND ${CMAKE_COMMAND} -E make_directory "${ARG_FOLDER}/spirv"
         COMMAND "${FLAMBEAU_GLSLANG}" -V -g0 --quiet --target-env vulkan1.1 ${defined} "${shader}" -o "${module}" DEPENDS "${shader}" ${shader_headers}

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { MOST_DEVICES = 16, MINOR_VERSION = 1, VULKAN_1_1 = 1 << 22 | 1 << 12 };
-enum { STORAGE_RANGE = 7 }; /* the index of maxStorageBufferRange in VkPhysicalDeviceLimits */
+enum { STORAGE_RANGE = 7, TIMESTAMP_PERIOD = 106 }; /* in VkPhysicalDeviceLimits, in words: maxStorageBufferRange, timestampPeriod */
 
 /* What is asked for: a library, and a device in it. */
 typedef struct wish {
@@ -37,6 +37,7 @@ static __attribute__((noinline)) void consider(compute_device *device, vk_physic
   if (fits > *best && fl_vulkan_find_family(&device->vk, physical, VK_QUEUE_COMPUTE)) {
     uint32_t range = 0;
     memcpy(&range, (const char *)found.limits + sizeof(uint32_t) * STORAGE_RANGE, sizeof range);
+    memcpy(&device->tick, (const char *)found.limits + sizeof(uint32_t) * TIMESTAMP_PERIOD, sizeof device->tick);
     *best = fits;
     device->vk.physical = physical;
     device->most_bytes = range;
@@ -83,6 +84,8 @@ static const char *start_device(compute_device *device, const wish *wanted) {
     return wanted->device != NULL ? "no device with Vulkan 1.1 has the index or the name that option device says" : "no device has Vulkan 1.1";
   }
   (void)fl_vulkan_find_family(vk, vk->physical, VK_QUEUE_COMPUTE);
+  device->valid_ticks = vk->clock_bits >= 64 ? UINT64_MAX : ((uint64_t)1 << vk->clock_bits) - 1;
+  device->tick = vk->clock_bits == 0 ? 0 : device->tick;
   missing = open_device(device);
   if (missing == NULL) {
     COMPUTE_DEVICE_FUNCTIONS(VK_TAKE_FROM_DEVICE)

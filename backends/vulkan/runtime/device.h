@@ -5,7 +5,9 @@
 #include "library/vulkan.h"
 
 enum { /* VkStructureType */
+  VK_QUERY_INFO = 11,
   VK_BUFFER_INFO = 12,
+  VK_CACHE_INFO = 17,
   VK_STAGE_INFO = 18,
   VK_PIPELINE_INFO = 29,
   VK_FEATURES_2 = 1000059000,
@@ -74,6 +76,21 @@ typedef struct vk_pipeline_info {
   int32_t base_index;
 } vk_pipeline_info;
 
+typedef struct vk_query_info {
+  VK_HEAD;
+  uint32_t flags;
+  int32_t kind;
+  uint32_t count;
+  uint32_t statistics;
+} vk_query_info;
+
+typedef struct vk_cache_info {
+  VK_HEAD;
+  uint32_t flags;
+  size_t bytes;
+  const void *data;
+} vk_cache_info;
+
 typedef struct vk_push_range {
   uint32_t stages;
   uint32_t offset;
@@ -108,6 +125,15 @@ typedef struct vk_features { /* VkPhysicalDeviceFeatures2 */
   X(BindBufferMemory, vk_result, (vk_device, vk_object, vk_object, uint64_t))                           \
   X(CreateComputePipelines, vk_result,                                                                  \
     (vk_device, vk_object, uint32_t, const vk_pipeline_info *, const void *, vk_object *))              \
+  VK_CREATES(X, CreatePipelineCache, vk_cache_info)                                                     \
+  VK_DESTROYS(X, DestroyPipelineCache)                                                                  \
+  X(GetPipelineCacheData, vk_result, (vk_device, vk_object, size_t *, void *))                          \
+  VK_CREATES(X, CreateQueryPool, vk_query_info)                                                         \
+  VK_DESTROYS(X, DestroyQueryPool)                                                                      \
+  X(CmdResetQueryPool, void, (vk_commands, vk_object, uint32_t, uint32_t))                              \
+  X(CmdWriteTimestamp, void, (vk_commands, uint32_t, vk_object, uint32_t))                              \
+  X(GetQueryPoolResults, vk_result,                                                                     \
+    (vk_device, vk_object, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))                     \
   X(CmdPushConstants, void, (vk_commands, vk_object, uint32_t, uint32_t, uint32_t, const void *))       \
   X(CmdDispatch, void, (vk_commands, uint32_t, uint32_t, uint32_t))
 
@@ -118,6 +144,8 @@ typedef struct compute_device {
   COMPUTE_DEVICE_FUNCTIONS(VK_FIELD)
   uint64_t most_bytes; /* of a binding */
   int stores_halves;   /* whether buffers may have elements of float16 */
+  float tick;          /* the nanoseconds of a unit of its clock; 0: it has none */
+  uint64_t valid_ticks; /* the bits that its clock has */
 } compute_device;
 
 /* Returns a device: that of an index, if `wanted` is a number; else the first whose name has `wanted` in it; with NULL, the first GPU, or else the

@@ -3,7 +3,7 @@
 
 #include "flambeau/library.h"
 
-enum { HEADER = 16, VERSION = 2, MOST_DIMENSIONS = 16, SPIRV_HEADER = 5 };
+enum { HEADER = 16, VERSION = 3, MOST_DIMENSIONS = 16, SPIRV_HEADER = 5 };
 enum { MOST_MEMORY_BITS = 40 };
 enum { OP_CAPABILITY = 17, CAPABILITY_SHADER = 1, CAPABILITY_16_BIT_STORAGE = 4433 }; /* of SPIR-V */
 
@@ -12,7 +12,8 @@ enum { PROGRAM_INPUTS, PROGRAM_OUTPUTS, PROGRAM_MEMORY, PROGRAM_VALUES, PROGRAM_
 enum { VALUE_ELEMENT, VALUE_SHAPE, VALUE_OFFSET, VALUE_KEY, VALUE_DATA };
 enum { MODULE_NAME, MODULE_WORDS };
 enum { PIPELINE_MODULE, PIPELINE_CONSTANTS };
-enum { CALL_OPERATOR, CALL_PIPELINE, CALL_VALUES, CALL_PUSHED, CALL_GROUPS };
+enum { CALL_OPERATOR, CALL_PIPELINE, CALL_VALUES, CALL_PUSHED, CALL_GROUPS, CALL_WAITS };
+enum { OPERATOR_NAME };
 
 #define DAMAGED(...) fl_library_fail(FL_DELEGATE_INCOMPATIBLE, "its payload is damaged: " __VA_ARGS__)
 
@@ -101,6 +102,7 @@ fl_status fl_vulkan_read_call(const program *p, uint32_t index, program_call *ca
   call->pipeline = (uint32_t)fl_flatbuffer_value(&p->in, table, CALL_PIPELINE, 4, 0);
   call->binding_count = copy_numbers(p, table, CALL_VALUES, call->values, MOST_BINDINGS);
   call->pushed_count = copy_numbers(p, table, CALL_PUSHED, call->pushed, MOST_PUSHED);
+  call->waits = fl_flatbuffer_value(&p->in, table, CALL_WAITS, 1, 0) != 0;
   const uint32_t directions = copy_numbers(p, table, CALL_GROUPS, call->groups, 3);
   if (table == 0 || call->pipeline >= p->pipelines.count || call->pushed_count == UINT32_MAX || directions != 3) {
     return DAMAGED("dispatch %u has a pipeline that is not there, or too many numbers", index);
@@ -119,6 +121,17 @@ fl_status fl_vulkan_read_call(const program *p, uint32_t index, program_call *ca
     }
   }
   return FL_OK;
+}
+
+const char *fl_vulkan_operator_of(const program *p, uint32_t index, uint32_t *number) {
+  const uint32_t operator_number = (uint32_t)fl_flatbuffer_value(&p->in, table_of(p, p->calls, index), CALL_OPERATOR, 4, 0);
+  *number = operator_number < p->operators.count ? operator_number : UINT32_MAX;
+  if (*number == UINT32_MAX) {
+    return "";
+  }
+  const program_list name = list_of(&p->in, table_of(p, p->operators, operator_number), OPERATOR_NAME, 1);
+  const int ends = name.count != 0 && fl_flatbuffer_checked(&p->in, name.first, (uint64_t)name.count + 1) != 0 && p->in.data[name.first + name.count] == 0;
+  return ends ? (const char *)p->in.data + name.first : "";
 }
 
 /* Opens the flatbuffer. */
@@ -142,6 +155,7 @@ static fl_status open_payload(const fl_payload *payload, program *p) {
   p->inputs = list_of(&p->in, root, PROGRAM_INPUTS, 4);
   p->outputs = list_of(&p->in, root, PROGRAM_OUTPUTS, 4);
   p->values = list_of(&p->in, root, PROGRAM_VALUES, 4);
+  p->operators = list_of(&p->in, root, PROGRAM_OPERATORS, 4);
   p->modules = list_of(&p->in, root, PROGRAM_MODULES, 4);
   p->pipelines = list_of(&p->in, root, PROGRAM_PIPELINES, 4);
   p->calls = list_of(&p->in, root, PROGRAM_CALLS, 4);

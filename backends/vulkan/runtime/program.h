@@ -18,7 +18,7 @@ typedef struct program {
   const fl_payload *payload;
   fl_flatbuffer in;
   uint64_t memory;
-  program_list inputs, outputs, values, modules, pipelines, calls;
+  program_list inputs, outputs, values, operators, modules, pipelines, calls;
 } program;
 
 /* A tensor: where its bytes lie in the block of memory. */
@@ -48,6 +48,7 @@ typedef struct program_call {
   uint32_t pushed_count;
   uint32_t pushed[MOST_PUSHED];
   uint32_t groups[3];
+  int waits; /* whether it reads or overwrites what a dispatch before it wrote or read */
 } program_call;
 
 /* Opens a payload, and checks its values, modules, pipelines and calls. */
@@ -57,6 +58,8 @@ fl_status fl_vulkan_read_value(const program *p, uint32_t index, program_value *
 fl_status fl_vulkan_read_module(const program *p, uint32_t index, program_module *module);
 fl_status fl_vulkan_read_pipeline(const program *p, uint32_t index, program_pipeline *pipeline);
 fl_status fl_vulkan_read_call(const program *p, uint32_t index, program_call *call);
+/* Returns the name of the operator of a dispatch, for people, and stores its number; "" if it says none. */
+const char *fl_vulkan_operator_of(const program *p, uint32_t index, uint32_t *number);
 /* Returns the number at `index` of a list of 4 bytes each. */
 uint32_t fl_vulkan_at(const program *p, program_list list, uint32_t index);
 /* Copies the bytes of the constants to where their values lie in `memory`, the block of all. */

@@ -5,39 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
-#include "program.h"
+#include "delegate.h"
 
-enum { MILLISECOND = 1000000, DEFAULT_TIMEOUT = 600000, PUSHED_BYTES = 4 * MOST_PUSHED };
+enum { MILLISECOND = 1000000, DEFAULT_TIMEOUT = 600000 };
 
 /* What the options say. */
 typedef struct settings {
   const char *library;
   const char *device;
+  const char *cache;
   uint64_t timeout; /* in milliseconds */
+  int profiles;
 } settings;
 
-typedef struct delegate {
-  void *library;
-  compute_device *device;
-  program p;
-  uint64_t timeout;
-  vk_object buffer; /* of all tensors */
-  vk_object memory;
-  uint8_t *data; /* what the host sees of it */
-  vk_object set_layouts[MOST_BINDINGS + 1]; /* by the number of bindings */
-  vk_object layouts[MOST_BINDINGS + 1];
-  vk_object pool;
-  vk_object command_pool;
-  vk_commands commands;
-  vk_object fence;
-  int is_running; /* 1: a call took longer than its time */
-  uint32_t pipeline_count;
-  vk_object *pipelines;
-} delegate;
-
 static fl_status read_settings(const fl_backend *self, settings *set) {
-  *set = (settings){NULL, NULL, DEFAULT_TIMEOUT};
+  *set = (settings){.timeout = DEFAULT_TIMEOUT};
   for (size_t i = 0; i < self->option_count; ++i) {
     const char *const name = self->options[i].name, *const value = self->options[i].value;
     char *end = NULL;
@@ -45,8 +27,15 @@ static fl_status read_settings(const fl_backend *self, settings *set) {
       set->library = value;
     } else if (strcmp(name, "device") == 0) {
       set->device = value;
+    } else if (strcmp(name, "cache") == 0) {
+      set->cache = value;
+    } else if (strcmp(name, "profile") == 0) {
+      if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+        return fl_library_fail(FL_INVALID_ARGUMENT, "option profile is 0 or 1, not '%.80s'", value);
+      }
+      set->profiles = value[0] == '1';
     } else if (strcmp(name, "timeout") != 0) {
-      return fl_library_fail(FL_INVALID_ARGUMENT, "there is no option '%.80s', but device, library and timeout", name);
+      return fl_library_fail(FL_INVALID_ARGUMENT, "there is no option '%.80s', but cache, device, library, profile and timeout", name);
     } else if (set->timeout = strtoull(value, &end, 10), *end != 0 || end == value || set->timeout == 0 || set->timeout > UINT32_MAX) {
       return fl_library_fail(FL_INVALID_ARGUMENT, "option timeout is a number of milliseconds, not '%.80s'", value);
     }
@@ -64,7 +53,8 @@ static fl_status measure(const fl_backend *self, const fl_payload *payload, fl_b
   status = status == FL_OK ? fl_vulkan_load(set.library, &library) : status;
   if (status == FL_OK) {
     fl_library_close(library);
-    *memory = (fl_backend_memory){sizeof(delegate) + p.pipelines.count * sizeof(vk_object), 0, p.outputs.count};
+    const size_t times = set.profiles ? ((size_t)p.calls.count + 1) * sizeof(uint64_t) : 0;
+    *memory = (fl_backend_memory){sizeof(delegate) + p.pipelines.count * sizeof(vk_object) + times, 0, p.outputs.count};
   }
   return status;
 }
@@ -97,154 +87,6 @@ static fl_status make_buffer(delegate *d) {
   return result == 0 ? fl_vulkan_copy_constants(&d->p, d->data) : fl_vulkan_refused(result, "give its tensors memory");
 }
 
-/* Makes the layouts of dispatches with so many bindings, unless they are there. */
-static __attribute__((noinline)) fl_status make_layouts(delegate *d, uint32_t count) {
-  const fl_vulkan *const vk = &d->device->vk;
-  vk_set_layout_binding slots[MOST_BINDINGS];
-  if (d->layouts[count] != 0) {
-    return FL_OK;
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    slots[i] = (vk_set_layout_binding){.binding = i, .kind = VK_STORAGE_DESCRIPTOR, .count = 1, .stages = VK_COMPUTE_SHADER};
-  }
-  const vk_set_layout_info set = {.type = VK_SET_LAYOUT_INFO, .count = count, .bindings = slots};
-  const vk_push_range range = {VK_COMPUTE_SHADER, 0, PUSHED_BYTES};
-  const vk_layout_info layout = {
-      .type = VK_LAYOUT_INFO, .set_count = 1, .sets = &d->set_layouts[count], .range_count = 1, .ranges = &range};
-  vk_result result = vk->CreateDescriptorSetLayout(vk->device, &set, NULL, &d->set_layouts[count]);
-  result = result == 0 ? vk->CreatePipelineLayout(vk->device, &layout, NULL, &d->layouts[count]) : result;
-  return result == 0 ? FL_OK : fl_vulkan_refused(result, "describe a dispatch");
-}
-
-/* Makes the pipeline of a dispatch, unless it is there. */
-static __attribute__((noinline)) fl_status make_pipeline(delegate *d, const program_call *call) {
-  const compute_device *const v = d->device;
-  vk_specialization_entry entries[MOST_CONSTANTS];
-  program_pipeline pipeline;
-  program_module module;
-  if (d->pipelines[call->pipeline] != 0) {
-    return FL_OK;
-  }
-  fl_status status = fl_vulkan_read_pipeline(&d->p, call->pipeline, &pipeline);
-  status = status == FL_OK ? fl_vulkan_read_module(&d->p, pipeline.module, &module) : status;
-  if (status != FL_OK) {
-    return status;
-  }
-  if (module.stores_halves && !v->stores_halves) {
-    return fl_library_fail(FL_NOT_SUPPORTED, "its tensors are of float16, and the device has no 16-bit storage: compile with precision=f32");
-  }
-  for (uint32_t i = 0; i < pipeline.constant_count; ++i) {
-    entries[i] = (vk_specialization_entry){i, 4 * i, 4};
-  }
-  const vk_specialization constants = {pipeline.constant_count, entries, 4 * (size_t)pipeline.constant_count, pipeline.constants};
-  const vk_module_info info = {.type = VK_MODULE_INFO, .bytes = 4 * module.count, .words = module.words};
-  vk_object made = 0;
-  vk_result result = v->vk.CreateShaderModule(v->vk.device, &info, NULL, &made);
-  if (result == 0) {
-    const vk_stage_info stage = {
-        .type = VK_STAGE_INFO, .stage = VK_COMPUTE_SHADER, .module = made, .entry = "main", .specialization = &constants};
-    const vk_pipeline_info asked = {.type = VK_PIPELINE_INFO, .stage = stage, .layout = d->layouts[call->binding_count]};
-    result = v->CreateComputePipelines(v->vk.device, 0, 1, &asked, NULL, &d->pipelines[call->pipeline]);
-    v->vk.DestroyShaderModule(v->vk.device, made, NULL);
-  }
-  return result == 0 ? FL_OK : fl_vulkan_refused(result, "compile a shader");
-}
-
-static fl_status make_pool(delegate *d) {
-  const fl_vulkan *const vk = &d->device->vk;
-  program_call call;
-  uint32_t bindings = 1;
-  for (uint32_t i = 0; i < d->p.calls.count; ++i) {
-    const fl_status status = fl_vulkan_read_call(&d->p, i, &call);
-    if (status != FL_OK) {
-      return status;
-    }
-    bindings += call.binding_count;
-  }
-  const vk_pool_size size = {VK_STORAGE_DESCRIPTOR, bindings};
-  const vk_pool_info pool = {.type = VK_POOL_INFO, .most_sets = d->p.calls.count + 1, .size_count = 1, .sizes = &size};
-  const vk_result result = vk->CreateDescriptorPool(vk->device, &pool, NULL, &d->pool);
-  return result == 0 ? FL_OK : fl_vulkan_refused(result, "make room for bindings");
-}
-
-/* Makes the set of a dispatch's bindings. */
-static fl_status bind(const delegate *d, const program_call *call, vk_object *set) {
-  const fl_vulkan *const vk = &d->device->vk;
-  const vk_set_info info = {.type = VK_SET_INFO, .pool = d->pool, .count = 1, .layouts = &d->set_layouts[call->binding_count]};
-  const vk_result result = vk->AllocateDescriptorSets(vk->device, &info, set);
-  if (result != 0) {
-    return fl_vulkan_refused(result, "bind tensors");
-  }
-  for (uint32_t i = 0; i < call->binding_count; ++i) {
-    program_value value;
-    const fl_status status = fl_vulkan_read_value(&d->p, call->values[i], &value);
-    if (status != FL_OK) {
-      return status;
-    }
-    if (value.bytes > d->device->most_bytes) {
-      return fl_library_fail(FL_NOT_SUPPORTED, "value %u has %llu bytes, and the device binds %llu at most", call->values[i],
-                             (unsigned long long)value.bytes, (unsigned long long)d->device->most_bytes);
-    }
-    /* Shaders read elements of int8 by words. */
-    const vk_buffer_part part = {d->buffer, value.offset, (value.bytes + 3) / 4 * 4};
-    const vk_set_write write = {.type = VK_SET_WRITE, .set = *set, .binding = i, .count = 1, .kind = VK_STORAGE_DESCRIPTOR, .buffers = &part};
-    vk->UpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
-  }
-  return FL_OK;
-}
-
-static void wait_for_writes(const delegate *d, uint32_t stage, uint32_t access) {
-  const fl_vulkan *const vk = &d->device->vk;
-  const vk_memory_barrier barrier = {.type = VK_MEMORY_BARRIER, .from = VK_ACCESS_SHADER_WRITE, .to = access};
-  vk->CmdPipelineBarrier(d->commands, VK_STAGE_COMPUTE, stage, 0, 1, &barrier, 0, NULL, 0, NULL);
-}
-
-static __attribute__((noinline)) fl_status record_call(delegate *d, uint32_t index) {
-  const compute_device *const v = d->device;
-  program_call call;
-  vk_object set = 0;
-  fl_status status = fl_vulkan_read_call(&d->p, index, &call);
-  status = status == FL_OK ? make_layouts(d, call.binding_count) : status;
-  status = status == FL_OK ? make_pipeline(d, &call) : status;
-  status = status == FL_OK ? bind(d, &call, &set) : status;
-  if (status != FL_OK) {
-    return status;
-  }
-  const vk_object layout = d->layouts[call.binding_count];
-  v->vk.CmdBindPipeline(d->commands, VK_COMPUTE_PIPELINE, d->pipelines[call.pipeline]);
-  v->vk.CmdBindDescriptorSets(d->commands, VK_COMPUTE_PIPELINE, layout, 0, 1, &set, 0, NULL);
-  if (call.pushed_count != 0) {
-    v->CmdPushConstants(d->commands, layout, VK_COMPUTE_SHADER, 0, 4 * call.pushed_count, call.pushed);
-  }
-  v->CmdDispatch(d->commands, call.groups[0], call.groups[1], call.groups[2]);
-  wait_for_writes(d, VK_STAGE_COMPUTE, VK_ACCESS_SHADER_READ | VK_ACCESS_SHADER_WRITE);
-  return FL_OK;
-}
-
-static fl_status record(delegate *d) {
-  const fl_vulkan *const vk = &d->device->vk;
-  const vk_command_pool_info pool = {.type = VK_COMMAND_POOL_INFO, .family = vk->family};
-  const vk_commands_begin begin = {.type = VK_COMMANDS_BEGIN};
-  const vk_fence_info fence = {.type = VK_FENCE_INFO};
-  vk_result result = vk->CreateCommandPool(vk->device, &pool, NULL, &d->command_pool);
-  const vk_commands_info info = {.type = VK_COMMANDS_INFO, .pool = d->command_pool, .count = 1};
-  result = result == 0 ? vk->AllocateCommandBuffers(vk->device, &info, &d->commands) : result;
-  result = result == 0 ? vk->CreateFence(vk->device, &fence, NULL, &d->fence) : result;
-  result = result == 0 ? vk->BeginCommandBuffer(d->commands, &begin) : result;
-  if (result != 0) {
-    return fl_vulkan_refused(result, "record a call");
-  }
-  for (uint32_t i = 0; i < d->p.calls.count; ++i) {
-    const fl_status status = record_call(d, i);
-    if (status != FL_OK) {
-      return status;
-    }
-  }
-  wait_for_writes(d, VK_STAGE_HOST, VK_ACCESS_HOST_READ);
-  result = vk->EndCommandBuffer(d->commands);
-  return result == 0 ? FL_OK : fl_vulkan_refused(result, "record a call");
-}
-
 static void release(const delegate *d) {
   const compute_device *const v = d->device;
   const vk_device device = v->vk.device;
@@ -261,6 +103,8 @@ static void release(const delegate *d) {
     v->vk.DestroyPipelineLayout(device, d->layouts[i], NULL);
     v->vk.DestroyDescriptorSetLayout(device, d->set_layouts[i], NULL);
   }
+  v->DestroyPipelineCache(device, d->cache, NULL);
+  v->DestroyQueryPool(device, d->queries, NULL);
   v->DestroyBuffer(device, d->buffer, NULL);
   v->vk.FreeMemory(device, d->memory, NULL);
 }
@@ -275,14 +119,16 @@ static void destroy(const fl_backend *self, void *handle) {
   fl_library_close(d->library);
 }
 
-static fl_status prepare(delegate *d, const char *wanted) {
-  d->device = fl_vulkan_take_device(d->library, wanted);
+static fl_status prepare(delegate *d, const settings *set) {
+  d->device = fl_vulkan_take_device(d->library, set->device);
   if (d->device == NULL) {
     return FL_NOT_FOUND;
   }
   fl_status status = make_buffer(d);
-  status = status == FL_OK ? make_pool(d) : status;
-  return status == FL_OK ? record(d) : status;
+  status = status == FL_OK && set->cache != NULL ? fl_vulkan_open_cache(d, set->cache) : status;
+  status = status == FL_OK && set->profiles ? fl_vulkan_start_profile(d) : status;
+  status = status == FL_OK ? fl_vulkan_record(d) : status;
+  return status == FL_OK && set->cache != NULL ? fl_vulkan_save_cache(d, set->cache) : status;
 }
 
 static fl_status init(const fl_backend *self, const fl_payload *payload, void *persistent, void **handle, const char **message) {
@@ -300,8 +146,9 @@ static fl_status init(const fl_backend *self, const fl_payload *payload, void *p
   d->pipeline_count = d->p.pipelines.count;
   d->pipelines = (vk_object *)(void *)(d + 1);
   memset(d->pipelines, 0, d->pipeline_count * sizeof *d->pipelines);
+  d->times = (uint64_t *)(void *)(d->pipelines + d->pipeline_count);
   status = fl_vulkan_load(set.library, &d->library);
-  if (status == FL_OK && (status = prepare(d, set.device)) != FL_OK) {
+  if (status == FL_OK && (status = prepare(d, &set)) != FL_OK) {
     destroy(self, d);
   }
   return status;
@@ -354,7 +201,7 @@ static fl_status execute(const fl_backend *self, void *handle, fl_context *conte
 }
 
 extern const fl_backend fl_backend_vulkan;
-static const char *const option_names[] = {"device", "library", "timeout", NULL};
+static const char *const option_names[] = {"cache", "device", "library", "profile", "timeout", NULL};
 
 const fl_backend fl_backend_vulkan = {.struct_size = sizeof(fl_backend),
                                       .id = "FlambeauVulkan",
@@ -363,4 +210,5 @@ const fl_backend fl_backend_vulkan = {.struct_size = sizeof(fl_backend),
                                       .init = init,
                                       .execute = execute,
                                       .destroy = destroy,
+                                      .operator_time = fl_vulkan_operator_time,
                                       .option_names = option_names};

@@ -13,6 +13,8 @@ import pytest
 import torch
 
 from flambeau import to_edge
+from flambeau.backends.vulkan.payload import read_payload
+from flambeau.compiler.program_profile import profile_program
 from flambeau.runtime import FlambeauError, Runtime
 from flambeau.runtime.pte import read_program
 
@@ -80,14 +82,46 @@ def test_a_device_is_chosen_by_index_or_name(gate: bytes, driver: str):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"threads": 2}, "backend 'vulkan' has no option 'threads'; it has device, library, timeout"),
+        ({"threads": 2}, "backend 'vulkan' has no option 'threads'; it has cache, device, library, profile, timeout"),
         ({"timeout": "soon"}, "option timeout is a number of milliseconds, not 'soon'"),
         ({"timeout": 0}, "option timeout is a number of milliseconds, not '0'"),
+        ({"profile": "yes"}, "option profile is 0 or 1, not 'yes'"),
+        ({"cache": "/nowhere/pipelines"}, "the file of option cache cannot be written: /nowhere/pipelines"),
     ],
 )
 def test_options_are_checked(gate: bytes, options: dict[str, Any], said: str):
     with pytest.raises(FlambeauError, match=re.escape(said)):
         load(gate, **options)
+
+
+@pytest.mark.usefixtures("driver")
+def test_pipelines_are_kept_in_a_file(gate: bytes, tmp_path: Path):
+    file = tmp_path / "pipelines"
+    check(load(gate, cache=str(file)))
+    kept = file.read_bytes()
+    assert kept[:4] == b"FLVC" and zlib.adler32(kept[8:]) == int.from_bytes(kept[4:8], "little")
+    check(load(gate, cache=str(file)))
+    # What is no cache, is damaged, or is another driver's, is written anew.
+    for other in (
+        b"",
+        b"some text",
+        kept[:-1] + bytes([kept[-1] ^ 255]),
+        kept[:4] + zlib.adler32(b"other").to_bytes(4, "little") + b"other",
+    ):
+        file.write_bytes(other)
+        check(load(gate, cache=str(file)))
+        assert file.read_bytes()[:4] == b"FLVC" and [entry.name for entry in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.usefixtures("driver")
+def test_a_profile_has_the_times_of_dispatches(gate: bytes):
+    profile = profile_program(gate, lambda: [value.numpy() for value in INPUTS], iterations=3)
+    inside = [row for row in profile.rows() if row.is_inside]
+    payloads = [read_payload(memoryview(bytes(each.processed))) for each in read_program(gate).execution_plan[0].delegates]
+    assert len(inside) == sum(len(payload.calls) for payload in payloads)
+    assert {row.name for row in inside} == {item.name for payload in payloads for item in payload.operators}
+    whole = sum(event.nanoseconds for run in profile.runs for event in run if event.kind.name == "DELEGATE")
+    assert 0 < sum(sum(row.times) for row in inside) < whole
 
 
 def test_what_is_missing_is_said(gate: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -63,6 +63,7 @@ int fl_vulkan_find_family(fl_vulkan *vk, vk_physical_device physical, uint32_t f
   vk->GetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
   for (vk->family = 0; vk->family < count; ++vk->family) {
     if (families[vk->family].count > 0 && (families[vk->family].flags & flags) != 0) {
+      vk->clock_bits = families[vk->family].clock_bits;
       return 1;
     }
   }

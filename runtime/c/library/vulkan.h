@@ -71,7 +71,8 @@ typedef struct vk_instance_info {
 typedef struct vk_queue_family {
   uint32_t flags;
   uint32_t count;
-  uint32_t others[4];
+  uint32_t clock_bits;
+  uint32_t others[3];
 } vk_queue_family;
 
 typedef struct vk_memory_types {
@@ -274,6 +275,7 @@ typedef struct fl_vulkan {
   vk_device device;
   vk_queue queue;
   uint32_t family;
+  uint32_t clock_bits; /* of the times of that family; 0: none */
   vk_memory_types memory;
   pthread_mutex_t queue_lock;
 } fl_vulkan;

@@ -7,5 +7,5 @@
 #define ELEMENT float
 #endif
 
-// Returns element `i` of those of int8 that words hold.
+// Element `i` of those of int8 that words hold.
 #define OF_INT8(words, i) float(bitfieldExtract(words[(i) / 4], int((i) % 4) * 8, 8))

@@ -8,14 +8,16 @@
 layout(constant_id = 0) const uint number = 0;
 layout(constant_id = 1) const bool has_bias = false;
 layout(constant_id = 2) const uint height = 8; // 8 at most
-layout(constant_id = 5) const uint weight = 0; // which factor is of int8: 1: a, 2: b, 0: none
+layout(constant_id = 5) const bool is_left = false; // which factor is the weight of int8, where there is one: a or b
 layout(local_size_x_id = 3, local_size_y_id = 4) in;
 layout(binding = 0) readonly buffer A { ELEMENT a[]; };
 layout(binding = 1) readonly buffer B { ELEMENT b[]; };
 layout(binding = 2) readonly buffer Bias { ELEMENT bias[]; };
+#ifdef INT8
 layout(binding = 0) readonly buffer WordsOfA { int words_of_a[]; };
 layout(binding = 1) readonly buffer WordsOfB { int words_of_b[]; };
 layout(binding = 3) readonly buffer Scales { float scales[]; };
+#endif
 layout(binding = 4) writeonly buffer Y { ELEMENT y[]; };
 layout(push_constant) uniform Pushed {
   uint rows;
@@ -48,15 +50,25 @@ layout(push_constant) uniform Pushed {
     store(row + i, column + 4 * apart, right##i); \
   }
 
-float of_a(uint i) { return weight == 1 ? OF_INT8(words_of_a, i) : float(a[i]); }
+#ifdef INT8
+float of_a(uint i) { return is_left ? OF_INT8(words_of_a, i) : float(a[i]); }
 
-float of_b(uint i) { return weight == 2 ? OF_INT8(words_of_b, i) : float(b[i]); }
+float of_b(uint i) { return is_left ? float(b[i]) : OF_INT8(words_of_b, i); }
+
+float scaled(float sum, uint row, uint column) { return sum * scales[is_left ? row : column]; }
+#else
+float of_a(uint i) { return float(a[i]); }
+
+float of_b(uint i) { return float(b[i]); }
+
+float scaled(float sum, uint row, uint column) { return sum; }
+#endif
 
 void store(uint row, uint column, vec4 sums) {
   for (uint j = 0; j < 4 && column + j * gl_WorkGroupSize.x < columns; ++j) {
     const uint at = column + j * gl_WorkGroupSize.x;
-    const float scaled = weight == 0 ? sums[j] : sums[j] * scales[weight == 1 ? row : at];
-    const float sum = has_bias ? scaled + float(bias[row * row_of_bias + at * column_of_bias]) : scaled;
+    const float product = scaled(sums[j], row, at);
+    const float sum = has_bias ? product + float(bias[row * row_of_bias + at * column_of_bias]) : product;
     y[(gl_WorkGroupID.z * rows + row) * columns + at] = ELEMENT(apply(number, sum, first, second));
   }
 }
