@@ -1,7 +1,7 @@
 /* Elementwise operators of ExecuTorch's runtime for Cadence's DSPs, on quantized numbers. */
 #include <math.h>
 
-#include "cadence.h"
+#include "cadence_nnlib.h"
 #include "cadence_elementwise.def"
 #include "quantize.def"
 
@@ -29,14 +29,23 @@ fl_status fl_cadence_relu_out(fl_context *context, fl_value *const *args, size_t
   FL_TRY(fl_cadence_zero_point(context, args[1], input->dtype, &zero_point));
   FL_TRY(fl_cadence_read_ratio(context, args[2], args[3], args[4], input->dtype, &ratio));
   FL_TRY(resize_like(context, input, out));
+  const int is_signed = input->dtype == FL_INT8;
+  const size_t n = fl_numel(input);
+#if defined(FL_NNLIB)
+  /* The lower limit is the relu. */
+  return fl_nnlib_status(context, is_signed ? xa_nn_vec_relu_asym8s_asym8s(out->data, input->data, zero_point, FL_NNLIB_RATIO(&ratio), ratio.zero_point,
+                                                                           ratio.high, (WORD32)n)
+                                            : xa_nn_vec_relu_asym8u_asym8u(out->data, input->data, zero_point, FL_NNLIB_RATIO(&ratio), ratio.zero_point,
+                                                                           ratio.high, (WORD32)n));
+#else
   const uint8_t *const bytes = input->data;
   uint8_t *const results = out->data;
-  const int is_signed = input->dtype == FL_INT8;
-  for (size_t i = 0, n = fl_numel(input); i < n; ++i) {
+  for (size_t i = 0; i < n; ++i) {
     const int32_t x = (is_signed ? (int8_t)bytes[i] : bytes[i]) - zero_point;
     results[i] = (uint8_t)fl_cadence_requantized(&ratio, x > 0 ? x : 0);
   }
   return FL_OK;
+#endif
 }
 
 /* Reads the scale and the zero point at argument `at` of numbers of `dtype`. */

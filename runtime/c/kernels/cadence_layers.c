@@ -1,5 +1,5 @@
 /* Linear layers and convolutions of ExecuTorch's runtime for Cadence's DSPs, on quantized numbers. */
-#include "cadence.h"
+#include "cadence_nnlib.h"
 #include "conv2d.h"
 #include "cadence_layers.def"
 
@@ -22,6 +22,7 @@ typedef struct product {
   fl_cadence_ratio ratio;
 } product;
 
+#if !defined(FL_NNLIB)
 #define DEFINE_PRODUCT(name, type)                                                                                    \
   static void name(const product *p, const type *rows, const type *weight, type *out) {                              \
     for (size_t row = 0; row < p->rows; ++row, rows += p->k) {                                                        \
@@ -37,6 +38,27 @@ typedef struct product {
   }
 DEFINE_PRODUCT(product_int8, int8_t)
 DEFINE_PRODUCT(product_uint8, uint8_t)
+#endif
+
+/* Computes a product of tensors of int8 or of uint8. */
+static fl_status multiply(fl_context *context, const product *p, const fl_tensor *rows, const fl_tensor *weight, fl_tensor *out) {
+#if defined(FL_NNLIB)
+  const WORD32 n = (WORD32)p->n, k = (WORD32)p->k, count = (WORD32)p->rows, zero = -p->zero_point, weight_zero = -p->weight_zero_point;
+  return fl_nnlib_status(context, rows->dtype == FL_INT8
+                                      ? xa_nn_matmul_asym8sxasym8s_asym8s(out->data, weight->data, rows->data, p->bias, n, k, k, count, k, n, 1,
+                                                                          weight_zero, zero, FL_NNLIB_RATIO(&p->ratio))
+                                      : xa_nn_matmul_asym8uxasym8u_asym8u(out->data, weight->data, rows->data, p->bias, n, k, k, count, k, n, 1,
+                                                                          weight_zero, zero, FL_NNLIB_RATIO(&p->ratio)));
+#else
+  (void)context;
+  if (rows->dtype == FL_INT8) {
+    product_int8(p, rows->data, weight->data, out->data);
+  } else {
+    product_uint8(p, rows->data, weight->data, out->data);
+  }
+  return FL_OK;
+#endif
+}
 
 fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size_t count) {
   (void)count;
@@ -59,12 +81,7 @@ fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size
   p.n = (size_t)weight->sizes[0];
   p.k = (size_t)k;
   p.bias = bias->data;
-  if (src->dtype == FL_INT8) {
-    product_int8(&p, src->data, weight->data, out->data);
-  } else {
-    product_uint8(&p, src->data, weight->data, out->data);
-  }
-  return FL_OK;
+  return multiply(context, &p, src, weight, out);
 }
 
 /* A convolution whose channels come first; of rows, as of images of one row. Index 0 is vertical, 1 horizontal. */
