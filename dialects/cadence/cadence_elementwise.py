@@ -5,7 +5,14 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute
 
-from flambeau.dialects.cadence.fixed_point import check_operands, check_ratio, check_zero_points, requantized
+from flambeau.dialects.cadence.fixed_point import (
+    check_operands,
+    check_ratio,
+    check_scales,
+    check_zero_points,
+    quantized,
+    requantized,
+)
 from flambeau.dialects.ir.tensor_types import Tensor, shape_of, ui8
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.namespace import cadence
@@ -90,8 +97,7 @@ class _PairOp(SchemaOp):
         check_zero_points(X, X_zero_point, Y_zero_point, out_zero_point)
         if shape_of(X) != shape_of(Y):
             raise ValueError(f"the operands must have one shape, got {list(shape_of(X))} and {list(shape_of(Y))}")
-        if not all(2.0**-100 <= scale <= 2.0**100 for scale in (X_scale, Y_scale, out_scale)):
-            raise ValueError(f"scales must be from 2^-100 to 2^100, got {X_scale}, {Y_scale} and {out_scale}")
+        check_scales(X_scale, Y_scale, out_scale)
         return X
 
 
@@ -104,9 +110,7 @@ class QuantizedSumOp(_PairOp):
     ) -> Array:
         left = (X.astype(np.int32) - X_zero_point).astype(np.float32) * np.float32(X_scale)
         right = (Y.astype(np.int32) - Y_zero_point).astype(np.float32) * np.float32(Y_scale)
-        limits = np.iinfo(X.dtype)
-        rounded = np.rint((left + right) * (np.float32(1) / np.float32(out_scale))) + np.float32(out_zero_point)
-        return np.clip(rounded, limits.min, limits.max).astype(X.dtype)
+        return quantized(left + right, out_scale, out_zero_point, X)
 
 
 @cadence("quantized_add_asym8sxasym8s_asym8s.per_tensor(" + _PAIR)

@@ -82,6 +82,71 @@ class QuantizedLinearUnsignedOp(QuantizedLinearOp):
     takes = frozenset({ui8})
 
 
+_MATMUL = (
+    "Tensor X, int X_zero_point, Tensor Y, int Y_zero_point, Tensor? bias, int out_multiplier, int out_shift, int out_zero_point,"
+    " bool transposed=False) -> (Tensor Z)"
+)
+
+
+@cadence("quantized_matmul(" + _MATMUL)
+class QuantizedMatmulOp(SchemaOp):
+    """Products of matrices of quantized numbers, in equal batches; those of the second operand may be transposed. There is no bias."""
+
+    @staticmethod
+    def infer(
+        X: Tensor,
+        X_zero_point: int,
+        Y: Tensor,
+        Y_zero_point: int,
+        bias: Tensor | None,
+        out_multiplier: int,
+        out_shift: int,
+        out_zero_point: int,
+        transposed: bool,
+    ) -> Tensor:
+        check_operands(X, Y)
+        check_zero_points(X, X_zero_point, Y_zero_point, out_zero_point)
+        check_ratio(out_multiplier, out_shift)
+        if bias is not None:
+            raise ValueError("a bias has no meaning")
+        (*batch, rows, depth), other = shape_of(X) if len(shape_of(X)) > 1 else (0, 0), shape_of(Y)
+        columns = other[-2 if transposed else -1] if len(other) > 1 else 0
+        if len(shape_of(X)) < 2 or other != (*batch, *((columns, depth) if transposed else (depth, columns))):
+            raise ValueError(f"no products of matrices {list(shape_of(X))} and {list(other)}{', transposed' if transposed else ''}")
+        if depth > MOST_PRODUCTS:
+            raise ValueError(f"a sum can have {MOST_PRODUCTS} products, got {depth}")
+        return tensor(element_of(X), (*batch, rows, columns))
+
+    @staticmethod
+    def numpy(
+        X: Array,
+        X_zero_point: int,
+        Y: Array,
+        Y_zero_point: int,
+        out_multiplier: int,
+        out_shift: int,
+        out_zero_point: int,
+        transposed: bool,
+    ) -> Array:
+        right = Y.astype(np.float64) - Y_zero_point
+        sums = (X.astype(np.float64) - X_zero_point) @ (np.swapaxes(right, -1, -2) if transposed else right)
+        return requantized(sums, np.zeros(1), out_multiplier, out_shift, out_zero_point, X, X.ndim - 1)
+
+
+@cadence("quantized_matmul_asym8sxasym8s_asym8s(" + _MATMUL)
+class QuantizedMatmulSignedOp(QuantizedMatmulOp):
+    """Products of matrices of int8."""
+
+    takes = frozenset({i8})
+
+
+@cadence("quantized_matmul_asym8uxasym8u_asym8u(" + _MATMUL)
+class QuantizedMatmulUnsignedOp(QuantizedMatmulOp):
+    """Products of matrices of uint8."""
+
+    takes = frozenset({ui8})
+
+
 _CONVOLUTION = (
     "Tensor input, Tensor weight, Tensor bias, int[] stride, SymInt[] padding, int[] dilation, int groups, int input_zero_point,"
     " int weight_zero_point, float bias_scale, float out_scale, int out_zero_point, int out_multiplier, int out_shift) -> (Tensor Z)"

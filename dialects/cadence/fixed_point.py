@@ -54,3 +54,16 @@ def requantized(sums: Array, bias: Array, multiplier: int, shift: int, zero_poin
     parameters = np.stack([np.broadcast_to(np.asarray(row, np.int64), channels) for row in (bias, multiplier, MOST_BITS - shift)])
     limits = np.iinfo(like.dtype)
     return requantize(sums, parameters, zero_point, limits.min, limits.max, channel).astype(like.dtype)
+
+
+def check_scales(*scales: float) -> None:
+    """Raises ValueError for scales whose products may not be numbers of float32."""
+    if not all(2.0**-100 <= scale <= 2.0**100 for scale in scales):
+        raise ValueError(f"scales must be from 2^-100 to 2^100, got {' and '.join(map(str, scales))}")
+
+
+def quantized(reals: Array, scale: float, zero_point: int, like: Array) -> Array:
+    """Returns floats of 32 bits as numbers of the type of `like`, NaN as the least."""
+    limits = np.iinfo(like.dtype)
+    rounded = np.rint(reals * (np.float32(1) / np.float32(scale))) + np.float32(zero_point)
+    return np.where(rounded >= limits.min, np.minimum(rounded, limits.max), limits.min).astype(like.dtype)

@@ -8,7 +8,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from flambeau.passes.quantization.cadence_forms import LayerPattern, SumPattern, remaining_patterns
+from flambeau.passes.quantization.cadence_forms import (
+    LayerPattern,
+    NormPattern,
+    ProductPattern,
+    ReluPattern,
+    SumPattern,
+    moved_dequantizations,
+    remaining_patterns,
+)
 from flambeau.passes.quantization.moved_integers import moved_patterns
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.greedy_driver import apply_patterns
@@ -17,7 +25,7 @@ from flambeau.passes.targets.interface import TargetName, find_target
 
 @dataclass(frozen=True)
 class ConvertEdgeToCadencePass(ModulePass):
-    """Linear layers, convolutions and sums of quantized numbers become operators of `cadence`, as far as the target has their kernels.
+    """Layers, products, sums, relus and norms of quantized numbers become operators of `cadence`, as far as the target has their kernels.
 
     Weights stay as they are, with one scale for all. A bias is a constant in int32, in steps of the sums; the ratio of scales is a
     multiplier of 31 bits and a shift. Operators between layers that move elements or take the largest do so with the integers.
@@ -34,5 +42,6 @@ class ConvertEdgeToCadencePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites `op` in place."""
         target, constants = find_target(self.target), ModuleConstants(ctx, op)
-        apply_patterns(op, [LayerPattern(target, constants), SumPattern(target, constants), *moved_patterns(target, constants)])
+        kinds = (LayerPattern, SumPattern, ProductPattern, NormPattern, ReluPattern)
+        apply_patterns(op, [*(kind(target, constants) for kind in kinds), *moved_patterns(target, constants), *moved_dequantizations()])
         apply_patterns(op, remaining_patterns(target))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import i8, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
 
 from flambeau.dialects.aten.elementwise.arithmetic import AddTensorOp
 from flambeau.dialects.aten.layers.convolution import ConvolutionOp
 from flambeau.dialects.aten.layers.linear import LinearOp
+from flambeau.dialects.aten.layers.norm import LayerNormOp
+from flambeau.dialects.aten.linear_algebra.matmul import BmmOp, MmOp
+from flambeau.dialects.aten.movement.permute import PermuteOp
+from flambeau.dialects.aten.movement.shape import ViewOp
 from flambeau.dialects.cadence.cadence_elementwise import (
     DequantizeOp,
     QuantizedAddSignedOp,
@@ -18,18 +24,21 @@ from flambeau.dialects.cadence.cadence_elementwise import (
     QuantizedSumOp,
     QuantizeOp,
 )
-from flambeau.dialects.cadence.cadence_layers import QuantizedConvolutionOp, QuantizedLinearOp
+from flambeau.dialects.cadence.cadence_layers import QuantizedConvolutionOp, QuantizedLinearOp, QuantizedMatmulOp
+from flambeau.dialects.cadence.cadence_norm import MOST_NUMBERS, QuantizedLayerNormOp
 from flambeau.dialects.cadence.fixed_point import MOST_BITS
 from flambeau.dialects.edge.layout import is_row_major
 from flambeau.dialects.fused.quantized import MOST_PRODUCTS, RANGES, fixed_point
-from flambeau.dialects.ir.tensor_types import same_shape, shape_of, tensor, ui8
+from flambeau.dialects.ir.tensor_types import element_of, same_shape, shape_of, tensor, tensor_type, ui8
 from flambeau.dialects.quantized_decomposed.quantize import DequantizePerTensorOp, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
-from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias
+from flambeau.passes.analysis.quantized_operators import quantized_operator
+from flambeau.passes.analysis.quantized_types import IntegerOperator, Quantized, QuantizedType, integer_bias, integer_operator
 from flambeau.passes.quantization.integer_pattern import IntegerPattern
 from flambeau.passes.quantization.sums_and_products import PairPattern
+from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
-from flambeau.passes.rewriting.pattern import Pattern
+from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
@@ -145,6 +154,95 @@ class SumPattern(PairPattern):
             return None
         numbers = (item for operand in (x, y) for item in (operand.value, operand.type.scale, operand.type.zero_point))
         return _with_relu(form(*numbers, computed.scale, computed.zero_point).result, computed, to)
+
+
+@dataclass(frozen=True)
+class ProductPattern(PairPattern):
+    """quantize(relu(dequantize(x) @ dequantize(y))): the products of matrices, and the relu where it does something."""
+
+    operators = (MmOp, BmmOp)
+    counter = "products converted"
+
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of products; None, with a reason, where no kernel computes them."""
+        if (operands := self.pair(found, QuantizedMatmulOp)) is None or (computed := _computed(found, self.target)) is None:
+            return None
+        x, y = operands
+        try:
+            ratio = _ratio(x.type.scale * y.type.scale / computed.scale)
+        except ValueError as error:
+            return decline(f"stays in floats: {error}")
+        if not all(is_row_major(item) for item in (x.value, y.value, result)) or (shape_of(x.value)[-1:] > (MOST_PRODUCTS,)):
+            return decline(f"stays in floats: only row-major matrices have a kernel, with sums of at most {MOST_PRODUCTS} products")
+        product = QuantizedMatmulOp(x.value, x.type.zero_point, y.value, y.type.zero_point, None, *ratio, computed.zero_point)
+        return _with_relu(product.result, computed, found.to)
+
+
+@dataclass(frozen=True)
+class NormPattern(IntegerPattern):
+    """quantize(layer_norm(dequantize(x), weight, bias))."""
+
+    operators = (LayerNormOp,)
+    counter = "norms converted"
+
+    def fused(self, op: SchemaOp, found: IntegerOperator, result: SSAValue) -> SSAValue | None:
+        """Returns the integers of a norm; None, with a reason, where no kernel computes them."""
+        source, to = found.inputs[0], found.to
+        if not self.has(QuantizedLayerNormOp) or source is None:
+            return None
+        if source.type.axis is not None or to.storage not in RANGES or source.type.storage != to.storage:
+            return decline(f"stays in floats: a norm of {source.type.storage} as {to.storage} has no kernel")
+        if (found.low, found.high) != RANGES[to.storage] or not is_row_major(op.operands[0]):
+            return decline("stays in floats: its results are limited, or it has another layout than row-major")
+        _, shape, weight, bias, eps, _ = op.arguments()
+        if not 0 < math.prod(shape) <= MOST_NUMBERS or not 0 < eps <= 1:
+            return decline(f"stays in floats: a norm over {list(shape)} with the epsilon {eps} has no kernel")
+        kind = tensor(f32, tuple(shape))
+        factors = weight if weight is not None else self.constants.add("ones", np.ones(shape, np.float32), kind).results[0]
+        addends = bias if bias is not None else self.constants.add("zeros", np.zeros(shape, np.float32), kind).results[0]
+        numbers = source.type.scale, source.type.zero_point, shape, factors, addends, eps, to.scale, to.zero_point
+        return QuantizedLayerNormOp(source.value, *numbers).result
+
+
+@dataclass(frozen=True)
+class ReluPattern(Pattern):
+    """quantize(relu(dequantize(x))), where the result's type begins with zero."""
+
+    target: Target
+    constants: ModuleConstants
+    roots = (QuantizePerTensorOp,)
+    counter = "relus converted"
+
+    def rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        """Rewrites `op`, which quantizes a limited number of another quantized type."""
+        found = quantized_operator(op)
+        if found is None or found.operator is not None or not self.target.has(QuantizedReluOp):
+            return
+        integers = integer_operator(found, self.constants)
+        source, to = integers.inputs[0], integers.to
+        if source is None or source.type.axis is not None or to.storage not in RANGES or source.type.storage != to.storage:
+            return
+        low, high = RANGES[to.storage]
+        if len(found.clamps) == 1 and (integers.low, integers.high) == (to.zero_point, high) and to.zero_point == low:
+            try:
+                ratio = _ratio(source.type.scale / to.scale)
+            except ValueError as error:
+                return decline(f"stays in floats: {error}")
+            replace_with_values(op, [QuantizedReluOp(source.value, source.type.zero_point, low, *ratio).result], rewriter)
+
+
+def moved_dequantizations() -> list[Pattern]:
+    """Returns the patterns that give views and permutations of dequantized numbers the integers, so that what reads them finds these."""
+
+    def moved(op: SchemaOp) -> SchemaOp | None:
+        source = op.operands[0].owner
+        if not isinstance(source, DequantizePerTensorOp) or len(op.operands) != 1 or element_of(op.operands[0]) != f32:
+            return None
+        kind = tensor(element_of(source.operands[0]), shape_of(op.results[0]), tensor_type(op.results[0]).encoding)
+        integers = op.rebuilt([source.operands[0]], result_types=[kind])
+        return DequantizePerTensorOp.from_attributes(integers.results, list(op.result_types), dict(source.properties))
+
+    return [rewrites(kind.at("edge"), counter="dequantizations moved")(moved) for kind in (ViewOp, PermuteOp)]
 
 
 def remaining_patterns(target: Target) -> list[Pattern]:

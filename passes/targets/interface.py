@@ -42,6 +42,8 @@ class Target:
     """The element types that kernels do not take unless their contracts have their own `lacks`."""
     contracts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     """The limits of kernels that their schemas do not express, by the kernels' qualified names, `aten::linear.out`."""
+    in_parts: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    """Kernels that the target lacks, by their names as in `contracts`: what its programs compute in place of their operators."""
     alignment: int = 16
     """The alignment of each offset in an arena, in bytes, unless the planner's options give another alignment."""
     banks: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ class Target:
     def table(self) -> OperatorTable:
         """The kernels, by their names: of each operator, or of its fused form."""
         rules = {name: self.contracts.get(name, _ANY) for name in self.operators | self.views}
-        return OperatorTable(rules, lacks=self.lacks, named=_kernel, knows_sizes=True)
+        return OperatorTable(rules, in_parts=self.in_parts, lacks=self.lacks, named=_kernel, knows_sizes=True)
 
     def has(self, kind: type[SchemaOp]) -> bool:
         """Returns whether there is a kernel for an operator or for its fused form, or `views` contains it."""

@@ -59,6 +59,30 @@ def convolution(*dtypes: str) -> Samples:
     return samples
 
 
+def matmul(*dtypes: str) -> Samples:
+    """Returns samples of products of matrices, in batches, and transposed."""
+
+    def samples(rng: np.random.Generator) -> list[Sample]:
+        found: list[Sample] = []
+        for dtype in dtypes:
+            low = 0 if dtype == "uint8" else -128
+            for x, y, transposed in (((2, 3, 16), (2, 16, 5), False), ((7, 9), (9, 2), False), ((2, 2, 4, 20), (2, 2, 6, 20), True)):
+                operands = bytes_of(rng, dtype, *x), low + 131, bytes_of(rng, dtype, *y), low + 120, None
+                found.append((*operands, *ratio(rng), low + 7, transposed))
+        return found
+
+    return samples
+
+
+def layer_norm(rng: np.random.Generator) -> list[Sample]:
+    """Returns samples of layer norms over one dimension and over two, and of equal numbers."""
+    return [
+        (bytes_of(rng, "int8", 2, 5, 16), 0.1, 3, (16,), f32(rng, 16), f32(rng, 16), 1e-5, 0.03, -7),
+        (bytes_of(rng, "uint8", 3, 4, 6), 0.02, 120, (4, 6), f32(rng, 4, 6), f32(rng, 4, 6), 1e-3, 0.02, 130),
+        (np.full((2, 8), 5, np.int8), 0.5, 5, (8,), f32(rng, 8), f32(rng, 8), 1e-5, 0.03, 0),
+    ]
+
+
 def relu(*dtypes: str) -> Samples:
     """Returns samples of a relu to another quantized type, and within one."""
 
@@ -111,6 +135,10 @@ SAMPLES: dict[str, Samples] = {
         _IMAGES[0].format(""): convolution("int8", "uint8"),
         **{name.format("_asym8sxsym8s_asym8s"): convolution("int8") for name in _IMAGES},
         **{name.format("_asym8uxsym8u_asym8u"): convolution("uint8") for name in _IMAGES},
+        "quantized_matmul": matmul("int8", "uint8"),
+        "quantized_matmul_asym8sxasym8s_asym8s": matmul("int8"),
+        "quantized_matmul_asym8uxasym8u_asym8u": matmul("uint8"),
+        "quantized_layer_norm.per_tensor": layer_norm,
         "quantized_relu.per_tensor": relu("int8", "uint8"),
         "quantized_relu_asym8s_asym8s.per_tensor": relu("int8"),
         "quantized_relu_asym8u_asym8u.per_tensor": relu("uint8"),

@@ -5,6 +5,8 @@
 #ifndef FLAMBEAU_KERNELS_CADENCE_H
 #define FLAMBEAU_KERNELS_CADENCE_H
 
+#include <math.h>
+
 #include "optional.h"
 
 /* The ratio of scales, the zero point of the results, and the limits of their type. */
@@ -50,6 +52,23 @@ static inline fl_status fl_cadence_read_ratio(fl_context *context, const fl_valu
 static inline int32_t fl_cadence_requantized(const fl_cadence_ratio *ratio, int32_t sum) {
   const int64_t value = ((sum * ratio->multiplier + ((int64_t)1 << (ratio->shift - 1))) >> ratio->shift) + ratio->zero_point;
   return value < ratio->low ? ratio->low : value > ratio->high ? ratio->high : (int32_t)value;
+}
+
+/* Reads the scale and the zero point at argument `at` of numbers of `dtype`. */
+static inline fl_status fl_cadence_read_scale(fl_context *context, fl_value *const *args, int at, int8_t dtype, float *scale,
+                                              int32_t *zero_point) {
+  double read;
+  /* Within these bounds no product of scales is NaN. */
+  FL_CHECK(context, fl_get_real(args[at], &read) && read >= 0x1p-100 && read <= 0x1p100, "a scale must be from 2^-100 to 2^100");
+  *scale = (float)read;
+  return fl_cadence_zero_point(context, args[at + 1], dtype, zero_point);
+}
+
+/* Returns a float as a number of 8 bits, NaN as the least. A statement for each step, so that no compiler joins a product and a sum, which rounds once. */
+static inline uint8_t fl_cadence_quantized(float real, float inverse_scale, float zero_point, float low, float high) {
+  const float scaled = real * inverse_scale;
+  const float value = nearbyintf(scaled) + zero_point;
+  return (uint8_t)(int32_t)(value >= low ? value <= high ? value : high : low);
 }
 
 #endif

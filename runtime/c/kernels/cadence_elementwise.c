@@ -1,6 +1,4 @@
 /* Elementwise operators of ExecuTorch's runtime for Cadence's DSPs, on quantized numbers. */
-#include <math.h>
-
 #include "cadence_nnlib.h"
 #include "cadence_elementwise.def"
 #include "quantize.def"
@@ -48,15 +46,6 @@ fl_status fl_cadence_relu_out(fl_context *context, fl_value *const *args, size_t
 #endif
 }
 
-/* Reads the scale and the zero point at argument `at` of numbers of `dtype`. */
-static fl_status read_scale(fl_context *context, fl_value *const *args, int at, int8_t dtype, float *scale, int32_t *zero_point) {
-  double read;
-  /* Within these bounds no product of scales is NaN. */
-  FL_CHECK(context, fl_get_real(args[at], &read) && read >= 0x1p-100 && read <= 0x1p100, "a scale must be from 2^-100 to 2^100");
-  *scale = (float)read;
-  return fl_cadence_zero_point(context, args[at + 1], dtype, zero_point);
-}
-
 /* Returns the float of a byte. */
 static float float_of(uint8_t byte, int is_signed, float scale, int32_t zero_point) {
   return (float)((is_signed ? (int8_t)byte : byte) - zero_point) * scale;
@@ -70,9 +59,9 @@ fl_status fl_cadence_add_out(fl_context *context, fl_value *const *args, size_t 
   float scales[3];
   int32_t zero_points[3];
   FL_TRY(fl_cadence_types(context, x, y, out));
-  FL_TRY(read_scale(context, args, 1, x->dtype, &scales[0], &zero_points[0]));
-  FL_TRY(read_scale(context, args, 4, x->dtype, &scales[1], &zero_points[1]));
-  FL_TRY(read_scale(context, args, 6, x->dtype, &scales[2], &zero_points[2]));
+  FL_TRY(fl_cadence_read_scale(context, args, 1, x->dtype, &scales[0], &zero_points[0]));
+  FL_TRY(fl_cadence_read_scale(context, args, 4, x->dtype, &scales[1], &zero_points[1]));
+  FL_TRY(fl_cadence_read_scale(context, args, 6, x->dtype, &scales[2], &zero_points[2]));
   FL_CHECK(context, fl_same_sizes(x, y), "the operands must have one shape");
   FL_TRY(resize_like(context, x, out));
   FL_CHECK(context, fl_same_order(x, y), "the operands must be laid out alike");
@@ -82,12 +71,9 @@ fl_status fl_cadence_add_out(fl_context *context, fl_value *const *args, size_t 
   const float inverse = 1.0f / scales[2], zero = (float)zero_points[2];
   const float low = (float)fl_cadence_low(x->dtype), high = low + 255;
   for (size_t i = 0, n = fl_numel(x); i < n; ++i) {
-    /* A statement each, so that no compiler joins a product and a sum, which rounds once. */
     const float a = float_of(left[i], is_signed, scales[0], zero_points[0]);
     const float b = float_of(right[i], is_signed, scales[1], zero_points[1]);
-    const float scaled = (a + b) * inverse;
-    const float value = nearbyintf(scaled) + zero;
-    results[i] = (uint8_t)(int32_t)(value < low ? low : value > high ? high : value);
+    results[i] = fl_cadence_quantized(a + b, inverse, zero, low, high);
   }
   return FL_OK;
 }

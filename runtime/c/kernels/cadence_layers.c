@@ -14,23 +14,22 @@ static fl_status check_bias(fl_context *context, const fl_tensor *bias, int32_t 
   return FL_OK;
 }
 
-/* A product of rows of k numbers with a weight of n rows, each of k. */
+/* A product of rows of k numbers with n columns of k factors: factor i of column j is at j * column + i * step. */
 typedef struct product {
-  size_t rows, n, k;
+  size_t rows, n, k, column, step;
   int32_t zero_point, weight_zero_point;
-  const int32_t *bias;
+  const int32_t *bias; /* NULL: none */
   fl_cadence_ratio ratio;
 } product;
 
-#if !defined(FL_NNLIB)
 #define DEFINE_PRODUCT(name, type)                                                                                    \
   static void name(const product *p, const type *rows, const type *weight, type *out) {                              \
     for (size_t row = 0; row < p->rows; ++row, rows += p->k) {                                                        \
       for (size_t j = 0; j < p->n; ++j) {                                                                             \
-        const type *const factors = weight + j * p->k;                                                                \
-        uint32_t sum = (uint32_t)p->bias[j];                                                                          \
+        const type *const factors = weight + j * p->column;                                                           \
+        uint32_t sum = p->bias != NULL ? (uint32_t)p->bias[j] : 0;                                                    \
         for (size_t i = 0; i < p->k; ++i) {                                                                           \
-          sum += (uint32_t)PRODUCT(rows[i], p->zero_point, factors[i], p->weight_zero_point);                         \
+          sum += (uint32_t)PRODUCT(rows[i], p->zero_point, factors[i * p->step], p->weight_zero_point);               \
         }                                                                                                             \
         *out++ = (type)fl_cadence_requantized(&p->ratio, (int32_t)sum);                                               \
       }                                                                                                               \
@@ -38,26 +37,68 @@ typedef struct product {
   }
 DEFINE_PRODUCT(product_int8, int8_t)
 DEFINE_PRODUCT(product_uint8, uint8_t)
-#endif
 
-/* Computes a product of tensors of int8 or of uint8. */
-static fl_status multiply(fl_context *context, const product *p, const fl_tensor *rows, const fl_tensor *weight, fl_tensor *out) {
+/* Computes a product of numbers of int8 or of uint8. */
+static fl_status multiply(fl_context *context, const product *p, int is_signed, const void *rows, const void *weight, void *out) {
 #if defined(FL_NNLIB)
   const WORD32 n = (WORD32)p->n, k = (WORD32)p->k, count = (WORD32)p->rows, zero = -p->zero_point, weight_zero = -p->weight_zero_point;
-  return fl_nnlib_status(context, rows->dtype == FL_INT8
-                                      ? xa_nn_matmul_asym8sxasym8s_asym8s(out->data, weight->data, rows->data, p->bias, n, k, k, count, k, n, 1,
-                                                                          weight_zero, zero, FL_NNLIB_RATIO(&p->ratio))
-                                      : xa_nn_matmul_asym8uxasym8u_asym8u(out->data, weight->data, rows->data, p->bias, n, k, k, count, k, n, 1,
-                                                                          weight_zero, zero, FL_NNLIB_RATIO(&p->ratio)));
-#else
+  if (p->step == 1 && p->bias != NULL) {
+    return fl_nnlib_status(context, is_signed ? xa_nn_matmul_asym8sxasym8s_asym8s(out, weight, rows, p->bias, n, k, k, count, k, n, 1, weight_zero,
+                                                                                  zero, FL_NNLIB_RATIO(&p->ratio))
+                                              : xa_nn_matmul_asym8uxasym8u_asym8u(out, weight, rows, p->bias, n, k, k, count, k, n, 1, weight_zero,
+                                                                                  zero, FL_NNLIB_RATIO(&p->ratio)));
+  }
+#endif
   (void)context;
-  if (rows->dtype == FL_INT8) {
-    product_int8(p, rows->data, weight->data, out->data);
+  if (is_signed) {
+    product_int8(p, rows, weight, out);
   } else {
-    product_uint8(p, rows->data, weight->data, out->data);
+    product_uint8(p, rows, weight, out);
   }
   return FL_OK;
-#endif
+}
+
+/* Returns the batches of a tensor of matrices. */
+static size_t batches_of(const fl_tensor *t) {
+  size_t count = 1;
+  for (uint8_t i = 0; i + 2 < t->rank; ++i) {
+    count *= (size_t)t->sizes[i];
+  }
+  return count;
+}
+
+fl_status fl_cadence_matmul_out(fl_context *context, fl_value *const *args, size_t count) {
+  (void)count;
+  FL_TENSOR_ARGUMENT(x, 0);
+  FL_TENSOR_ARGUMENT(y, 2);
+  FL_INT_ARGUMENT(transposed, 8);
+  FL_TENSOR_ARGUMENT(out, 9);
+  product p = {0};
+  FL_TRY(fl_cadence_types(context, x, y, out));
+  FL_CHECK(context, fl_is_none(args[4]), "a bias has no meaning");
+  const uint8_t rank = x->rank;
+  int fits = rank >= 2 && y->rank == rank && fl_is_contiguous(x) && fl_is_contiguous(y);
+  for (uint8_t i = 0; fits && i + 2 < rank; ++i) {
+    fits = x->sizes[i] == y->sizes[i];
+  }
+  FL_CHECK(context, fits && x->sizes[rank - 1] == y->sizes[rank - (transposed ? 1 : 2)] && x->sizes[rank - 1] <= MOST_PRODUCTS,
+           "the operands must be contiguous matrices [m, k] and [k, n], or [n, k] where they are transposed, of equal batches, k at most 65536");
+  const int32_t n = y->sizes[rank - (transposed ? 2 : 1)], k = x->sizes[rank - 1];
+  FL_TRY(fl_cadence_zero_point(context, args[1], x->dtype, &p.zero_point));
+  FL_TRY(fl_cadence_zero_point(context, args[3], x->dtype, &p.weight_zero_point));
+  FL_TRY(fl_cadence_read_ratio(context, args[7], args[5], args[6], x->dtype, &p.ratio));
+  FL_TRY(fl_resize_features(context, out, x, n));
+  p.rows = (size_t)x->sizes[rank - 2];
+  p.n = (size_t)n;
+  p.k = (size_t)k;
+  p.column = transposed ? p.k : 1;
+  p.step = transposed ? 1 : p.n;
+  const uint8_t *rows = x->data, *weight = y->data;
+  uint8_t *to = out->data;
+  for (size_t batch = batches_of(x); batch > 0; --batch, rows += p.rows * p.k, weight += p.n * p.k, to += p.rows * p.n) {
+    FL_TRY(multiply(context, &p, x->dtype == FL_INT8, rows, weight, to));
+  }
+  return FL_OK;
 }
 
 fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size_t count) {
@@ -79,9 +120,10 @@ fl_status fl_cadence_linear_out(fl_context *context, fl_value *const *args, size
   FL_TRY(fl_resize_features(context, out, src, weight->sizes[0]));
   p.rows = fl_rows_of(src);
   p.n = (size_t)weight->sizes[0];
-  p.k = (size_t)k;
+  p.k = p.column = (size_t)k;
+  p.step = 1;
   p.bias = bias->data;
-  return multiply(context, &p, src, weight, out);
+  return multiply(context, &p, src->dtype == FL_INT8, src->data, weight->data, out->data);
 }
 
 /* A convolution whose channels come first; of rows, as of images of one row. Index 0 is vertical, 1 horizontal. */

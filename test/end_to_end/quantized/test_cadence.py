@@ -14,6 +14,7 @@ import torch
 from quantized_programs import tensor_of
 from row_harness import ROWS, samples_of
 from torch import Tensor, nn
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e
 
 import flambeau
 from flambeau.compiler.compilation import Compilation
@@ -131,25 +132,60 @@ class Recurrent(nn.Module):
         return self.head(self.lstm(x)[0][:, -1])
 
 
-NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "residual": (Residual, (1, 3, 12, 12)),
-    "rows": (Rows, (1, 4, 40)),
-    "recurrent": (Recurrent, (1, 5, 6)),
+class Attention(nn.Module):
+    """A block of a transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.query, self.key = nn.LayerNorm(16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.wide, self.narrow = nn.Linear(16, 24), nn.Linear(24, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        weights = torch.softmax(torch.matmul(self.query(y), self.key(y).transpose(-1, -2)) * 0.25, -1)
+        return x + self.narrow(torch.relu(self.wide(torch.matmul(weights, y))))
+
+
+def ours(network: nn.Module, samples: list[tuple[Tensor]]) -> torch.export.ExportedProgram:
+    """The network as Flambeau quantizes it."""
+    return flambeau.quantize((network, samples[0]), samples, backend="cadence").program
+
+
+def theirs(network: nn.Module, samples: list[tuple[Tensor]]) -> torch.export.ExportedProgram:
+    """The network as ExecuTorch quantizes it for Cadence."""
+    functions = import_module("executorch.backends.cadence.aot.compiler_funcs")
+    quantizer = import_module("executorch.backends.cadence.aot.quantizer.quantizer").CadenceWithLayerNormQuantizer()
+    kept = quantizer.get_ops_to_preserve_from_decomposition()
+    prepared = functions.prepare(functions.trace(network, samples[0], ops_to_keep=kept, strict=True), quantizer)
+    for sample in samples:
+        prepared(*sample)
+    return torch.export.export(convert_pt2e(prepared), samples[0])
+
+
+CONVOLUTION, LINEAR = "conv2d_nchw.per_tensor_out", "linear.per_tensor_out"
+Quantizing = Callable[[nn.Module, list[tuple[Tensor]]], torch.export.ExportedProgram]
+NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], Quantizing, tuple[str, ...]]] = {
+    "residual": (Residual, (1, 3, 12, 12), ours, (CONVOLUTION, LINEAR, "add_asym8sxasym8s_asym8s.per_tensor_out")),
+    "rows": (Rows, (1, 4, 40), ours, (CONVOLUTION,)),
+    "recurrent": (Recurrent, (1, 5, 6), ours, (LINEAR,)),
+    "attention": (Attention, (2, 7, 16), theirs, (LINEAR, "matmul.out", "layer_norm.per_tensor_out", "relu.per_tensor_out")),
 }
+"""A network, its input, what quantizes it, and kernels that it calls."""
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_is_of_kernels_of_executorch_and_equal_to_numpy(name: str) -> None:
-    make, shape = NETWORKS[name]
+    make, shape, quantized, called = NETWORKS[name]
     torch.manual_seed(7)  # pyright: ignore[reportUnknownMemberType]  PyTorch does not say what it returns
     network, samples = make().eval(), [(torch.randn(shape),) for _ in range(8)]
-    quantized = flambeau.quantize((network, samples[0]), samples, backend="cadence")
     context = FlambeauContext()
-    compilation = Compilation(import_program(quantized.program, context), context, PipelineOptions(target="cadence"))
+    compilation = Compilation(import_program(quantized(network, samples), context), context, PipelineOptions(target="cadence"))
     program = compilation.emit()
     loaded = Runtime.get().load_program(program)
     method = loaded.load_method("forward")
     assert {*method.metadata.operator_names} - kernels() == set()
+    assert {f"cadence::quantized_{name}" for name in called} - {*method.metadata.operator_names} == set()
+    assert not {"aten::mm.out", "aten::bmm.out", "aten::native_layer_norm.out"} & {*method.metadata.operator_names}
     for (x,) in samples:
         (given,) = method.execute([x.numpy()])
         (expected,) = interpret(compilation.module, context).run("forward", [x.numpy()])

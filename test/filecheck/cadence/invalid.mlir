@@ -41,7 +41,7 @@ func.func @window(%x: tensor<1x3x8x8xi8>, %w: tensor<2x3x3x3xi8>, %b: tensor<2xi
 // -----
 
 func.func @scales(%x: tensor<2x3xi8>) {
-  // expected-error @+1 {{scales must be from 2^-100 to 2^100, got 0.5, 0.5 and 0.0}}
+  // expected-error @+1 {{scales must be from 2^-100 to 2^100, got 0.5 and 0.5 and 0.0}}
   %0 = cadence.quantized_add_asym8sxasym8s_asym8s.per_tensor(%x, %x) {X_scale = 0.5, X_zero_point = 3, Y_scale = 0.5, Y_zero_point = 3, out_scale = 0.0, out_zero_point = 0} : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<2x3xi8>
   func.return
 }

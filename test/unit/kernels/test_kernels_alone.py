@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     **{
         name: (CONTIGUOUS,)
         for name in kernels()
-        if name.startswith(("cadence::quantized_conv", "cadence::quantized_linear", "cadence::quantized_fully"))
+        if name.startswith("cadence::quantized_") and not name.startswith(("cadence::quantized_add", "cadence::quantized_relu"))
     },
     **{name: (ALIKE,) for name in kernels() if name.startswith(("cadence::quantized_add", "cadence::quantized_relu"))},
     **dict.fromkeys(("cadence::quantize_per_tensor.out", "cadence::dequantize_per_tensor.out"), (LAYOUT,)),

@@ -61,6 +61,29 @@ func.func @sum(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<6xi8> {
   func.return %6 : tensor<6xi8>
 }
 
+// Products of matrices behind views of what is dequantized, a norm, and a relu of its own.
+// CHECK-LABEL: func.func @products
+// CHECK:         %[[V:.*]] = edge.permute_copy(%y) {dims = [0, 2, 1]} : (tensor<2x4x3xi8>) -> tensor<2x3x4xi8>
+// CHECK-NEXT:    %[[P:.*]] = cadence.quantized_matmul(%x, %[[V]], none) {X_zero_point = 3, Y_zero_point = -4, out_multiplier = 1073741824, out_shift = -1, out_zero_point = 2}
+// CHECK-NEXT:    %[[N:.*]] = cadence.quantized_layer_norm.per_tensor(%[[P]], {{.*}}) {X_scale = 0.5, X_zero_point = 2, normalized_shape = [4], eps = 1.0e-05, output_scale = 0.25, output_zero_point = 0}
+// CHECK-NEXT:    %[[R:.*]] = cadence.quantized_relu.per_tensor(%[[N]]) {X_zero_point = 0, out_zero_point = -128, out_multiplier = 1073741824, out_shift = 2}
+// CHECK-NEXT:    func.return %[[R]]
+func.func @products(%x: tensor<2x2x3xi8>, %y: tensor<2x4x3xi8>) -> tensor<2x2x4xi8> {
+  %b = ml_program.global_load_const @b : tensor<4xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x3xi8>) -> tensor<2x2x3xf32>
+  %1 = quantized_decomposed.dequantize_per_tensor(%y) {scale = 0.25, zero_point = -4, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4x3xi8>) -> tensor<2x4x3xf32>
+  %2 = edge.permute_copy(%1) {dims = [0, 2, 1]} : (tensor<2x4x3xf32>) -> tensor<2x3x4xf32>
+  %3 = edge.bmm(%0, %2) : (tensor<2x2x3xf32>, tensor<2x3x4xf32>) -> tensor<2x2x4xf32>
+  %4 = quantized_decomposed.quantize_per_tensor(%3) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x4xf32>) -> tensor<2x2x4xi8>
+  %5 = quantized_decomposed.dequantize_per_tensor(%4) {scale = 0.5, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x4xi8>) -> tensor<2x2x4xf32>
+  %6 = edge.layer_norm(%5, %b, %b) {normalized_shape = [4]} : (tensor<2x2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x2x4xf32>
+  %7 = quantized_decomposed.quantize_per_tensor(%6) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x4xf32>) -> tensor<2x2x4xi8>
+  %8 = quantized_decomposed.dequantize_per_tensor(%7) {scale = 0.25, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x4xi8>) -> tensor<2x2x4xf32>
+  %9 = edge.relu(%8) : (tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
+  %10 = quantized_decomposed.quantize_per_tensor(%9) {scale = 0.125, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2x4xf32>) -> tensor<2x2x4xi8>
+  func.return %10 : tensor<2x2x4xi8>
+}
+
 // CHECK-LABEL: func.func @stays
 // CHECK-NOT:     cadence.quantized_
 // WHY: stays in floats: its weight has a scale for each output, and the kernels take one for all
