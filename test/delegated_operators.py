@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.dialects.delegate.ops import PayloadOp
 from flambeau.dialects.ir.expressions import Symbol, of_symbol
 from flambeau.dialects.ir.extents import UndecidedError, extent, is_known
-from flambeau.dialects.ir.tensor_types import element_of, f32, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, is_float, shape_of, tensor
 from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.dialects.schema.inferred_types import UndecidedTypesError
 from flambeau.dialects.schema.operators import find_op
@@ -174,7 +174,7 @@ def of_batch(arrays: Sequence[Array], block: Block, size: int) -> list[Array]:
 
 def _reader(name: str | None, op: SchemaOp) -> list[SchemaOp]:
     """What reads the result of an operation."""
-    return [kind_of(name)(op.results[0], -1, False)] if name is not None and element_of(op.results[0]) == f32 else []
+    return [kind_of(name)(op.results[0], -1, False)] if name is not None and is_float(element_of(op.results[0])) else []
 
 
 def program_of(trial: Trial, backend: str) -> bytes:

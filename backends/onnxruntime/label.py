@@ -14,6 +14,7 @@ from flambeau.passes.delegation.interface import BackendError
 MAGIC = b"FLOX"
 VERSION = 1
 _LABEL = struct.Struct("<4sIIIIIQ")
+LABEL_BYTES = _LABEL.size
 
 
 def labelled(model: bytes, inputs: int, outputs: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f16, f32, i1, i8, i16, i32, i64
 
 from flambeau.backends.onnxruntime.dialect.elements import UNARY
-from flambeau.dialects.ir.extents import exceeds, is_known
+from flambeau.dialects.ir.extents import exceeds, is_known, provably_equal
 from flambeau.dialects.ir.tensor_types import ElementType, element_of, is_float, is_static, normalize_dim, shape_of, ui8, ui16
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule
@@ -85,6 +85,15 @@ def _is_plain_softplus(op: SchemaOp) -> str | None:
     return None if beta == 1 and threshold >= 15 else f"its beta is {beta}, its threshold {threshold}"
 
 
+def _is_of_its_sizes(op: SchemaOp) -> str | None:
+    """Of as many images and channels as its input has."""
+    given = tuple(op.argument(name) for name in ("N", "C"))
+    shape = shape_of(op.operands[0])[:2]
+    return (
+        None if all(map(provably_equal, given, shape)) else f"it is of {list(given)} images and channels, and its input has {list(shape)}"
+    )
+
+
 def _pads_outside(op: SchemaOp) -> str | None:
     """No negative pad."""
     return "it cuts off elements (a negative pad)" if min(op.argument("padding")) < 0 else None
@@ -110,6 +119,7 @@ _SELF_IMAGE = Limit("self", rank=(4, 4))
 _PLACES = Limit("index", dtypes=INTEGERS)
 _RESIZED = Rule((_OF_FLOATS, Limit("input", rank=(4, 4), static=True)), checks=(checks.scales_as_sizes,))
 _CHANNELS = (Limit("input", dtypes=(i8, ui8)), Limit("zero_points", dtypes=(i8, i32, i64, f32)), Limit("scales", dtypes=(f32,)))
+_KNOWN = tuple(Limit(name, static=True) for name in ("weight", "bias"))
 _OF_ONE_TYPE = tuple(Limit(name, dtype_of="input") for name in ("weight", "bias"))
 _LIKE_INPUT = tuple(Limit(name, dtype_of="input") for name in ("running_mean", "running_var"))
 _OF_INTEGERS = ("abs", "neg", "sign")
@@ -145,10 +155,10 @@ OPERATORS: dict[str, Rule] = {
     ),
     "quantized_decomposed.dequantize_per_channel": Rule((*_CHANNELS, Limit("result", dtypes=(f32,))), ("scales", "zero_points")),
     "quantized_decomposed.dequantize_per_channel_group": Rule(
-        (*_CHANNELS, Limit("result", dtypes=(f32,))), ("input", "scales", "zero_points")
+        (*_CHANNELS[:2], Limit("scales", dtypes=FLOATS), Limit("result", dtypes=FLOATS)), ("input", "scales", "zero_points")
     ),
     # products
-    "convolution": Rule((_OF_FLOATS, Limit("input", rank=(3, 5))), checks=(checks.output_padding_is_small,)),
+    "convolution": Rule((_OF_FLOATS, Limit("input", rank=(3, 5)), *_KNOWN), checks=(checks.output_padding_is_small,)),
     "linear": Rule((_OF_FLOATS, Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2)))),
     "addmm": Rule((_OF_FLOATS, Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _NUMBERS),
@@ -168,7 +178,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("_softmax", "_log_softmax"), Rule((_OF_FLOATS, Limit("half_to_float", only=False)), checks=(_has_rows,))),
     "layer_norm": Rule((_OF_FLOATS, *_OF_ONE_TYPE)),
     "native_layer_norm": Rule((_OF_FLOATS, *_OF_ONE_TYPE), checks=(checks.result_only,)),
-    "native_group_norm": Rule((_OF_FLOATS, Limit("input", rank=(3, 5)), *_OF_ONE_TYPE), checks=(checks.result_only,)),
+    "native_group_norm": Rule((_OF_FLOATS, Limit("input", rank=(3, 5)), *_OF_ONE_TYPE), checks=(checks.result_only, _is_of_its_sizes)),
     "_native_batch_norm_legit_no_training": Rule(
         (Limit("input", rank=(2, 5), dtypes=FLOATS), *_OF_ONE_TYPE, *_LIKE_INPUT), checks=(checks.result_only,)
     ),
@@ -187,7 +197,7 @@ OPERATORS: dict[str, Rule] = {
     "embedding": Rule((Limit("indices", dtypes=INTEGERS),)),
     "index_select": Rule((_PLACES,), checks=(_has_rows,)),
     "index.Tensor": Rule((Limit("indices", dtypes=INTEGERS),), checks=(_reads_places,)),
-    "gather": Rule((_PLACES,), checks=(_has_rows,)),
+    "gather": Rule((_PLACES, Limit(static=True)), checks=(_has_rows,)),
 }
 """What ONNX Runtime takes, by the names of the operators of the edge level."""
 

@@ -17,7 +17,7 @@ from flambeau.passes.analysis.number_format import NumberFormat
 from flambeau.passes.analysis.operator_table import OperatorTable
 
 _observers: Any = observer
-_DTYPES = {element_type(dtype): dtype for dtype in (torch.int8, torch.uint8, torch.int16)}
+_DTYPES = {element_type(dtype): dtype for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16)}
 _LEAST_RANGE = 2**-8
 """The range of activations that gives their least scale: with smaller ones, biases in steps of the products would not fit int32."""
 _LEAST_WEIGHT_SCALE = 2**-20

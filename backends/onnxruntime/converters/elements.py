@@ -131,4 +131,5 @@ def _dequantize_groups(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     if given.min(initial=0) < low or given.max(initial=0) > high or (given != np.rint(given)).any():
         raise BackendError(f"onnxruntime: a zero point of the groups is no {np.dtype(numpy_dtype(element))}")
     scale, zero_point = constant(constants, "scale", scales.reshape(shape), f32), constant(constants, "zero_point", given, element)
-    return DequantizeLinearOp(x, scale, zero_point, axis=1, block_size=columns // shape[1]).result
+    found = DequantizeLinearOp(x, scale, zero_point, axis=1, block_size=columns // shape[1]).result
+    return in_type(found, element_of(op.result))

@@ -11,11 +11,12 @@ import runpy
 import sys
 from pathlib import Path
 
-from onnxruntime_judge import onnxruntime
+from onnx_judge import onnxruntime
 from payload_judges import OperatorModels
 from vendor_tools import installed
 
 from flambeau.backends.onnxruntime.encode import encode
+from flambeau.backends.onnxruntime.label import LABEL_BYTES
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -31,7 +32,7 @@ def payload(partition: PartitionOp, constants: ModuleConstants) -> bytes:
 
 def models(python: str) -> OperatorModels:
     """Returns the models of one operator, with ONNX Runtime as their judge."""
-    return OperatorModels(SAMPLES, "OnnxRuntimeBackend", payload, onnxruntime(python))
+    return OperatorModels(SAMPLES, "OnnxRuntimeBackend", payload, onnxruntime(python, LABEL_BYTES))
 
 
 if __name__ == "__main__":

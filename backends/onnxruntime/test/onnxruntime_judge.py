@@ -9,28 +9,11 @@ and shapes, before it runs.
 
 import sys
 
-from payload_judges import Judge, compare
+from onnx_judge import onnxruntime
+from payload_judges import compare
 from vendor_tools import installed
 
-LABEL_BYTES = 32
-_RUN = """
-import onnx, onnxruntime
-
-def run(data, arrays):
-    model = data[{skipped}:]
-    onnx.checker.check_model(onnx.load_from_string(model), full_check=True)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
-    return session.run(None, {{item.name: array for item, array in zip(session.get_inputs(), arrays)}})
-"""
-
-
-def onnxruntime(python: str, skipped: int = LABEL_BYTES) -> Judge:
-    """Returns ONNX Runtime, of models behind so many bytes."""
-    return Judge(python, _RUN.format(skipped=skipped))
-
+from flambeau.backends.onnxruntime.label import LABEL_BYTES
 
 if __name__ == "__main__":
-    sys.exit(compare(onnxruntime(installed("onnxruntime-test")[0]), "onnxruntime", __doc__))
+    sys.exit(compare(onnxruntime(installed("onnxruntime-test")[0], LABEL_BYTES), "onnxruntime", __doc__))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from onnxruntime_judge import onnxruntime
+from onnx_judge import Images, onnxruntime
 from quantized_programs import quantized_by_pt2e
 from torch import Tensor, nn
 from torch_programs import seed
@@ -21,7 +21,7 @@ from flambeau import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from flambeau.backends.onnxruntime import OnnxRuntimeOptions
 from flambeau.backends.onnxruntime.decode import decode
 from flambeau.backends.onnxruntime.encode import encode
-from flambeau.backends.onnxruntime.label import labelled, unlabelled
+from flambeau.backends.onnxruntime.label import LABEL_BYTES, labelled, unlabelled
 from flambeau.backends.onnxruntime.messages import MODEL, read
 from flambeau.dialects.delegate.ops import PartitionOp, PayloadOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -45,21 +45,6 @@ class Network(nn.Module):
         y = torch.relu(self.conv(image)).mean((2, 3))
         first, second = torch.split(torch.softmax(self.linear(self.linear(y)), -1), [1, 3], -1)
         return first, second, image
-
-
-class Images(nn.Module):
-    """Layers of images with a residual sum, joined channels, and classes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem, self.each = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 1, 1, groups=8)
-        self.point, self.classes = nn.Conv2d(16, 8, 1, bias=False), nn.Linear(8, 5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = torch.relu(self.stem(x))
-        y = nn.functional.relu6(self.each(x))
-        z = torch.relu(self.point(torch.cat([x + y, y], 1)))
-        return self.classes(nn.functional.max_pool2d(z, 2).mean((2, 3)))
 
 
 @cache
@@ -186,7 +171,7 @@ def test_int8_is_within_a_step_of_pytorch(python: str) -> None:
     (data,) = payloads(to_edge_transform_and_lower(program, partitioner=["onnxruntime"]))
     names = [node.op_type for node in model_of(data).graph.node]
     assert names.count("DequantizeLinear") > 8 and "QuantizeLinear" in names
-    (found,) = onnxruntime(python).run(data, [x.numpy()])
+    (found,) = onnxruntime(python, LABEL_BYTES).run(data, [x.numpy()])
     (by_rows,) = run_payload(IDENTIFIER, memoryview(data), {}, [x.numpy()])
     expected = module(x).detach().numpy()
     step = np.diff(np.unique(expected)).min()
