@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, State, one_by_one
+from flambeau.passes.delegation.interface import Backend, BackendOptions, Description, ProgramFile, State, one_by_one
 from flambeau.support.lazy import later
 
 TARGETS = ("iOS15", "iOS16", "iOS17", "iOS18")
@@ -40,6 +40,7 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.coreml.encode:encode")),
     decode=later("flambeau.backends.coreml.decode:decode"),
     options=CoreMlOptions,
+    file=ProgramFile("mlpackage", later("flambeau.backends.coreml.file:encode_package"), has_states=True, mark="Manifest.json"),
     judged={"precision": "f32"},
     description=Description(
         hardware="Apple's neural engine, GPUs and CPUs, by Core ML; not tried on a device",

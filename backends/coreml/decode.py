@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, f16
+from xdsl.dialects.builtin import ModuleOp, f16, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.coreml import BACKEND
 from flambeau.backends.coreml import specification as spec
+from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
 from flambeau.backends.coreml.dialect.elementwise import CastMilOp
 from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS, MilOp
 from flambeau.backends.coreml.encode import WEIGHTS_FILE
@@ -28,7 +29,7 @@ from flambeau.runtime.protobuf import Record
 from flambeau.runtime.protobuf import decode as decoded
 from flambeau.support.lazy import Array, np
 
-_ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()}
+_ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()} | {spec.INT4: i8}
 _INPUTS: dict[str, Attribute] = {str(element): element for element in spec.INPUTS}
 _FIELDS: dict[str, tuple[Attribute, ...]] = {"floats": (f32,), "ints": (i32,), "bools": (i1,)}
 _MOST_BYTES = 1 << 40
@@ -36,11 +37,14 @@ _KINDS: dict[str, tuple[Attribute, ...]] = {"int": (i32,), "bool": (i1,), "float
 
 
 def decode(data: memoryview, named_data: Mapping[str, memoryview], blobs: BlobStore) -> ModuleOp:
-    """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads."""
+    """Returns a module with the constants and the partition of a payload. Raises BackendError for damaged and unsupported payloads.
+
+    A state is an argument behind the inputs, and a written one a result behind the outputs.
+    """
     model, weights, metadata = read_package(data)
     record = decoded(spec.MODEL, model, "the model of a Core ML payload", BackendError)
     reader = _Reader(record, weights, metadata, blobs)
-    return partition_module(BACKEND.identifier, reader.inputs, reader.results, reader.globals)
+    return partition_module(BACKEND.identifier, [*reader.inputs, *reader.states.values()], reader.results, reader.globals)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,10 @@ class _Reader:
         if self.main.opset != name or self.main.block_specializations.keys() != {name} or self.main.block_specializations[name] is None:
             raise refused(f"its function is not of the operators {name}, which its version has")
         self.block = self.main.block_specializations[name]
-        self.names = [item.name for item in self.main.inputs]
+        tensors = [item for item in self.main.inputs if item.type is None or item.type.stateType is None]
+        self.states = {item.name: self._state(item.type.stateType) for item in self.main.inputs if item not in tensors}
+        self.written: dict[str, SSAValue] = {}
+        self.names = [item.name for item in tensors]
         said = [metadata.get("inputNames"), metadata.get("outputNames")]
         described = [[item.name for item in side] for side in (description.input, description.output)]
         if not said == described == [self.names, list(self.block.outputs)]:
@@ -79,7 +86,13 @@ class _Reader:
         kinds = [_INPUTS.get(word) for word in user.split()]
         if len(kinds) != len(self.names):
             raise refused("it does not say of what types its inputs are")
-        self.inputs = [self._input(item, kind) for item, kind in zip(self.main.inputs, kinds, strict=True)]
+        self.inputs = [self._input(item, kind) for item, kind in zip(tensors, kinds, strict=True)]
+
+    def _state(self, kind: Record) -> Tensor:
+        found = self._type(kind.wrappedType)
+        if element_of(found) != f16:
+            raise refused(f"a state is {found}, and those of Core ML are of f16")
+        return found
 
     def _input(self, item: Record, element: Attribute | None) -> Tensor:
         kind = self._type(item.type)
@@ -99,16 +112,29 @@ class _Reader:
 
     def results(self, *arguments: SSAValue) -> Sequence[SSAValue]:
         """Builds the operators. Returns the results. Raises BackendError."""
-        for name, value in zip(self.names, arguments, strict=True):
+        for name, value in zip((*self.names, *self.states), arguments, strict=True):
             self._define(name, CastMilOp(value, dtype="int32").result if element_of(value) == i64 else value)
         for number, item in enumerate(self.block.operations):
-            self.where = f"operation {number}, {item.type[:40]},"
+            self.where = f"operation {number}, {item.type[:40]!r},"
             if item.type == "const":
                 self._constant(item)
+            elif item.type in ("read_state", "write_state"):
+                self._access(item)
             else:
                 self._operator(item)
         self.where = "the function"
-        return [self._value(name) for name in self.block.outputs]
+        return [*(self._value(name) for name in self.block.outputs), *self.written.values()]
+
+    def _access(self, item: Record) -> None:
+        """Reads or writes a state. A value that was read before is not the one behind a write."""
+        given = {name: [binding.name for binding in argument.arguments] for name, argument in item.inputs.items()}
+        match given, [output.name for output in item.outputs]:
+            case {"input": [str(state)], **rest}, [name] if state in self.states and item.type == "read_state" and not rest:
+                self._define(name, self.written.get(state, self.values[state]))
+            case {"input": [str(state)], "data": [str(data)]}, [] if state in self.states and item.type == "write_state":
+                self.written[state] = self._value(data)
+            case _:
+                raise refused(f"{self.where} is of no state")
 
     def _define(self, name: str, value: SSAValue) -> None:
         if name in self.values or name in self.constants:
@@ -131,17 +157,19 @@ class _Reader:
             if tensors.rank or given is None or given.strings is None or len(given.strings.values) != 1:
                 raise refused(f"{self.where} is no single text")
             return _Constant(None, text=given.strings.values[0])
+        is_int4 = tensors is not None and tensors.dataType == spec.INT4
         kind = self._type(value.type)
         dtype = numpy_dtype(element_of(kind))
         if value.blobFileValue is not None:
             if value.blobFileValue.fileName != WEIGHTS_FILE or given is not None:
                 raise refused(f"{self.where} is in the file {value.blobFileValue.fileName[:80]!r}, which the package lacks")
-            array = np.frombuffer(stored(self.weights, value.blobFileValue.offset, kind), dtype)
+            data = stored(self.weights, value.blobFileValue.offset, kind, is_int4=is_int4)
+            array = _unpacked(data, kind) if is_int4 else np.frombuffer(data, dtype)
         else:
-            array = self._immediate(given, kind, dtype)
+            array = self._immediate(given, kind, dtype, is_int4)
         return _Constant(kind, array.reshape(shape_of(kind)))
 
-    def _immediate(self, given: Record | None, kind: Tensor, dtype: Any) -> Array:
+    def _immediate(self, given: Record | None, kind: Tensor, dtype: Any, is_int4: bool) -> Array:
         for field, elements in _FIELDS.items():
             values = None if given is None else getattr(given, field)
             if values is not None and element_of(kind) in elements and len(values.values) == prod(shape_of(kind)):
@@ -150,9 +178,10 @@ class _Reader:
                 except OverflowError:
                     break
         data = None if given is None or given.bytes is None else given.bytes.values
-        if data is None or element_of(kind) in (f32, i32, i1) or len(data) != nbytes(kind):
+        size = -(-nbytes(kind) // 2) if is_int4 else nbytes(kind)
+        if data is None or element_of(kind) in (f32, i32, i1) or len(data) != size:
             raise refused(f"{self.where} has not the elements of {kind}")
-        return np.frombuffer(data, dtype)
+        return _unpacked(data, kind) if is_int4 else np.frombuffer(data, dtype)
 
     def _value(self, name: str) -> SSAValue:
         """Returns a value by its name. A constant is loaded when it is first read as a tensor."""
@@ -173,6 +202,8 @@ class _Reader:
         bound: Mapping[str, Record] = item.inputs
         names = {name: [str(binding.name) for binding in argument.arguments] for name, argument in bound.items() if argument}
         given: dict[str, Any] = {}
+        if issubclass(row, ConstexprMilOp):
+            names = self._parameters(item)
         for argument in row.schema.arguments:
             if argument.name in names:
                 given[argument.name] = self._argument(row, argument, names.pop(argument.name))
@@ -188,6 +219,17 @@ class _Reader:
             raise refused(f"{self.where} gives other tensors than it says")
         for output, result in zip(item.outputs, op.results, strict=True):
             self._define(output.name, result)
+
+    def _parameters(self, item: Record) -> dict[str, list[str]]:
+        """Returns the names of the constants that stand in an operation."""
+        bound: Mapping[str, Record] = item.inputs
+        given = {name: argument.arguments[0].value for name, argument in bound.items() if argument and len(argument.arguments) == 1}
+        values: dict[str, Any] = {**given, **{name: value for name, value in item.attributes.items() if name != "name"}}
+        if None in values.values() or len(item.outputs) != 1:
+            raise refused(f"{self.where} has operands that do not stand in it")
+        names = {name: f"{item.outputs[0].name}.{name}" for name in values}
+        self.constants.update({names[name]: self._read(value) for name, value in values.items()})
+        return {name: [found] for name, found in names.items()}
 
     def _argument(self, row: type[MilOp], argument: SchemaArgument, names: Sequence[str]) -> Any:
         if argument.type.is_tensor and argument.type.is_list:
@@ -205,3 +247,10 @@ class _Reader:
         if element_of(constant.kind) not in _KINDS[argument.type.base] or constant.array.ndim != argument.type.is_list:
             raise refused(what)
         return tuple(constant.array.tolist()) if argument.type.is_list else constant.array.item()
+
+
+def _unpacked(data: memoryview, kind: Tensor) -> Array:
+    """Returns integers of 4 bits, the first one in the lower half of its byte."""
+    pairs = np.frombuffer(data, np.uint8)
+    halves = np.stack((pairs & 15, pairs >> 4), -1).reshape(-1)[: nbytes(kind)].astype(np.int8)
+    return np.where(halves > 7, halves - 16, halves).astype(np.int8)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import f16
+from xdsl.dialects.builtin import f16, i8
 from xdsl.ir import Attribute, Block, SSAValue
 
 from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml import specification as spec
-from flambeau.backends.coreml.dialect.elementwise import CastMilOp
+from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
+from flambeau.backends.coreml.dialect.elementwise import ELEMENTS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MilOp
-from flambeau.backends.coreml.package import STORED, Weights, flattened
+from flambeau.backends.coreml.package import STORED, STORED_INT4, Weights, flattened
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.locations import module_paths
 from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, i64, numpy_dtype, shape_of
@@ -24,6 +25,8 @@ from flambeau.runtime.protobuf import Record
 from flambeau.runtime.protobuf import encode as encoded
 from flambeau.support.lazy import Array, np
 
+STATES_SINCE = 18
+"""The first iOS whose models have states."""
 LEAST_STORED = 10
 """The fewest elements of a constant that goes to the file of weights."""
 WEIGHTS_FILE = "@model_path/weights/weight.bin"
@@ -53,29 +56,78 @@ class ProgramWriter:
         self.operations: list[Record] = []
         self.names: dict[SSAValue, str] = {}
         self.taken: set[str] = set()
+        self.states: set[SSAValue] = set()
+        """Values of float16 that states are, without a conversion between."""
         self.known: dict[tuple[Any, ...], str] = {}
         """The names of constants, by their types and elements."""
 
-    def write(self, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[bytes, bytes]:
-        """Returns the model and the file of weights of a block. Raises BackendError for operators of other dialects."""
+    def write(
+        self, block: Block, inputs: Sequence[str], outputs: Sequence[str], states: Sequence[str] = (), written: Sequence[str] = ()
+    ) -> tuple[bytes, bytes]:
+        """Returns the model and the file of weights of a block. Raises BackendError for operators of other dialects.
+
+        The arguments behind those of the inputs are the values of states, and the results behind those of the outputs their new values.
+        """
         end = block.last_op
         assert isinstance(end, ReturnOp)
-        self.taken.update((*inputs, *outputs))
-        self.names.update(zip((*block.args, *end.operands), (*inputs, *outputs), strict=True))
-        kinds = {value: spec.INPUTS[element_of(value)] for value in (*block.args, *end.operands)}
+        self.taken.update((*inputs, *outputs, *states))
+        arguments, results = block.args[: len(inputs)], end.operands[: len(outputs)]
+        self.names.update(zip((*arguments, *results), (*inputs, *outputs), strict=True))
+        kinds = {value: spec.INPUTS[element_of(value)] for value in (*arguments, *results)}
+        for name, value in zip(states, block.args[len(inputs) :], strict=True):
+            self._read_state(name, value)
+        kept = [value.owner for value in end.operands[len(outputs) :] if value.has_one_use() and isinstance(value.owner, CastMilOp)]
         for op in block.ops:
-            if isinstance(op, MilOp):
+            if isinstance(op, MilOp) and op not in kept:
                 self._operator(op)
-            elif not isinstance(op, GlobalLoadConstantOp | ReturnOp):
+            elif not isinstance(op, MilOp | GlobalLoadConstantOp | ReturnOp):
                 raise BackendError(f"coreml: a partition holds {op.name}, which is not an operator of the coreml dialect")
+        for name, value in zip(written, end.operands[len(outputs) :], strict=True):
+            self._write_state(name, value)
         features = {
             side: [spec.feature(self.names[value], kinds[value], shape_of(value)) for value in values]
-            for side, values in (("input", block.args), ("output", end.operands))
+            for side, values in (("input", arguments), ("output", results))
         }
-        types = [self._type(value) for value in block.args]
-        said = {"flambeau.inputs": " ".join(str(element_of(value)) for value in block.args)}
+        types = [self._type(value) for value in arguments]
+        for name, value in zip(states, block.args[len(inputs) :], strict=True):
+            features.setdefault("state", []).append(spec.state_feature(name, shape_of(value)))
+            types.append(spec.named_type(name, spec.state_type(spec.value_type(spec.DATA_TYPES[f16], shape_of(value)))))
+        said = {"flambeau.inputs": " ".join(str(element_of(value)) for value in arguments)}
         model = spec.model(self.ios, features, types, self.operations, said)
         return encoded(spec.MODEL, model, BackendError), self.weights.whole()
+
+    def _read_state(self, name: str, value: SSAValue) -> None:
+        """Reads a state, which is of float16, as the value that stands for it."""
+        if self.ios < STATES_SINCE:
+            raise BackendError(f"coreml: {name!r} is a state, which iOS{STATES_SINCE} has first: coreml{{target=iOS{STATES_SINCE}}}")
+        found = self._name(f"{name}_read")
+        self._append("read_state", {"input": [name]}, [spec.named_type(found, spec.value_type(spec.DATA_TYPES[f16], shape_of(value)))])
+        readers = [use.operation for use in value.uses]
+        if all(isinstance(op, CastMilOp) and op.argument("dtype") == "fp16" for op in readers):
+            self.states.update(op.results[0] for op in readers)
+            self.names[value] = found
+        else:
+            self.names[value] = self._cast(found, f32, value)
+
+    def _write_state(self, name: str, value: SSAValue) -> None:
+        """Writes the new value of a state."""
+        owner = value.owner
+        before = owner.operands[0] if isinstance(owner, CastMilOp) else value
+        found = self._value(before, name) if element_of(before) == f16 else self._cast(self._value(value, name), f16, value)
+        self._append("write_state", {"input": [name], "data": [found]}, [])
+
+    def _cast(self, name: str, element: Attribute, value: SSAValue) -> str:
+        """Returns the name of a value in other elements."""
+        dtype = next(word for word, kind in ELEMENTS.items() if kind == element)
+        wanted = self._constant(("str", (), dtype), f"{name}_dtype", spec.text(dtype))
+        found = self._name(f"{name}_cast")
+        output = spec.named_type(found, spec.value_type(spec.DATA_TYPES[element], shape_of(value)))
+        self._append("cast", {"x": [name], "dtype": [wanted]}, [output])
+        return found
+
+    def _append(self, kind: str, inputs: Mapping[str, Sequence[str]], outputs: Sequence[Record]) -> None:
+        name = outputs[0].name if outputs else self._name(f"{kind}_{len(self.operations)}")
+        self.operations.append(spec.operation(kind, inputs, outputs, {"name": spec.text(name)}))
 
     def _type(self, value: SSAValue) -> Record:
         element = element_of(value)
@@ -94,24 +146,49 @@ class ProgramWriter:
     def _operator(self, op: MilOp) -> None:
         if op.since > self.ios:
             raise BackendError(f"coreml: {op.name} is of iOS{op.since}, and the model is for iOS{self.ios}")
-        if isinstance(op, CastMilOp) and element_of(op.operands[0]) == i64:
-            self.names[op.result] = self.names[op.operands[0]]
+        if isinstance(op, CastMilOp) and (op.result in self.states or element_of(op.operands[0]) == i64):
+            self.names.setdefault(op.result, self.names[op.operands[0]])
             return
         path = "_".join((*list(module_paths(op.location))[:1], op.schema.base))
         for result in op.results:
             if result not in self.names:
                 self.names[result] = self._name(path)
         inputs: dict[str, Sequence[str]] = {}
+        if isinstance(op, ConstexprMilOp):
+            self._constexpr(op)
+            return
         for argument, value in zip(op.schema.arguments, op.arguments(), strict=True):
-            if value is None:
+            if value is None or op.newer.get(argument.name, 0) > self.ios:
                 continue
             if argument.type.is_tensor:
                 items = cast("list[SSAValue]", value if isinstance(value, list) else [value])
                 inputs[argument.name] = [self._value(item, path) for item in items]
             else:
                 inputs[argument.name] = [self._attribute(op, argument.name, argument.type.base, value, path)]
-        attributes = {"name": spec.text(self.names[op.results[0]])}
-        self.operations.append(spec.operation(op.schema.base, inputs, [self._type(value) for value in op.results], attributes))
+        self._append(op.schema.base, inputs, [self._type(value) for value in op.results])
+
+    def _constexpr(self, op: ConstexprMilOp) -> None:
+        """Writes an operator whose operands stand in it: as attributes where older sets of operators have it, and as inputs."""
+        arrays = {
+            name: (element_of(value), np.ascontiguousarray(self.constants.elements(value)))
+            for name, value in zip((argument.name for argument in op.schema.operands), op.operands, strict=False)
+        }
+        is_new = op.since >= STATES_SINCE
+        is_short = is_new and all(_fits_int4(*item) for item in arrays.values())
+        given = {key: self._int4(array) if is_short and kind == i8 else self._stored(kind, array) for key, (kind, array) in arrays.items()}
+        if not is_new:
+            given["axis"] = self._stored(i32, np.array(op.argument("axis"), np.int32))
+        inputs = {key: [item] for key, item in given.items()} if is_new else {}
+        attributes = {"name": spec.text(self.names[op.results[0]]), **({} if is_new else given)}
+        self.operations.append(spec.operation(op.schema.base, inputs, [self._type(op.results[0])], attributes))
+
+    def _int4(self, array: Array) -> Record:
+        flat = array.reshape(-1)
+        pairs = np.append(flat, np.zeros(len(flat) % 2, np.int8)).reshape(-1, 2).view(np.uint8) & 15
+        data = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8)
+        if array.size >= LEAST_STORED:
+            return spec.in_file(spec.INT4, array.shape, WEIGHTS_FILE, self.weights.add(STORED_INT4, data.data, len(flat) % 2 * 4))
+        return spec.immediate(spec.INT4, array.shape, "bytes", data.tobytes())
 
     def _value(self, value: SSAValue, path: str) -> str:
         if value not in self.names:
@@ -141,6 +218,11 @@ class ProgramWriter:
         number = spec.DATA_TYPES[element]
         if array.size >= LEAST_STORED and element in STORED and (element != i32 or self.ios >= 18):
             data = array.reshape(-1).view(np.uint8).data
-            return spec.in_file(number, array.shape, WEIGHTS_FILE, self.weights.add(element, data))
+            return spec.in_file(number, array.shape, WEIGHTS_FILE, self.weights.add(STORED[element], data))
         field = _FIELDS.get(element, "bytes")
         return spec.immediate(number, array.shape, field, array.tobytes() if field == "bytes" else array.reshape(-1).tolist())
+
+
+def _fits_int4(element: Attribute, array: Array) -> bool:
+    """Returns whether integers have 4 bits; true of other numbers."""
+    return element != i8 or bool((array >= -8).all() and (array <= 7).all())

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+from xdsl.dialects.builtin import i8
+from xdsl.ir import Operation
+
+from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml.dialect.elementwise import BINARY, UNARY
 from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS
-from flambeau.dialects.ir.tensor_types import f32, i1, shape_of
+from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation import checks
 from flambeau.passes.delegation.composites import COMPOSITES
-from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.delegation.normalized import windows_of
 
 
@@ -45,13 +52,41 @@ def _grows_by_whole_factors(op: SchemaOp) -> str | None:
     return None if fits else f"the image {list(new)} is no multiple of {list(old)}"
 
 
+def _is_whole(op: SchemaOp) -> str | None:
+    """Of values for each entry that the indices name."""
+    given = op.argument("indices")
+    (dim,) = (dim for dim, value in enumerate(given) if value is not None)
+    shape = shape_of(op.operands[0])
+    wanted = (*shape[:dim], *shape_of(given[dim]), *shape[dim + 1 :])
+    found = shape_of(op.argument("values"))
+    return None if found == wanted else f"its values {list(found)} are not {list(wanted)}"
+
+
+def _readers(op: SchemaOp) -> Iterable[Operation]:
+    """Returns what reads a weight: alone, it would be a model without inputs."""
+    return [use.operation for use in op.result.uses]
+
+
 _PLAIN = Rule()
+_RESULT = Limit("result", dtypes=(f32,))
+_INDICES = Limit("indices", dtypes=(i32, i64), rank=(1, MOST_DIMENSIONS - 1))
 _UNSCALED = Rule((Limit("alpha", only=1),))
 _IMAGE = Limit("self", rank=(4, 4))
 _RESIZED = Limit("input", rank=(4, 4))
 _NOT_HALF = Rule((Limit("half_to_float", only=False),))
 
+_PER_CHANNEL = "quantized_decomposed.dequantize_per_channel"
+_PER_TENSOR = "quantized_decomposed.dequantize_per_tensor"
+_PER_GROUP = "quantized_decomposed.dequantize_per_channel_group"
+_STORED = (Limit("input", dtypes=(i8, ui8)), Limit("scales", dtypes=(f32,)), Limit("zero_points", dtypes=(i32, i64)), _RESULT)
+_SINCE = {_PER_TENSOR: 16, _PER_CHANNEL: 16, _PER_GROUP: 18}
+"""The first iOS that has weights of integers: with scales of channels, of blocks."""
+
 OPERATORS: dict[str, Rule] = {
+    # weights of integers
+    _PER_TENSOR: Rule((Limit("input", dtypes=(i8, ui8)), _RESULT), ("input",), together=_readers),
+    _PER_CHANNEL: Rule(_STORED, ("input", "scales", "zero_points"), together=_readers),
+    _PER_GROUP: Rule(_STORED, ("input", "scales", "zero_points"), together=_readers),
     # elementwise
     **dict.fromkeys((*UNARY, *BINARY, "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "neg", "reciprocal", "rsqrt"), _PLAIN),
     **dict.fromkeys(("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar", "pow.Tensor_Scalar"), _PLAIN),
@@ -60,7 +95,12 @@ OPERATORS: dict[str, Rule] = {
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
     "where.self": Rule((Limit("condition", dtypes=(i1,)),), ("condition",)),
     # products
-    "convolution": Rule((Limit("input", rank=(3, 5)),), ("weight", "bias"), checks=(checks.output_padding_is_small, _cuts_what_it_pads)),
+    "convolution": Rule(
+        (Limit("input", rank=(3, 5)),),
+        ("weight", "bias"),
+        checks=(checks.output_padding_is_small, _cuts_what_it_pads),
+        dequantized=("weight",),
+    ),
     "linear": Rule((Limit("weight", rank=(2, 2)),)),
     "addmm": Rule((Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _PLAIN),
@@ -75,6 +115,8 @@ OPERATORS: dict[str, Rule] = {
     # movement
     **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _PLAIN),
     **dict.fromkeys(("cat", "stack", "expand_copy", "slice_copy.Tensor", "select_copy.int"), _PLAIN),
+    "embedding": Rule((_INDICES,), ("weight",)),
+    "index_put": Rule((Limit("indices", dtypes=(i32, i64), rank=(1, 1), tensors=1), Limit("accumulate", only=False)), checks=(_is_whole,)),
     "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
     "constant_pad_nd": Rule(checks=(checks.only_grows,)),
     "pixel_shuffle": Rule((_IMAGE,)),
@@ -92,6 +134,11 @@ _TABLE = OperatorTable(
 )
 
 
-def table(options: BackendOptions) -> OperatorTable:
-    """Returns the table of the operators that the backend takes, for any options. All constants go into the payload."""
-    return _TABLE
+def table(options: CoreMlOptions) -> OperatorTable:
+    """Returns the table of the operators that the target has. All constants go into the payload."""
+    return _of_target(options.set_of_operators)
+
+
+@cache
+def _of_target(ios: int) -> OperatorTable:
+    return replace(_TABLE, rules={name: rule for name, rule in OPERATORS.items() if _SINCE.get(name, ios) <= ios})

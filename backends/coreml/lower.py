@@ -8,13 +8,14 @@ from itertools import chain
 from xdsl.ir import Block, SSAValue
 
 from flambeau.backends.coreml import CoreMlOptions
+from flambeau.backends.coreml.dialect import compressed, movement, products, reductions
 from flambeau.backends.coreml.dialect import elementwise as e
-from flambeau.backends.coreml.dialect import movement, products, reductions
 from flambeau.backends.coreml.narrow import narrow
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import f32, normalize_dim, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import element_of, f32, i32, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.delegation.lowering.converters import Converters
 from flambeau.passes.delegation.normalized import Numbers, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -108,6 +109,45 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return result
 
 
+# Weights of integers
+
+
+def _integers(constants: ModuleConstants, of: SSAValue, array: Array) -> SSAValue:
+    """Returns a constant of the integers that another one has."""
+    kind = element_of(of)
+    array = np.asarray(array, numpy_dtype(kind), order="C")
+    return constants.add(f"{constants.name(of)}.zero_points", array, tensor(kind, array.shape)).result
+
+
+@CONVERTERS("quantized_decomposed.dequantize_per_tensor", "quantized_decomposed.dequantize_per_channel")
+def _dequantize(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    data = op.operands[0]
+    if op.schema.base == "dequantize_per_tensor":
+        axis, scale, zero = 0, np.asarray(op.argument("scale")), np.asarray(op.argument("zero_point"))
+    else:
+        axis = normalize_dim(op.argument("axis"), len(shape_of(data)))
+        scale, zeros = (None if value is None else constants.elements(value) for value in op.arguments()[1:3])
+        assert scale is not None
+        zero = np.zeros(scale.shape) if zeros is None else zeros
+    factors = _constant(constants, f"{constants.name(data)}.scales", scale)
+    return compressed.AffineDequantizeMilOp(data, _integers(constants, data, zero), factors, axis=axis).result
+
+
+@CONVERTERS("quantized_decomposed.dequantize_per_channel_group")
+def _dequantize_groups(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    data, scales, zeros = op.arguments()[:3]
+    blocks = (shape_of(data)[0], shape_of(data)[1] // op.argument("group_size"))
+    factors = _constant(constants, f"{constants.name(scales)}.blocks", constants.elements(scales).reshape(blocks))
+    offsets = None if zeros is None else constants.elements(zeros).reshape(blocks)
+    offset = None if offsets is None or not offsets.any() else _integers(constants, data, offsets)
+    return compressed.BlockwiseShiftScaleMilOp(data, factors, offset).result
+
+
+def _is_stored(value: SSAValue | None, constants: ModuleConstants) -> bool:
+    """Returns whether a value is known when a model is loaded."""
+    return value is None or constants.is_constant(value) or isinstance(value.owner, (*DEQUANTIZATIONS, compressed.ConstexprMilOp))
+
+
 # Products
 
 
@@ -115,8 +155,7 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     """Converts a layer. What computes its weight, and more dimensions than a layer of MIL has, make it a product."""
     x, weight, bias = op.arguments()
-    are_constants = all(value is None or constants.is_constant(value) for value in (weight, bias))
-    if are_constants and len(shape_of(x)) <= 3:
+    if _is_stored(weight, constants) and _is_stored(bias, constants) and len(shape_of(x)) <= 3:
         return products.LinearMilOp(x, weight, bias).result
     rows = _reshaped(x, (1, *shape_of(x))) if len(shape_of(x)) == 1 else x
     result = _reshaped(products.MatmulMilOp(rows, weight, transpose_y=True).result, shape_of(op.result))
@@ -243,6 +282,22 @@ def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     named: tuple[int, ...] = (given,) if isinstance(given, int) else given
     gone = tuple(dim for dim in (normalize_dim(dim, len(shape)) for dim in named) if shape[dim] == 1)
     return movement.SqueezeMilOp(op.operands[0], axes=gone).result if gone else op.operands[0]
+
+
+def _as_i32(indices: SSAValue) -> SSAValue:
+    """Returns integers of 32 bits: MIL has none of 64."""
+    return indices if element_of(indices) == i32 else e.CastMilOp(indices, dtype="int32").result
+
+
+@CONVERTERS("embedding")
+def _embedding(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    return movement.GatherMilOp(op.argument("weight"), _as_i32(op.argument("indices")), axis=0).result
+
+
+@CONVERTERS("index_put")
+def _index_put(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    ((dim, indices),) = ((dim, value) for dim, value in enumerate(op.argument("indices")) if value is not None)
+    return movement.ScatterMilOp(op.operands[0], _as_i32(indices), op.argument("values"), axis=dim).result
 
 
 def _part(x: SSAValue, dim: int, start: int, end: int, step: int = 1) -> SSAValue:

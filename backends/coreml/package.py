@@ -1,7 +1,8 @@
 """The folder `model.mlpackage`, its file of weights, and folders as one block of bytes, as ExecuTorch's runtime reads them.
 
 A file of weights has a header of 64 bytes, the number of records and the version 2 (uint32 each). A record has a header of 64 bytes at a
-multiple of 64: the word 0xDEADBEEF and the type of the elements (uint32 each), the number of bytes and where they are (uint64 each).
+multiple of 64: the word 0xDEADBEEF and the type of the elements (uint32 each), the number of bytes, where they are, and how many bits of
+the last byte are not used (uint64 each).
 
 A folder as bytes has the bytes of its files and, reversed, the text of a JSON that says where they are.
 """
@@ -29,9 +30,11 @@ MODEL = "Data/com.apple.CoreML/model.mlmodel"
 WEIGHTS = "Data/com.apple.CoreML/weights/weight.bin"
 STORED: dict[Attribute, int] = {f16: 1, f32: 2, ui8: 3, i8: 4, i32: 14}
 """The types of elements in a file of weights."""
+STORED_INT4 = 8
+"""Integers of 4 bits, two in a byte, the first one in its lower half."""
 
 _FILE = struct.Struct("<II56x")
-_RECORD = struct.Struct("<IIQQ40x")
+_RECORD = struct.Struct("<IIQQQ32x")
 _SENTINEL = 0xDEADBEEF
 _VERSION = 2
 _FOLDER = "model.mlpackage"
@@ -48,11 +51,11 @@ class Weights:
         self.count = 0
         self.size = _FILE.size
 
-    def add(self, element: Attribute, data: memoryview) -> int:
-        """Adds elements, and returns where their record is."""
+    def add(self, element: int, data: memoryview, unused: int = 0) -> int:
+        """Adds elements of a type of `STORED`, and returns where their record is."""
         start, place = self.size, self.size + _RECORD.size
         end = _aligned(place + len(data))
-        self.pieces += [_RECORD.pack(_SENTINEL, STORED[element], len(data), place), data, bytes(end - place - len(data))]
+        self.pieces += [_RECORD.pack(_SENTINEL, element, len(data), place, unused), data, bytes(end - place - len(data))]
         self.count += 1
         self.size = end
         return start
@@ -62,12 +65,14 @@ class Weights:
         return b"".join((_FILE.pack(self.count, _VERSION), *self.pieces))
 
 
-def stored(file: memoryview, offset: int, kind: Tensor) -> memoryview:
+def stored(file: memoryview, offset: int, kind: Tensor, *, is_int4: bool = False) -> memoryview:
     """Returns the elements of a tensor in a file of weights. Raises BackendError where the file has none of this type there."""
+    count = nbytes(kind)
+    wanted = (STORED_INT4, -(-count // 2), count % 2 * 4) if is_int4 else (STORED.get(element_of(kind)), count, 0)
     if not _FILE.size <= offset <= len(file) - _RECORD.size or offset % ALIGNMENT or _FILE.unpack_from(file)[1] != _VERSION:
         raise refused(f"there is no weight at byte {offset} of {len(file)}")
-    sentinel, element, size, place = _RECORD.unpack_from(file, offset)
-    if sentinel != _SENTINEL or STORED.get(element_of(kind)) != element or size != nbytes(kind) or place + size > len(file):
+    sentinel, element, size, place, unused = _RECORD.unpack_from(file, offset)
+    if sentinel != _SENTINEL or (element, size, unused) != wanted or place + size > len(file):
         raise refused(f"the weight at byte {offset} is no {kind}")
     return file[place : place + size]
 

@@ -16,6 +16,7 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.runtime.protobuf import Field, Map, Message, Number, Record, Scalar
 
 STRING = 2
+INT4 = 25
 DATA_TYPES: dict[Attribute, int] = {i1: 1, f16: 10, f32: 11, i8: 21, i32: 23, ui8: 31}
 """The types of elements, by their numbers in MIL."""
 ARRAYS: dict[Attribute, int] = {f16: 65552, f32: 65568, i32: 131104}
@@ -126,16 +127,33 @@ def in_file(data_type: int, shape: Sequence[int], name: str, offset: int) -> Rec
     return _VALUE.record(type=value_type(data_type, shape), blobFileValue=_BLOB.record(fileName=name, offset=offset))
 
 
-def operation(kind: str, inputs: Mapping[str, Sequence[str]], outputs: Sequence[Record], attributes: Mapping[str, Record]) -> Record:
-    """Returns an operation whose inputs are values by name."""
-    bound = {name: _ARGUMENT.record(arguments=[_BINDING.record(name=value) for value in values]) for name, values in inputs.items()}
+def operation(
+    kind: str, inputs: Mapping[str, Sequence[str | Record]], outputs: Sequence[Record], attributes: Mapping[str, Record]
+) -> Record:
+    """Returns an operation whose inputs are values by name, or stand in the operation."""
+    bound = {name: _ARGUMENT.record(arguments=[_bound(value) for value in values]) for name, values in inputs.items()}
     return _OPERATION.record(type=kind, inputs=bound, outputs=outputs, attributes=attributes)
+
+
+def _bound(value: str | Record) -> Record:
+    return _BINDING.record(name=value) if isinstance(value, str) else _BINDING.record(value=value)
 
 
 def feature(name: str, element: Attribute, shape: Sequence[int]) -> Record:
     """Returns the description of an input or an output."""
     array = _ARRAY.record(shape=shape, dataType=ARRAYS[element])
     return _FEATURE.record(name=name, type=_FEATURE_TYPE.record(multiArrayType=array))
+
+
+def state_type(kind: Record) -> Record:
+    """Returns the type of a state that holds a tensor."""
+    return _VALUE_TYPE.record(stateType=_STATE_TYPE.record(wrappedType=kind))
+
+
+def state_feature(name: str, shape: Sequence[int]) -> Record:
+    """Returns the description of a state, which is of float16."""
+    array = _ARRAY.record(shape=shape, dataType=ARRAYS[f16])
+    return _FEATURE.record(name=name, type=_FEATURE_TYPE.record(stateType=_STATE.record(arrayType=array)))
 
 
 def model(

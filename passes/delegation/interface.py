@@ -149,11 +149,15 @@ class WholeMethod:
         partition: its operators, in terms of the backend's own dialect; it has the method's name.
         inputs: the names of its inputs in the model, one for each argument.
         outputs: the names of its outputs, one for each result.
+        states: the names of the globals that it reads or writes, whose values are arguments behind the inputs.
+        written: the names of those that it writes, whose new values are results behind the outputs.
     """
 
     partition: PartitionOp
     inputs: Sequence[str]
     outputs: Sequence[str]
+    states: Sequence[str] = ()
+    written: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -167,13 +171,17 @@ class ProgramFile:
 
     Attributes:
         suffix: the suffix of their names, without the dot.
-        encode: the bytes of a file, from the methods of a program. Raises BackendError.
+        encode: the bytes of a file, from the methods of a program, or of the files of a folder, by their paths. Raises BackendError.
         options: the backend's options that have other values for a file unless the user says them, as text.
+        has_states: whether its methods may read and write mutable globals.
+        mark: for a folder, a file that it has: only a folder with this file is written anew.
     """
 
     suffix: str
-    encode: Callable[[Sequence[WholeMethod], ModuleConstants, Any], bytes]
+    encode: Callable[[Sequence[WholeMethod], ModuleConstants, Any], bytes | Mapping[str, bytes]]
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_states: bool = False
+    mark: str = ""
 
 
 @dataclass(frozen=True)

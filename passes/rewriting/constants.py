@@ -55,18 +55,26 @@ class ModuleConstants:
     def array(self, value: SSAValue) -> Array | None:
         """Returns the array that `value` loads, as a read-only view, or None for no constant. Raises OperationError without its weights."""
         source = self.global_of(value)
-        stored: object = None if source is None else source.value
+        return None if source is None else self._array_of(source)
+
+    def first_value(self, name: str) -> Array | None:
+        """Returns the array that a global begins with; None for an unknown one. Raises OperationError without its weights."""
+        source = self._globals.get(name)
+        return None if source is None else self._array_of(source)
+
+    def _array_of(self, source: GlobalOp) -> Array | None:
+        stored: object = source.value
         if isinstance(stored, DenseIntOrFPElementsAttr):
-            kind, elements = tensor_type(value), cast("DenseIntOrFPElementsAttr[Any]", stored).get_values()
+            kind, elements = tensor_type(source.type), cast("DenseIntOrFPElementsAttr[Any]", stored).get_values()
             numbers = np.array(elements).astype(numpy_dtype(element_of(kind)))
             return np.broadcast_to(numbers.reshape(() if numbers.size == 1 else kind.get_shape()), kind.get_shape())
-        if source is None or not isinstance(source.value, BlobAttr):
+        if not isinstance(source.value, BlobAttr):
             return None
         try:
             data = blob_store(self._context).get(source.value)
         except BlobError as error:
             raise OperationError(source, str(error)) from error
-        return logical_array(data, tensor_type(value))
+        return logical_array(data, tensor_type(source.type))
 
     def elements(self, value: SSAValue) -> Array:
         """Returns the array that `value` loads. Raises OperationError for no constant, or without its weights."""

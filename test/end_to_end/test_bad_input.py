@@ -129,7 +129,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             ["method decode: expected (module, example_inputs)", ", not NoneType"],
         ),
         (["compile", "bad_input_factories:good", "--target", "vax"], ["no target 'vax'", "executorch", "flambeau"]),
-        (["compile", "bad_input_factories:good", "--emit", "exe"], ["--emit is pte, mlir, c or tflite"]),
+        (["compile", "bad_input_factories:good", "--emit", "exe"], ["--emit is pte, mlir, c, mlpackage, tflite or onnx"]),
         (["compile", "bad_input_factories:good", "--emit", "mlir", "--to", "middle"], ["no stage 'middle'"]),
         (["run", "nothing.pte"], ["no such file", "nothing.pte"]),
         (["inspect", "nothing.pte"], ["no such file", "nothing.pte"]),

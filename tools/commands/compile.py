@@ -31,7 +31,7 @@ from flambeau.passes.planning.banks import banks_of
 from flambeau.passes.storage.pins import pins_of
 from flambeau.passes.targets.interface import find_target
 from flambeau.runtime.emit.c_program import WEIGHTS
-from flambeau.support.files import replacing
+from flambeau.support.files import replacing, write_files
 from flambeau.tools.commands.console import PassProgress, print_json, stderr_console, working
 from flambeau.tools.commands.model_source import load_source, stem_of
 from flambeau.tools.commands.output_paths import (
@@ -227,14 +227,9 @@ def compile_command(
         compilation.to(options.to or ("edge" if whole is not None else STAGES[-1]))
         status.update(Text(f"writing {path}"))
         if whole is not None:
-            data = compilation.emit_file(whole)
-            with replacing(path) as file:
-                file.write(data)
+            write_files(path, compilation.emit_file(whole))
         elif form == FOLDER_FORM:
-            for name, data in compilation.emit_c(c_name(path.name), options.weights).items():
-                (path / name).parent.mkdir(parents=True, exist_ok=True)
-                with replacing(path / name) as file:
-                    file.write(data)
+            write_files(path, compilation.emit_c(c_name(path.name), options.weights))
         elif form == "mlir":
             if options.strip_debug:
                 Pipeline.parse("strip-debuginfo").run(compilation.module, context)

@@ -73,7 +73,11 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         BlobError: the weights would replace a file that is not of Flambeau.
     """
     if form == FOLDER_FORM:
-        _check_folder(path)
+        _check_folder(path, MARK, f"--emit {FOLDER_FORM}")
+        return
+    file = file_backends()[form].file if form in file_backends() else None
+    if file is not None and file.mark:
+        _check_folder(path, file.mark, f"--emit {form}")
         return
     if form == "mlir" and not _is_device(path):
         check_beside(path, source)
@@ -82,13 +86,13 @@ def check_output(path: Path, form: str, source: str | Path, *, named: bool = Tru
         raise OutputError(f"{path} exists: name the file to write with -o, which may be this one")
 
 
-def _check_folder(path: Path) -> None:
-    """Checks that the folder of a C program can be written: it is absent, empty, or one of Flambeau's."""
+def _check_folder(path: Path, mark: str, option: str) -> None:
+    """Checks that a folder can be written: it is absent, empty, or one of its kind, which has a file `mark`."""
     if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is a file, and --emit {FOLDER_FORM} writes a folder: name another with -o")
+        raise OutputError(f"{path} is a file, and {option} writes a folder: name another with -o")
     if not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.is_dir() and any(path.iterdir()) and not (path / MARK).is_file():
+    if path.is_dir() and any(path.iterdir()) and not (path / mark).is_file():
         raise OutputError(f"{path} has other files: name a new folder, or one of an emitted program, with -o")
 
 

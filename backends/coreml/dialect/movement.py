@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor
+from typing import ClassVar
 
 from xdsl.dialects.builtin import f16
 
 from flambeau.backends.coreml.dialect.operators import MilOp, Numbers, coreml, like, require_like, widened
 from flambeau.dialects.aten.images.upsample import UpsampleBilinear2dVecOp, UpsampleNearest2dVecOp
 from flambeau.dialects.aten.movement.pixel_shuffle import PixelShuffleOp
-from flambeau.dialects.ir.tensor_types import Tensor, f32, i1, i32, normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, element_of, f32, i1, i32, normalize_dim, shape_of
 from flambeau.dialects.schema.move_types import joined_type, of_each_dimension, padded_type, permuted_type, reshaped_type
 from flambeau.support.lazy import Array, np
 
@@ -196,13 +197,18 @@ class PixelShuffleMilOp(MilOp):
         return PixelShuffleOp.numpy(x, upscale_factor)
 
 
-@coreml("gather(Tensor x, Tensor indices, *, int axis=0) -> Tensor")
+@coreml("gather(Tensor x, Tensor indices, *, int axis=0, int batch_dims=0, bool validate_indices=False) -> Tensor")
 class GatherMilOp(MilOp):
     """The entries of a dimension that `indices` name."""
 
+    newer: ClassVar[Mapping[str, int]] = {"batch_dims": 16, "validate_indices": 17}
+
     @staticmethod
-    def infer(x: Tensor, indices: Tensor, /, axis: int) -> Tensor:
-        require_like(indices, like(indices, ()))
+    def infer(x: Tensor, indices: Tensor, /, axis: int, batch_dims: int, validate_indices: bool) -> Tensor:
+        if batch_dims or validate_indices:
+            raise ValueError("batch_dims is 0, and validate_indices false, in what is supported here")
+        if element_of(indices) != i32:
+            raise TypeError(f"its indices are of {element_of(indices)}, not of i32")
         shape = shape_of(x)
         dim = normalize_dim(axis, len(shape))
         return like(x, (*shape[:dim], *shape_of(indices), *shape[dim + 1 :]))
@@ -210,6 +216,31 @@ class GatherMilOp(MilOp):
     @staticmethod
     def numpy(x: Array, indices: Array, /, axis: int) -> Array:
         return np.take(x, indices, axis)
+
+
+@coreml("scatter(Tensor data, Tensor indices, Tensor updates, *, int axis=0, str mode='update', bool validate_indices=False) -> Tensor")
+class ScatterMilOp(MilOp):
+    """`data` with other entries of a dimension, those that `indices` name."""
+
+    newer: ClassVar[Mapping[str, int]] = {"validate_indices": 17}
+
+    @staticmethod
+    def infer(data: Tensor, indices: Tensor, updates: Tensor, /, axis: int, mode: str, validate_indices: bool) -> Tensor:
+        require_like(data, updates)
+        shape = shape_of(data)
+        dim = normalize_dim(axis, len(shape))
+        wanted = (*shape[:dim], *shape_of(indices), *shape[dim + 1 :])
+        if element_of(indices) != i32 or shape_of(updates) != wanted or mode != "update" or validate_indices:
+            raise ValueError(
+                f"its updates {list(shape_of(updates))} by {indices} are not {list(wanted)}, or its mode is not 'update' without a check"
+            )
+        return like(data, shape)
+
+    @staticmethod
+    def numpy(data: Array, indices: Array, updates: Array, /, axis: int) -> Array:
+        result = data.copy()
+        result[(slice(None),) * (axis % data.ndim) + (indices,)] = updates
+        return result
 
 
 _FACTORS = "float scale_factor_height, float scale_factor_width"

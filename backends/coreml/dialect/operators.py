@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ClassVar, cast
 
@@ -28,6 +28,8 @@ class MilOp(SchemaOp):
     takes: ClassVar[frozenset[Attribute] | None] = frozenset((f16, f32))
     since: ClassVar[int] = 15
     """The first iOS whose set of operators has it in this form."""
+    newer: ClassVar[Mapping[str, int]] = {}
+    """Of arguments that are not in older sets of operators, the first iOS that has them. They have their defaults."""
     wide: ClassVar[tuple[str, ...]] = ()
     """The numbers among its arguments that are of float32, whatever its tensors are."""
 

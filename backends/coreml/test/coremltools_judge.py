@@ -34,15 +34,29 @@ for path in sys.argv[1:]:
     spec = model.get_spec()
     program = load.load(spec, specification_version=spec.specificationVersion, file_weights_dir=model.weights_dir)
     (function,) = program.functions.values()
-    operations = []
+    operations, written = [], {var.name for main in spec.mlProgram.functions.values() for block in main.block_specializations.values()
+                               for op in block.operations for var in op.outputs}
     for op in function.operations:
+        if op.op_type == "const" and op.outputs[0].name not in written:
+            continue  # a default, or an operand that stands in its operation
         outputs = [[var.name, types.builtin_to_string(var.dtype), list(var.shape)] for var in op.outputs]
         value = op.outputs[0].val if op.op_type == "const" else None
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest() if isinstance(value, np.ndarray) else None
-        operations.append([op.op_type, outputs, digest])
+        if op.op_type.startswith("constexpr_"):
+            digest = np.asarray(op.materialized_val_inference(), np.float32).reshape(-1).tolist()
+        is_write = op.op_type == "coreml_update_state"
+        operations.append(["write_state" if is_write else op.op_type, [] if is_write else outputs, digest])
     found.append([list(function.inputs), [var.name for var in function.outputs], operations])
 print("\\n" + json.dumps(found))
 """
+
+
+def without_weights(found: Any) -> Any:
+    """What was read, without the elements of the weights that coremltools makes of integers."""
+    return [
+        [*names, [[kind, outputs, None if kind.startswith("constexpr_") else digest] for kind, outputs, digest in operations]]
+        for *names, operations in found
+    ]
 
 
 def read(python: str, packages: Sequence[Path]) -> list[Any]:

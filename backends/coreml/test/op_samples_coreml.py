@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from flambeau.backends.coreml.dialect.elementwise import ARITHMETIC, BINARY, UNARY
@@ -41,6 +43,10 @@ def convolution(rng: np.random.Generator) -> list[Sample]:
     ]
 
 
+def integers(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(-8, 8, shape).astype(np.int8)
+
+
 def logical(rng: np.random.Generator) -> list[Sample]:
     return [(f32(rng, 2, 3) > 0, f32(rng, 2, 3), f32(rng, 1))]
 
@@ -65,6 +71,14 @@ SAMPLES: dict[str, Samples] = {
     ],
     "coreml.clip": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (f32(rng, 4), 0.0, float("inf"))],
     "coreml.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1, False), ([f32(rng, 4)], 0, False)],
+    "coreml.constexpr_affine_dequantize": lambda rng: [
+        (integers(rng, 3, 4), np.array([1, -2, 0], np.int8), np.abs(f32(rng, 3)) + np.float32(0.1), 0),
+        (integers(rng, 2, 3), np.int8(3).reshape(()), f32(rng), -1),
+    ],
+    "coreml.constexpr_blockwise_shift_scale": lambda rng: [
+        (integers(rng, 4, 6), f32(rng, 4, 2), integers(rng, 4, 2)),
+        (integers(rng, 3, 4), f32(rng, 1, 1), None),
+    ],
     "coreml.elu": lambda rng: [(f32(rng, 2, 3), 0.5)],
     "coreml.expand_dims": lambda rng: [(f32(rng, 2, 3), (0, 2)), (f32(rng, 4), (-1,))],
     "coreml.gather": lambda rng: [(f32(rng, 5, 3), np.array([[0, 4], [2, 2]], np.int32), 0), (f32(rng, 2, 3), np.array([1], np.int32), 1)],
@@ -84,6 +98,10 @@ SAMPLES: dict[str, Samples] = {
     "coreml.pixel_shuffle": lambda rng: [(f32(rng, 2, 8, 3, 4), 2)],
     "coreml.pow": lambda rng: [(np.abs(f32(rng, 2, 3)), f32(rng)), (f32(rng, 2, 3), np.full((1,), 2, np.float32))],
     "coreml.reshape": lambda rng: [(f32(rng, 2, 3, 4), (4, 6)), (f32(rng, 6), (1, 2, 3))],
+    "coreml.scatter": lambda rng: [
+        (f32(rng, 5, 3), np.array([4, 1], np.int32), f32(rng, 2, 3), 0, "update"),
+        (f32(rng, 2, 4), np.array([2], np.int32), f32(rng, 2, 1), -1, "update"),
+    ],
     "coreml.sigmoid_hard": lambda rng: [(f32(rng, 2, 3), 0.25, 0.5)],
     "coreml.slice_by_index": lambda rng: [(f32(rng, 4, 7), (0, 1), (4, 6), (2, 2)), (f32(rng, 5), (4,), (5,), (1,))],
     "coreml.softmax": lambda rng: [(f32(rng, 2, 3, 4), -1), (f32(rng, 2, 3), 0)],

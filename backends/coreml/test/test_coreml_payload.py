@@ -166,12 +166,12 @@ def grow(model: Record) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (rename, "local_response_norm, is not supported here"),
-        (retype, "layer_norm, gives other tensors than it says"),
-        (forget, "layer_norm, lacks its input 'axes'"),
-        (invent, "layer_norm, has the input 'mean', which is not known here"),
+        (rename, "'local_response_norm', is not supported here"),
+        (retype, "'layer_norm', gives other tensors than it says"),
+        (forget, "'layer_norm', lacks its input 'axes'"),
+        (invent, "'layer_norm', has the input 'mean', which is not known here"),
         (repeat, "there are two values 'input_0'"),
-        (look_ahead, "linear, reads 'output_0', which nothing before it gives"),
+        (look_ahead, "'linear', reads 'output_0', which nothing before it gives"),
         (move, "the weight at byte 128 is no|there is no weight at byte 128"),
         (age, "its function is not of the operators CoreML5"),
         (grow, "the input 'input_0' is tensor<2x4xf32>, and its metadata says i64"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FunctionReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from flambeau.dialects.delegate.ops import CallOp, PartitionOp, ReturnOp
 from flambeau.dialects.flambeau.method_interface import inputs_of, outputs_of
 from flambeau.dialects.ir.diagnostics import OperationError
-from flambeau.dialects.ml_program import GlobalLoadConstantOp
+from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalLoadOp, GlobalStoreOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.candidates import Veto, functions_with_bodies, no_veto, why_left
 from flambeau.passes.delegation.interface import BackendError, WholeMethod, located
@@ -65,22 +65,33 @@ def _is_whole(op: Operation, partitions: Mapping[str, PartitionOp], partitioner:
     if isinstance(op, CallOp):
         partition = partitions.get(op.callee.string_value())
         return partition is not None and partition.backend.data == partitioner.backend.identifier
+    if isinstance(op, GlobalLoadOp | GlobalStoreOp):
+        return partitioner.backend.file is not None and partitioner.backend.file.has_states
     return isinstance(op, GlobalLoadConstantOp | FunctionReturnOp)
 
 
 def _why_left(op: Operation, partitioner: Partitioner, veto: Veto) -> str:
     if isinstance(op, SchemaOp):
         return why_left(op, partitioner, veto)
-    return "a file has operators of its backend only: no state, no control flow, and nothing of other backends"
+    file = partitioner.backend.file
+    states = "" if file is not None and file.has_states else "no state, "
+    return f"a file has operators of its backend only: {states}no control flow, and nothing of other backends"
 
 
 def _taken(function: FuncOp, partitions: Mapping[str, PartitionOp], partitioner: Partitioner) -> WholeMethod:
-    """Returns a function as a method: copies of the operators of the partitions that it calls, in its order."""
+    """Returns a function as a method: copies of the operators of the partitions that it calls, in its order.
+
+    The values of mutable globals become arguments behind its own, and those that it stores results behind its own.
+    """
     outputs = [leaf for leaf in outputs_of(function) if leaf.is_tensor]
     if written := next((leaf.name for leaf in outputs if leaf.writes is not None), None):
         raise OperationError(function, f"@{function.sym_name.data} writes its input {written!r}, and a file's inputs are only read")
-    body = Block(arg_types=function.function_type.inputs.data)
-    mapping: dict[SSAValue, SSAValue] = dict(zip(function.body.block.args, body.args, strict=True))
+    accesses = [op for op in function.body.block.ops if isinstance(op, GlobalLoadOp | GlobalStoreOp)]
+    states = {_symbol(op): op.result.type if isinstance(op, GlobalLoadOp) else op.value.type for op in accesses}
+    body = Block(arg_types=[*function.function_type.inputs.data, *states.values()])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(function.body.block.args, body.args, strict=False))
+    values = dict(zip(states, body.args[len(body.args) - len(states) :], strict=True))
+    stored: dict[str, SSAValue] = {}
     for op in function.body.block.ops:
         match op:
             case CallOp():
@@ -91,15 +102,24 @@ def _taken(function: FuncOp, partitions: Mapping[str, PartitionOp], partitioner:
                         mapping.update(zip(op.results, (mapping[value] for value in item.operands), strict=True))
                     else:
                         _copy(item, mapping, body)
+            case GlobalLoadOp():
+                mapping[op.result] = stored.get(_symbol(op), values[_symbol(op)])
+            case GlobalStoreOp():
+                stored[_symbol(op)] = mapping[op.value]
             case FunctionReturnOp():
-                body.add_op(ReturnOp([mapping[value] for value in op.operands]))
+                body.add_op(ReturnOp([*(mapping[value] for value in op.operands), *stored.values()]))
             case _:
                 _copy(op, mapping, body)
-    kind = function.function_type
+    results = [*function.function_type.outputs.data, *(value.type for value in stored.values())]
+    kind = FunctionType.from_lists(list(body.arg_types), results)
     partition = PartitionOp(function.sym_name.data, partitioner.backend.identifier, kind, Region(body))
     partition.location = function.location
     names = [leaf.name for leaf in inputs_of(function) if leaf.is_tensor]
-    return WholeMethod(partition, names, [leaf.name for leaf in outputs])
+    return WholeMethod(partition, names, [leaf.name for leaf in outputs], list(states), list(stored))
+
+
+def _symbol(op: GlobalLoadOp | GlobalStoreOp) -> str:
+    return op.global_attr.string_value()
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], to: Block) -> None:

@@ -146,8 +146,8 @@ class Compilation:
         return files
 
     @collector_paused()
-    def emit_file(self, partitioner: Partitioner) -> bytes:
-        """Returns the whole program as a file of a backend, `Partitioner.of_file`, after the passes up to the edge level.
+    def emit_file(self, partitioner: Partitioner) -> bytes | Mapping[str, bytes]:
+        """Returns the whole program as a file or a folder of a backend, `Partitioner.of_file`, after the passes up to the edge level.
 
         Raises ConversionError that lists what the backend does not take, OperationError, BackendError, and PassError if a pass fails.
         """

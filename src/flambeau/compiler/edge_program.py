@@ -30,7 +30,7 @@ from flambeau.passes.manager import Pipeline
 from flambeau.passes.manager.pipeline_options import PipelineOptions
 from flambeau.passes.pipelines import delegate, place
 from flambeau.support.executorch_names import ExplainsMembers, explains_arguments, instead_of_object
-from flambeau.support.files import replacing, write_bytes
+from flambeau.support.files import replacing, write_bytes, write_files
 from flambeau.support.tables import hint
 from flambeau.support.unchanging_bytes import UnchangingBytes
 
@@ -239,7 +239,7 @@ class EdgeProgramManager(ExplainsMembers):
         if suffix in file_backends():
             partitioner = Partitioner.of_file(suffix, () if backend is None else (backend,))
             whole = Compilation(self.module.clone(), self.context, replace(self.options, backends=()), otherwise="edge")
-            write_bytes(path, whole.emit_file(partitioner))
+            write_files(path, whole.emit_file(partitioner))
             return
         if backend is not None:
             raise ValueError(

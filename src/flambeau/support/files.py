@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
@@ -85,6 +85,17 @@ def write_bytes(path: str | os.PathLike[str], data: Buffer) -> None:
     """Writes a file atomically. Raises OSError."""
     with replacing(path) as file:
         file.write(data)
+
+
+def write_files(path: str | os.PathLike[str], data: Buffer | Mapping[str, Buffer]) -> None:
+    """Writes a file, or a folder of files by their paths in it, each of them atomically. Raises OSError."""
+    if not isinstance(data, Mapping):
+        write_bytes(path, data)
+        return
+    for name, content in data.items():
+        place = os.path.join(path, name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        write_bytes(place, content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -106,7 +106,7 @@ def test_the_form_follows_the_stage_or_the_name(arguments: list[str], written: s
         (["-o", "x.pte", "--emit", "mlir"], "x.pte is the name of a .pte file, but with --emit mlir it would be a .mlir file: change one"),
         (["-o", "x.pte", "--to", "core"], "x.pte is the name of a .pte file, but with --to core it would be a .mlir file: change one"),
         (["--emit", "pte", "--to", "core"], "--to core is for --emit mlir: a .pte is made at the end of all stages"),
-        (["--emit", "onnx"], "--emit is pte, mlir, c or tflite, not 'onnx'"),
+        (["--emit", "pt"], "--emit is pte, mlir, c, mlpackage, tflite or onnx, not 'pt'"),
         (["-o", "x.tflit"], "x.tflit has no suffix of a form of programs; did you mean 'tflite'? --emit pte writes a .pte of this name"),
         (["-o", "x.TFLITE"], "x.TFLITE has no suffix of a form of programs; did you mean 'tflite'? --emit pte writes a .pte of this name"),
         (["--to", "attic"], "there is no stage 'attic'; there are aten, core, edge, exec, planned"),

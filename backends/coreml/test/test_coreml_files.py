@@ -1,0 +1,169 @@
+"""Whole programs as packages: names, states, what coremltools reads of them, and what numpy computes of what is read back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from coremltools_judge import PYTHONS, read, written
+from torch import Tensor, nn
+from torch_programs import seed
+
+from flambeau import to_edge
+from flambeau.backends.coreml.package import MODEL, WEIGHTS, flattened
+from flambeau.passes.delegation.interface import BackendError
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.passes.rewriting.conversion_report import ConversionError
+
+HEADS, LENGTH, SIZE = 2, 8, 4
+
+
+class Step(nn.Module):
+    """A step of attention, whose keys and values of all steps are state."""
+
+    keys: Tensor
+    values: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        width = HEADS * SIZE
+        self.words, self.qkv, self.out = nn.Embedding(16, width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm = nn.RMSNorm(width)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, HEADS, LENGTH, SIZE))
+
+    def forward(self, token: Tensor, place: Tensor, hidden: Tensor) -> Tensor:
+        """What follows a token at a place; `hidden` is -inf for the places behind it."""
+        x = self.words(token)
+        q, k, v = (part.reshape(1, 1, HEADS, SIZE).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
+        self.keys.index_copy_(2, place, k)
+        self.values.index_copy_(2, place, v)
+        weights = torch.softmax(q @ self.keys.transpose(-1, -2) / SIZE**0.5 + hidden, -1)
+        return x + self.out((weights @ self.values).transpose(1, 2).reshape(1, 1, -1))
+
+
+def inputs(step: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What a step is called with."""
+    hidden = torch.tensor([0.0 if place <= step else -torch.inf for place in range(LENGTH)]).reshape(1, 1, 1, LENGTH)
+    return torch.tensor([[3 * step % 16]]), torch.tensor([step]), hidden
+
+
+def package_of(module: nn.Module, example: tuple[Tensor, ...], folder: Path, options: str) -> Path:
+    """A program, saved."""
+    with torch.no_grad():
+        edge = to_edge(torch.export.export(module.eval(), example))
+    path = folder / "model.mlpackage"
+    edge.save(path, backend=f"coreml{options}")
+    return path
+
+
+def run(path: Path, calls: Sequence[Sequence[Any]], states: Sequence[Any]) -> list[list[Any]]:
+    """The results of calls, each with the states that the one before it left."""
+    inputs, outputs, _ = written(path)
+    model, weights = ((path / name).read_bytes() for name in (MODEL, WEIGHTS))
+    payload = memoryview(flattened(model, weights, inputs[: len(calls[0])], outputs))
+    found: list[list[Any]] = []
+    for call in calls:
+        results = list(run_payload("CoreMLBackend", payload, {}, [*call, *states]))
+        states = results[len(results) - len(states) :]
+        found.append(results[: len(results) - len(states)])
+    return found
+
+
+@pytest.mark.parametrize(("precision", "near"), [("f32", 1e-5), ("f16", 2e-3)])
+def test_steps_keep_their_states_in_float16(precision: str, near: float, tmp_path: Path) -> None:
+    seed()
+    module = Step().eval()
+    path = package_of(module, inputs(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
+    expected: list[Any] = []
+    with torch.no_grad():
+        for step in range(4):
+            expected.append(module(*inputs(step)).numpy())
+            for state in (module.keys, module.values):
+                state.copy_(state.half())
+    zeros = [np.zeros((1, HEADS, LENGTH, SIZE), np.float16)] * 2
+    found = run(path, [[value.numpy() for value in inputs(step)] for step in range(4)], zeros)
+    for (array,), value in zip(found, expected, strict=True):
+        assert np.abs(array - value).max() <= near * np.abs(value).max()
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+def test_coremltools_reads_states_and_names(python: str, precision: str, tmp_path: Path) -> None:
+    path = package_of(Step(), inputs(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
+    (found,) = read(python, [path])
+    assert found == written(path)
+    assert found[:2] == [["token", "place", "hidden", "keys", "values"], ["output"]]
+    kinds = [item[0] for item in found[2]]
+    assert (kinds.count("read_state"), kinds.count("write_state"), kinds.count("scatter")) == (2, 2, 2)
+
+
+class Named(nn.Module):
+    """Inputs and outputs whose names are not those of a program of MIL."""
+
+    def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        """A sum, and an input as it is."""
+        return {"the sum": x + y, "2": x}
+
+
+def test_names_become_those_that_a_program_may_have(tmp_path: Path) -> None:
+    path = package_of(Named(), (torch.ones(2), torch.ones(2)), tmp_path, "")
+    names = written(path)[:2]
+    assert names == [["x", "y"], ["the_sum", "_2"]]
+    one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
+    ((total, same),) = run(path, [[one, two]], [])
+    assert total.tolist() == [3, 3] and same.tolist() == [1, 1]
+
+
+class Started(nn.Module):
+    """A state that begins with a one."""
+
+    count: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sum until now."""
+        self.count.add_(x)
+        return self.count * 2
+
+
+class Left(nn.Module):
+    """An operator that the backend does not have."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sorted numbers."""
+        return torch.sort(x)[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "kind", "why"),
+    [
+        (Step(), "", BackendError, r"'keys' is a state, which iOS18 has first: coreml\{target=iOS18\}"),
+        (Started(), "{target=iOS18}", BackendError, "the state 'count' does not begin with zeros"),
+        (Left(), "", ConversionError, r"a \.mlpackage file: edge\.topk"),
+    ],
+    ids=["target", "zeros", "operator"],
+)
+def test_what_a_package_cannot_hold_is_refused(module: nn.Module, options: str, kind: type[Exception], why: str, tmp_path: Path) -> None:
+    example = inputs(0) if isinstance(module, Step) else (torch.ones(1),)
+    with pytest.raises(kind, match=why):
+        package_of(module, example, tmp_path, options)
+    assert not (tmp_path / "model.mlpackage").exists()
+
+
+def test_a_package_is_written_anew_and_no_other_folder(tmp_path: Path) -> None:
+    path = package_of(Named(), (torch.ones(2), torch.ones(2)), tmp_path, "")
+    first = written(path)
+    assert written(package_of(Named(), (torch.ones(2), torch.ones(2)), tmp_path, "{precision=f32}")) != first
+    shutil.rmtree(path)
+    path.write_text("a file")
+    with pytest.raises(OSError, match=r"model\.mlpackage"):
+        package_of(Named(), (torch.ones(2), torch.ones(2)), tmp_path, "")

@@ -1,0 +1,105 @@
+"""Weights of integers: what is stored of them, what coremltools makes of them, and what numpy computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from coremltools_judge import PYTHONS, read, unpacked, without_weights, written
+from torch import Tensor, nn
+from torch_programs import seed
+from vendor_converter import payload_of
+
+from flambeau import to_edge
+from flambeau.backends.coreml.package import STORED_INT4, read_package
+from flambeau.dialects.delegate.ops import PayloadOp
+from flambeau.passes.delegation.payload_runner import run_payload
+from flambeau.runtime.interpreter import interpret
+
+OPS: Any = torch.ops.quantized_decomposed
+SENTINEL = bytes.fromhex("efbeadde")
+
+
+class Layers(nn.Module):
+    """A convolution and a layer whose weights are integers, with scales of channels, or in blocks of 8."""
+
+    kernels: Tensor
+    kernel_scales: Tensor
+    rows: Tensor
+    row_scales: Tensor
+    zeros: Tensor
+
+    def __init__(self, limit: int, *, in_blocks: bool):
+        super().__init__()
+        self.limit, self.in_blocks = limit, in_blocks
+        parameters = (5, 2) if in_blocks else (5,)
+        self.register_buffer("kernels", torch.randint(-limit - 1, limit + 1, (4, 3, 3, 3), dtype=torch.int8))
+        self.register_buffer("rows", torch.randint(-limit - 1, limit + 1, (5, 16), dtype=torch.int8))
+        self.register_buffer("kernel_scales", torch.rand(4) / limit + 0.01)
+        self.register_buffer("row_scales", torch.rand(parameters) / limit + 0.01)
+        self.register_buffer("zeros", torch.randint(-2, 3, parameters, dtype=torch.int32))
+
+    def weights(self) -> tuple[Tensor, Tensor]:
+        """The weights in floats."""
+        limits = -self.limit - 1, self.limit, torch.int8
+        kernels = OPS.dequantize_per_channel(self.kernels, self.kernel_scales, None, 0, *limits)
+        if self.in_blocks:
+            return kernels, OPS.dequantize_per_channel_group(self.rows, self.row_scales, self.zeros, *limits, 8, torch.float32)
+        return kernels, OPS.dequantize_per_channel(self.rows, self.row_scales, self.zeros, 0, *limits)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Classes of an image."""
+        kernels, rows = self.weights()
+        return nn.functional.linear(nn.functional.conv2d(x, kernels, stride=2).relu().flatten(1), rows)
+
+
+CASES = [
+    (127, "{target=iOS16 precision=f32}", False),
+    (127, "{target=iOS18 precision=f32}", False),
+    (127, "{target=iOS17}", False),
+    (127, "{target=iOS18 precision=f32}", True),
+    (7, "{target=iOS18 precision=f32}", True),
+    (7, "{target=iOS18}", True),
+]
+
+
+def lowered(limit: int, options: str, in_blocks: bool) -> tuple[Any, Any, list[Any], Any]:
+    """The program, its input, the weights in floats, and what PyTorch computes."""
+    seed()
+    module, x = Layers(limit, in_blocks=in_blocks).eval(), torch.randn(1, 3, 5, 5)
+    with torch.no_grad():
+        edge = to_edge(torch.export.export(module, (x,))).to_backend(f"coreml{options}")
+        return edge, x.numpy(), [weight.numpy() for weight in module.weights()], module(x).numpy()
+
+
+@pytest.mark.parametrize(("limit", "options", "in_blocks"), CASES)
+def test_numpy_computes_with_weights_of_integers(limit: int, options: str, in_blocks: bool) -> None:
+    edge, x, _, expected = lowered(limit, options, in_blocks)
+    (found,) = interpret(edge.module, edge.context, run_payload).run("forward", [x])
+    near = 1e-5 if "f32" in options else 5e-3
+    assert np.abs(np.asarray(found) - expected).max() <= near * np.abs(expected).max()
+    weights = bytes(read_package(memoryview(payload_of(edge)))[1])
+    kinds = [weights[place + 4] for place in range(64, len(weights), 64) if weights[place : place + 4] == SENTINEL]
+    assert (STORED_INT4 in kinds) == (limit == 7) and kinds[0] == 4
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
+def test_coremltools_makes_the_same_weights(python: str, tmp_path: Path) -> None:
+    made = [lowered(*case) for case in CASES]
+    packages = [unpacked(payload_of(edge), tmp_path / str(number)) for number, (edge, *_) in enumerate(made)]
+    found = read(python, packages)
+    assert without_weights(found) == [written(package) for package in packages]
+    for (*_, operations), (_, _, weights, _), (_, options, _) in zip(found, made, CASES, strict=True):
+        arrays = [np.array(digest) for kind, _, digest in operations if kind.startswith("constexpr_")]
+        for array, weight in zip(arrays, weights, strict=True):
+            np.testing.assert_allclose(array.reshape(weight.shape), weight, rtol=1e-6 if "f32" in options else 2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("options", "in_blocks"), [("{target=iOS15}", False), ("{target=iOS17}", True)])
+def test_a_target_without_such_weights_leaves_them(options: str, in_blocks: bool) -> None:
+    edge, *_ = lowered(127, options, in_blocks)
+    (payload,) = (op for op in edge.module.body.block.ops if isinstance(op, PayloadOp))
+    assert f"dequantize_per_channel{'_group' if in_blocks else ''}" not in str(payload.attributes["operators"])
