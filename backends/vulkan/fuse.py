@@ -1,15 +1,20 @@
-"""Joins products and the functions of their results: a dispatch and a tensor less for each."""
+"""Joins products and the functions of their results, and functions of elements: a dispatch and a tensor less for each."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
-from flambeau.backends.vulkan.dialect.elementwise import FunctionKernelOp
+from flambeau.backends.vulkan.dialect.chain import MOST_INPUTS, MOST_STEPS, ChainKernelOp, Step, period, step_of
+from flambeau.backends.vulkan.dialect.elementwise import BinaryKernelOp, FunctionKernelOp
+from flambeau.backends.vulkan.dialect.kernels import KernelOp
 from flambeau.backends.vulkan.dialect.movement import ReshapeKernelOp
 from flambeau.backends.vulkan.dialect.products import ProductKernelOp
 from flambeau.dialects.delegate.ops import PartitionOp
+from flambeau.dialects.ir.locations import fused_location
+from flambeau.dialects.ir.tensor_types import shape_of
 
 
 def fuse_functions(partition: PartitionOp) -> None:
@@ -32,3 +37,52 @@ def fuse_functions(partition: PartitionOp) -> None:
         fused.location = product.location
         Rewriter.replace_op(product, fused)
         Rewriter.replace_op(op, [], [op.operands[0]])
+
+
+def fuse_chains(partition: PartitionOp) -> None:
+    """Joins functions of elements that alone read each other's results, of one shape. The last one comes first here."""
+    for op in reversed([*partition.body.block.ops]):
+        if op.parent is not None and isinstance(op, (FunctionKernelOp, BinaryKernelOp)):
+            members = _members(op)
+            if len(members) > 1:
+                _join(members)
+
+
+def _members(last: KernelOp) -> list[KernelOp]:
+    """Returns the operators that one chain computes, which ends with `last`, in their order."""
+    members: list[KernelOp] = [last]
+    for member in members:
+        for value in member.operands:
+            source = value.owner
+            if source in members or not isinstance(source, (FunctionKernelOp, BinaryKernelOp)):
+                continue
+            readers: set[Operation] = {use.operation for use in value.uses}
+            if readers <= {*members} and shape_of(value) == shape_of(last.result) and _fits([*members, source], last):
+                members.append(source)
+    block = last.parent
+    assert block is not None
+    return [op for op in block.ops if isinstance(op, KernelOp) and op in members]
+
+
+def _inputs(members: list[KernelOp]) -> list[SSAValue]:
+    results = [member.result for member in members]
+    return list(dict.fromkeys(value for member in members for value in member.operands if value not in results))
+
+
+def _fits(members: list[KernelOp], last: KernelOp) -> bool:
+    inputs = _inputs(members)
+    shape = shape_of(last.result)
+    return len(members) <= MOST_STEPS and len(inputs) <= MOST_INPUTS and all(period(value, shape) is not None for value in inputs)
+
+
+def _join(members: list[KernelOp]) -> None:
+    inputs = _inputs(members)
+    numbers = {value: number for number, value in enumerate([*inputs, *(member.result for member in members)])}
+    steps = [step_of(member, tuple(numbers[value] for value in member.operands)) for member in members]
+    last = members[-1]
+    chain = ChainKernelOp(inputs, steps="; ".join(str(step) for step in steps if isinstance(step, Step)))
+    chain.location = fused_location([member.location for member in members])
+    Rewriter.insert_op(chain, InsertPoint.before(last))
+    Rewriter.replace_op(last, [], [chain.result])
+    for member in reversed(members[:-1]):
+        Rewriter.erase_op(member)

@@ -12,7 +12,7 @@ from flambeau.backends.vulkan import VulkanOptions
 from flambeau.backends.vulkan.dialect import conversion, movement, products, reductions, resizing
 from flambeau.backends.vulkan.dialect import elementwise as e
 from flambeau.backends.vulkan.dialect.kernels import broadcast_strides, row_major
-from flambeau.backends.vulkan.fuse import fuse_functions
+from flambeau.backends.vulkan.fuse import fuse_chains, fuse_functions
 from flambeau.backends.vulkan.halves import erase_unread, store_halves
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import element_of, from_numpy_name, numpy_dtype, shape_of, tensor
@@ -32,6 +32,7 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: Backend
     assert isinstance(options, VulkanOptions)
     CONVERTERS.apply(partition, constants)
     fuse_functions(partition)
+    fuse_chains(partition)
     erase_unread(partition)
     if options.precision == "f16":
         store_halves(partition, constants)

@@ -55,6 +55,10 @@ SAMPLES: dict[str, Samples] = {
     **{f"vulkan.reduce_{name}": reduction for name in ("max", "mean", "min", "sum")},
     **{f"vulkan.{name}": softmax for name in ("log_softmax", "softmax")},
     **{f"vulkan.{name}": pool for name in ("avg_pool2d", "avg_pool2d_inside", "max_pool2d")},
+    "vulkan.chain": lambda rng: [
+        ([f32(rng, 2, 3, 4), f32(rng, 3, 1)], "add 0 1; sigmoid 2; mul 0 3"),
+        ([f32(rng, 2, 3), f32(rng, 3), f32(rng, 1), f32(rng)], "clamp 0 -0.5 0.5; sub 4 1; maximum 5 2; div 6 3; neg 7; leaky_relu 8 0.25"),
+    ],
     "vulkan.clamp": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (f32(rng, 4), 0.0, float("inf"))],
     "vulkan.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1), ([f32(rng, 4)], 0)],
     "vulkan.conv2d": lambda rng: [

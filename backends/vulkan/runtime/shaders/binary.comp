@@ -17,17 +17,6 @@ layout(push_constant) uniform Pushed {
   uint steps_of_b[6];
 };
 
-float apply_both(float left, float right) {
-  switch (number) {
-    case 0: return left + right;
-    case 1: return left - right;
-    case 2: return left * right;
-    case 3: return left / right;
-    case 4: return larger(left, right);
-    default: return smaller(left, right);
-  }
-}
-
 void main() {
   for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * 64) {
     uint rest = i, at_a = 0, at_b = 0;
@@ -37,6 +26,6 @@ void main() {
       at_a += index * steps_of_a[dim];
       at_b += index * steps_of_b[dim];
     }
-    y[i] = ELEMENT(apply_both(float(a[at_a]), float(b[at_b])));
+    y[i] = ELEMENT(apply_both(number, float(a[at_a]), float(b[at_b])));
   }
 }

@@ -76,3 +76,15 @@ float apply(uint number, float x, float first, float second) {
     default: return x;
   }
 }
+
+// Function `number` of two numbers.
+float apply_both(uint number, float left, float right) {
+  switch (number) {
+    case 0: return left + right;
+    case 1: return left - right;
+    case 2: return left * right;
+    case 3: return left / right;
+    case 4: return larger(left, right);
+    default: return smaller(left, right);
+  }
+}

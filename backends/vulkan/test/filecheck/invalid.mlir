@@ -69,3 +69,19 @@ func.func @scales(%x: tensor<2x3xi8>, %s: tensor<2xf32>) {
   %0 = vulkan.dequantize(%x, %s) {axis = 1} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+
+func.func @unknown(%x: tensor<2xf32>) {
+  // expected-error @+1 {{vulkan.chain: 'round 0' is no function with the numbers of what it reads, and its parameters}}
+  %0 = vulkan.chain([%x]) {steps = "exp 0; round 0"} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @early(%x: tensor<2xf32>) {
+  // expected-error @+1 {{vulkan.chain: 'add 0 1' reads what is not there before it}}
+  %0 = vulkan.chain([%x]) {steps = "add 0 1; exp 1"} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
