@@ -38,12 +38,14 @@ from flambeau.passes.quantization.integer_pattern import IntegerPattern
 from flambeau.passes.quantization.sums_and_products import PairPattern
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.rewriting.explanation import decline
+from flambeau.passes.rewriting.lookup import op as find
 from flambeau.passes.rewriting.pattern import Pattern, replace_with_values
 from flambeau.passes.rewriting.pattern_functions import rewrites
 from flambeau.passes.targets.interface import Target
 from flambeau.support.lazy import Array, np
 
 _INT32 = 2**31 - 1
+_OF_A_ROW = find("cadence.quantized_fully_connected.per_tensor")
 _SUMS: dict[Attribute, type[QuantizedSumOp]] = {i8: QuantizedAddSignedOp, ui8: QuantizedAddUnsignedOp}
 
 
@@ -106,7 +108,9 @@ class LayerPattern(IntegerPattern):
         sums = self.constants.add(f"{name}.bias", whole.astype(np.int32), tensor(i32, whole.shape)).results[0]
         zero_points = source.type.zero_point, kernel.type.zero_point
         if isinstance(op, LinearOp):
-            layer: SchemaOp = QuantizedLinearOp(source.value, kernel.value, sums, *zero_points, *ratio, computed.zero_point, None)
+            # Of one row, the vendor has another function.
+            form = _OF_A_ROW if shape_of(source.value)[:-1] == (1,) and self.target.has(_OF_A_ROW) else QuantizedLinearOp
+            layer: SchemaOp = form(source.value, kernel.value, sums, *zero_points, *ratio, computed.zero_point, None)
         else:
             _, _, _, *window, _, _, groups = op.arguments()
             scales = source.type.scale * kernel.type.scale, computed.scale

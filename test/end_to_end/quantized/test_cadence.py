@@ -162,12 +162,12 @@ def theirs(network: nn.Module, samples: list[tuple[Tensor]]) -> torch.export.Exp
     return torch.export.export(convert_pt2e(prepared), samples[0])
 
 
-CONVOLUTION, LINEAR = "conv2d_nchw.per_tensor_out", "linear.per_tensor_out"
+CONVOLUTION, LINEAR, ROW = "conv2d_nchw.per_tensor_out", "linear.per_tensor_out", "fully_connected.per_tensor_out"
 Quantizing = Callable[[nn.Module, list[tuple[Tensor]]], torch.export.ExportedProgram]
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], Quantizing, tuple[str, ...]]] = {
-    "residual": (Residual, (1, 3, 12, 12), ours, (CONVOLUTION, LINEAR, "add_asym8sxasym8s_asym8s.per_tensor_out")),
+    "residual": (Residual, (1, 3, 12, 12), ours, (CONVOLUTION, ROW, "add_asym8sxasym8s_asym8s.per_tensor_out")),
     "rows": (Rows, (1, 4, 40), ours, (CONVOLUTION,)),
-    "recurrent": (Recurrent, (1, 5, 6), ours, (LINEAR,)),
+    "recurrent": (Recurrent, (1, 5, 6), ours, (ROW,)),
     "attention": (Attention, (2, 7, 16), theirs, (LINEAR, "matmul.out", "layer_norm.per_tensor_out", "relu.per_tensor_out")),
 }
 """A network, its input, what quantizes it, and kernels that it calls."""

@@ -27,6 +27,18 @@ func.func @linear(%x: tensor<2x3xi8>) -> tensor<2x4xi8> {
   func.return %3 : tensor<2x4xi8>
 }
 
+// Of one row, the vendor has another function.
+// CHECK-LABEL: func.func @row
+// CHECK:         cadence.quantized_fully_connected.per_tensor(%x, %{{.*}}, %{{.*}}, none) {src_zero_point = 3, weight_zero_point = 0, out_multiplier = 1073741824, out_shift = -1, out_zero_point = 2}
+func.func @row(%x: tensor<1x3xi8>) -> tensor<1x4xi8> {
+  %w = ml_program.global_load_const @w : tensor<4x3xi8>
+  %wf = quantized_decomposed.dequantize_per_tensor(%w) {scale = 0.125, zero_point = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %0 = quantized_decomposed.dequantize_per_tensor(%x) {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x3xi8>) -> tensor<1x3xf32>
+  %1 = edge.linear(%0, %wf, none) : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
+  %2 = quantized_decomposed.quantize_per_tensor(%1) {scale = 0.25, zero_point = 2, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x4xf32>) -> tensor<1x4xi8>
+  func.return %2 : tensor<1x4xi8>
+}
+
 // A convolution; the relu is where int8 ends. Floats come in, and go out.
 // CHECK-LABEL: func.func @convolution
 // CHECK:         %[[Q:.*]] = cadence.quantize_per_tensor(%x) {scale = 0.5, zero_point = 3,
