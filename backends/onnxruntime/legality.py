@@ -145,6 +145,7 @@ OPERATORS: dict[str, Rule] = {
     "where.self": Rule((Limit("condition", dtypes=(i1,)), *(Limit(name, dtypes=NUMBERS) for name in ("self", "other", "result")))),
     "_to_copy": _MOVES,
     "clone": _MOVES,
+    **dict.fromkeys(("scalar_tensor", "full"), Rule((Limit("result", dtypes=ALL, static=True),))),
     "cumsum": Rule((Limit("self", dtypes=(*NUMBERS, i1)), Limit("result", dtypes=NUMBERS)), checks=(_has_rows,)),
     # quantized numbers
     "quantized_decomposed.quantize_per_tensor": Rule(

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS, constant, in_type, number_like, other_of, rank_of, reshaped
 from flambeau.backends.onnxruntime.dialect import elements as e
 from flambeau.backends.onnxruntime.dialect import reductions
+from flambeau.backends.onnxruntime.dialect.movement import ExpandOp
 from flambeau.backends.onnxruntime.dialect.operators import BinaryOnnxOp
 from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp, QuantizeLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
@@ -52,6 +53,14 @@ CONVERTERS.update(
 
 def _not(truth: SSAValue) -> SSAValue:
     return e.UNARY["logical_not"](truth).result
+
+
+@CONVERTERS("scalar_tensor", "full")
+def _full(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a number, or a tensor of one: a constant, which is broadcast."""
+    name, shape = ("s", ()) if op.schema.base == "scalar_tensor" else ("fill_value", shape_of(op.result))
+    number = constant(constants, "number", op.argument(name), element_of(op.result))
+    return ExpandOp(number, shape).result if shape else number
 
 
 @CONVERTERS("prelu")
