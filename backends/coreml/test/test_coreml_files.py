@@ -19,6 +19,7 @@ from flambeau.backends.coreml.package import MODEL, WEIGHTS, flattened
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.conversion_report import ConversionError
+from flambeau.tools.commands.output_paths import OutputError, check_output
 
 HEADS, LENGTH, SIZE = 2, 8, 4
 
@@ -157,6 +158,21 @@ def test_what_a_package_cannot_hold_is_refused(module: nn.Module, options: str, 
     with pytest.raises(kind, match=why):
         package_of(module, example, tmp_path, options)
     assert not (tmp_path / "model.mlpackage").exists()
+
+
+def test_a_command_checks_the_folder_first(tmp_path: Path) -> None:
+    folder = tmp_path / "model.mlpackage"
+    check_output(folder, "mlpackage", "model.py")
+    folder.mkdir()
+    check_output(folder, "mlpackage", "model.py")
+    (folder / "notes").write_text("mine")
+    with pytest.raises(OutputError, match=r"model\.mlpackage has other files"):
+        check_output(folder, "mlpackage", "model.py")
+    (folder / "Manifest.json").write_text("{}")
+    check_output(folder, "mlpackage", "model.py")
+    (tmp_path / "file.mlpackage").write_text("mine")
+    with pytest.raises(OutputError, match="is a file, and --emit mlpackage writes a folder"):
+        check_output(tmp_path / "file.mlpackage", "mlpackage", "model.py")
 
 
 def test_a_package_is_written_anew_and_no_other_folder(tmp_path: Path) -> None:
