@@ -72,7 +72,8 @@ class ProgramWriter:
         assert isinstance(end, ReturnOp)
         self.taken.update((*inputs, *outputs, *states))
         arguments, results = block.args[: len(inputs)], end.operands[: len(outputs)]
-        self.names.update(zip((*arguments, *results), (*inputs, *outputs), strict=True))
+        self.names.update(zip(arguments, inputs, strict=True))
+        copied = self._name_results(results, outputs)
         kinds = {value: spec.INPUTS[element_of(value)] for value in (*arguments, *results)}
         for name, value in zip(states, block.args[len(inputs) :], strict=True):
             self._read_state(name, value)
@@ -82,11 +83,14 @@ class ProgramWriter:
                 self._operator(op)
             elif not isinstance(op, MilOp | GlobalLoadConstantOp | ReturnOp):
                 raise BackendError(f"coreml: a partition holds {op.name}, which is not an operator of the coreml dialect")
+        for name, value in copied.items():
+            kind = spec.value_type(spec.DATA_TYPES[kinds[value]], shape_of(value))
+            self._append("identity", {"x": [self._value(value, name)]}, [spec.named_type(name, kind)])
         for name, value in zip(written, end.operands[len(outputs) :], strict=True):
             self._write_state(name, value)
         features = {
-            side: [spec.feature(self.names[value], kinds[value], shape_of(value)) for value in values]
-            for side, values in (("input", arguments), ("output", results))
+            side: [spec.feature(name, kinds[value], shape_of(value)) for name, value in zip(names, values, strict=True)]
+            for side, names, values in (("input", inputs, arguments), ("output", outputs, results))
         }
         types = [self._type(value) for value in arguments]
         for name, value in zip(states, block.args[len(inputs) :], strict=True):
@@ -95,6 +99,16 @@ class ProgramWriter:
         said = {"flambeau.inputs": " ".join(str(element_of(value)) for value in arguments)}
         model = spec.model(self.ios, features, types, self.operations, said)
         return encoded(spec.MODEL, model, BackendError), self.weights.whole()
+
+    def _name_results(self, results: Sequence[SSAValue], outputs: Sequence[str]) -> dict[str, SSAValue]:
+        """Names results. Returns, by their names, those that are inputs, constants or other results, of which a model has copies."""
+        copied: dict[str, SSAValue] = {}
+        for name, value in zip(outputs, results, strict=True):
+            if value in self.names or isinstance(value.owner, Block | GlobalLoadConstantOp):
+                copied[name] = value
+            else:
+                self.names[value] = name
+        return copied
 
     def _read_state(self, name: str, value: SSAValue) -> None:
         """Reads a state, which is of float16, as the value that stands for it."""

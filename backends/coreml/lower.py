@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml.dialect import compressed, movement, products, reductions
@@ -13,7 +13,6 @@ from flambeau.backends.coreml.dialect import elementwise as e
 from flambeau.backends.coreml.narrow import narrow
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.tensor_types import element_of, f32, i32, normalize_dim, numpy_dtype, shape_of, tensor
-from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.delegation.lowering.converters import Converters
@@ -30,19 +29,6 @@ def convert(partition: PartitionOp, constants: ModuleConstants, options: CoreMlO
     CONVERTERS.apply(partition, constants)
     if options.precision == "f16":
         narrow(partition, constants)
-    _name_results(partition)
-
-
-def _name_results(partition: PartitionOp) -> None:
-    """Gives each result a value of its own, which an operator computes: in a model it has the name of the output."""
-    block = partition.body.block
-    end = block.last_op
-    assert end is not None
-    for place, value in enumerate(end.operands):
-        if isinstance(value.owner, Block | GlobalLoadConstantOp) or value in end.operands[:place]:
-            same = movement.IdentityMilOp(value)
-            block.insert_op_before(same, end)
-            end.operands[place] = same.result
 
 
 def _constant(constants: ModuleConstants, name: str, array: Array) -> SSAValue:
@@ -284,20 +270,25 @@ def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return movement.SqueezeMilOp(op.operands[0], axes=gone).result if gone else op.operands[0]
 
 
-def _as_i32(indices: SSAValue) -> SSAValue:
+def _as_i32(indices: SSAValue, constants: ModuleConstants) -> SSAValue:
     """Returns integers of 32 bits: MIL has none of 64."""
-    return indices if element_of(indices) == i32 else e.CastMilOp(indices, dtype="int32").result
+    if element_of(indices) == i32:
+        return indices
+    array = constants.array(indices)
+    if array is None:
+        return e.CastMilOp(indices, dtype="int32").result
+    return constants.add(f"{constants.name(indices)}.i32", array.astype(np.int32), tensor(i32, array.shape)).result
 
 
 @CONVERTERS("embedding")
 def _embedding(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.GatherMilOp(op.argument("weight"), _as_i32(op.argument("indices")), axis=0).result
+    return movement.GatherMilOp(op.argument("weight"), _as_i32(op.argument("indices"), constants), axis=0).result
 
 
 @CONVERTERS("index_put")
 def _index_put(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     ((dim, indices),) = ((dim, value) for dim, value in enumerate(op.argument("indices")) if value is not None)
-    return movement.ScatterMilOp(op.operands[0], _as_i32(indices), op.argument("values"), axis=dim).result
+    return movement.ScatterMilOp(op.operands[0], _as_i32(indices, constants), op.argument("values"), axis=dim).result
 
 
 def _part(x: SSAValue, dim: int, start: int, end: int, step: int = 1) -> SSAValue:

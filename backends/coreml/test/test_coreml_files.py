@@ -109,16 +109,16 @@ class Named(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
         """A sum, and an input as it is."""
-        return {"the sum": x + y, "2": x}
+        return {"the sum": x + y, "2": x, "again": x + y}
 
 
 def test_names_become_those_that_a_program_may_have(tmp_path: Path) -> None:
     path = package_of(Named(), (torch.ones(2), torch.ones(2)), tmp_path, "")
     names = written(path)[:2]
-    assert names == [["x", "y"], ["the_sum", "_2"]]
+    assert names == [["x", "y"], ["the_sum", "_2", "again"]]
     one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
-    ((total, same),) = run(path, [[one, two]], [])
-    assert total.tolist() == [3, 3] and same.tolist() == [1, 1]
+    ((total, same, again),) = run(path, [[one, two]], [])
+    assert total.tolist() == again.tolist() == [3, 3] and same.tolist() == [1, 1]
 
 
 class Started(nn.Module):

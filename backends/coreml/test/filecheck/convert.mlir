@@ -16,15 +16,3 @@ func.func @gate(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %2 = edge.clamp(%1) {max = 100000} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %2 : tensor<2x3xf32>
 }
-
-// A result that is an input, or another result, has a value of its own.
-// CHECK-LABEL: delegate.partition @twice_coreml_0
-// CHECK:         %[[Y:.*]] = coreml.relu
-// CHECK-NEXT:    %[[FIRST:.*]] = coreml.cast(%[[Y]]) {dtype = "fp32"}
-// CHECK-NEXT:    %[[SECOND:.*]] = coreml.identity(%[[FIRST]])
-// CHECK-NEXT:    delegate.return %[[FIRST]], %[[SECOND]]
-func.func @twice(%x: tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
-  %0 = edge.relu(%x) : (tensor<2x1xf32>) -> tensor<2x1xf32>
-  %1 = edge.expand_copy(%0) {size = [2, 1]} : (tensor<2x1xf32>) -> tensor<2x1xf32>
-  func.return %0, %1 : tensor<2x1xf32>, tensor<2x1xf32>
-}
