@@ -94,6 +94,12 @@ def _is_of_its_sizes(op: SchemaOp) -> str | None:
     )
 
 
+def _channels_are_known(op: SchemaOp) -> str | None:
+    """Of as many channels as are known before the run."""
+    sizes = (shape_of(op.operands[0])[1], *(size for value in op.operands[1:] for size in shape_of(value)))
+    return None if all(map(is_known, sizes)) else "the number of its channels is known when it runs only"
+
+
 def _pads_outside(op: SchemaOp) -> str | None:
     """No negative pad."""
     return "it cuts off elements (a negative pad)" if min(op.argument("padding")) < 0 else None
@@ -179,9 +185,11 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("_softmax", "_log_softmax"), Rule((_OF_FLOATS, Limit("half_to_float", only=False)), checks=(_has_rows,))),
     "layer_norm": Rule((_OF_FLOATS, *_OF_ONE_TYPE)),
     "native_layer_norm": Rule((_OF_FLOATS, *_OF_ONE_TYPE), checks=(checks.result_only,)),
-    "native_group_norm": Rule((_OF_FLOATS, Limit("input", rank=(3, 5)), *_OF_ONE_TYPE), checks=(checks.result_only, _is_of_its_sizes)),
+    "native_group_norm": Rule(
+        (_OF_FLOATS, Limit("input", rank=(3, 5)), *_OF_ONE_TYPE), checks=(checks.result_only, _channels_are_known, _is_of_its_sizes)
+    ),
     "_native_batch_norm_legit_no_training": Rule(
-        (Limit("input", rank=(2, 5), dtypes=FLOATS), *_OF_ONE_TYPE, *_LIKE_INPUT), checks=(checks.result_only,)
+        (Limit("input", rank=(2, 5), dtypes=FLOATS), *_OF_ONE_TYPE, *_LIKE_INPUT), checks=(checks.result_only, _channels_are_known)
     ),
     # movement
     **dict.fromkeys(("permute_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "cat", "stack"), _MOVES),
