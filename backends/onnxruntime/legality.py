@@ -201,7 +201,9 @@ OPERATORS: dict[str, Rule] = {
     "repeat": Rule(checks=(_grows_as_known,)),
     "flip": Rule((Limit("self", static=True, rank=(1, 6)),)),
     "constant_pad_nd": Rule((_OF_NUMBERS,), checks=(checks.pads_with_number, checks.keeps_elements)),
-    **dict.fromkeys(("reflection_pad1d", "reflection_pad2d", "replication_pad2d"), Rule((_OF_FLOATS,), checks=(_pads_outside,))),
+    **dict.fromkeys(
+        ("reflection_pad1d", "reflection_pad2d", "replication_pad2d"), Rule((_OF_FLOATS, Limit(static=True)), checks=(_pads_outside,))
+    ),
     "pixel_shuffle": Rule((_OF_FLOATS, _SELF_IMAGE)),
     "embedding": Rule((Limit("indices", dtypes=INTEGERS),)),
     "index_select": Rule((_PLACES,), checks=(_has_rows,)),
