@@ -70,7 +70,7 @@ def test_what_cannot_be_compiled_says_why() -> None:
         ({"options": {"depth": 1, 3: 4}}, r"the backend flambeau has the options 'target' and 'aot', not 'depth', 3"),
         ({"options": {"target": 3}}, r"the option 'target' of the backend flambeau is a name, not 3"),
         ({"options": {"aot": "yes"}}, r"the option 'aot' of the backend flambeau is True or False, not 'yes'"),
-        ({"options": {"target": "gpu"}}, r"there is no target 'gpu'; there are executorch, flambeau"),
+        ({"options": {"target": "gpu"}}, r"there is no target 'gpu'; there are cadence, executorch, flambeau"),
         ({"options": ["target"]}, r"the backend flambeau takes options in a dict, not \['target'\]"),
     ],
 )

@@ -130,7 +130,7 @@ class ReduceLogSumExpMilOp(ReductionMilOp):
 
 @coreml("softmax(Tensor x, *, int axis=-1) -> Tensor")
 class SoftmaxMilOp(MilOp):
-    """exp(x) divided by the sum of exp(x) along a dimension."""
+    """The exponentials divided by their sum along a dimension."""
 
     @staticmethod
     def infer(x: Tensor, /, axis: int) -> Tensor:

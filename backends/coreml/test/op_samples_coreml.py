@@ -73,7 +73,7 @@ SAMPLES: dict[str, Samples] = {
     "coreml.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1, False), ([f32(rng, 4)], 0, False)],
     "coreml.constexpr_affine_dequantize": lambda rng: [
         (integers(rng, 3, 4), np.array([1, -2, 0], np.int8), np.abs(f32(rng, 3)) + np.float32(0.1), 0),
-        (integers(rng, 2, 3), np.int8(3).reshape(()), f32(rng), -1),
+        (integers(rng, 2, 3), np.full((), 3, np.int8), f32(rng), -1),
     ],
     "coreml.constexpr_blockwise_shift_scale": lambda rng: [
         (integers(rng, 4, 6), f32(rng, 4, 2), integers(rng, 4, 2)),

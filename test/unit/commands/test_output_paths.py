@@ -64,8 +64,8 @@ def test_a_command_refuses_before_it_works(command: str, message: str, capsys: p
 
 UNKNOWN_NAMES = {
     "quantize model.py:make --recipe int9": "there is no recipe 'int9'; there are int8, int8-dynamic, w8; did you mean 'int8'?",
-    "quantize model.py:make --for foo": "there is no backend 'foo'; there are elementwise, ",
-    "compile model.py:make --target foo": "there is no target 'foo'; there are executorch, ",
+    "quantize model.py:make --for foo": "there is no backend 'foo'; there are coreml, elementwise, ",
+    "compile model.py:make --target foo": "there is no target 'foo'; there are cadence, executorch, ",
     "compile model.py:make --backend foo": "--backend foo: there is no backend 'foo'; there are ",
     "compile model.py:make --planner foo": "--planner foo: there is no planning algorithm 'foo'; there are ",
     "compile model.py:make --to foo": "there is no stage 'foo'; there are ",

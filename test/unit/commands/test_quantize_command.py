@@ -138,7 +138,7 @@ def test_a_new_process_reads_a_quantized_program_without_a_word_of_pytorch():
         ),
         (
             ["mlp.py:make", "--data", "samples.npz", "--for", "tossa"],
-            "there is no backend 'tossa'; there are elementwise, ",
+            "there is no backend 'tossa'; there are coreml, elementwise, ",
         ),
     ],
 )
