@@ -38,7 +38,7 @@ class ConformanceOptions:
     keep: Path | None = None
     """The folder to write failing graphs to; None to write none."""
     engines: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Further engines, for payloads that run elsewhere too, by name: `package.module:name` or `file.py:name` of what loads a program."""
+    """Further engines by name: `package.module:name` or `file.py:name` of a function that loads a program."""
 
 
 def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], None] = lambda report: None) -> Report:
@@ -50,8 +50,7 @@ def judge(backend: str, options: ConformanceOptions, tell: Callable[[Report], No
     report.operators |= {operator.name: OperatorResult() for operator in operators}
     with ExitStack() as stack:
         runtime = stack.enter_context(EngineProcess(RUNTIME, "flambeau.tools.conformance.c_engine:load", MEMORY))
-        engines = options.engines.items() if partitioner.options.only_here is None else ()
-        others = [stack.enter_context(EngineProcess(name, place)) for name, place in engines]
+        others = [stack.enter_context(EngineProcess(name, place)) for name, place in options.engines.items()]
         trial = Trial(partitioner, runtime, others)
         report.absent = trial.absent
         kinds = 2 if storages_of(partitioner.table) else 1
