@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from flambeau.backends.vulkan.dialect.chain import MOST_INPUTS, MOST_STEPS, ChainKernelOp, Step, period, step_of
+from flambeau.backends.vulkan.dialect.chain import MOST_INPUTS, MOST_STEPS, ChainKernelOp, period, step_of
 from flambeau.backends.vulkan.dialect.elementwise import BinaryKernelOp, FunctionKernelOp
-from flambeau.backends.vulkan.dialect.kernels import KernelOp
 from flambeau.backends.vulkan.dialect.movement import ReshapeKernelOp
 from flambeau.backends.vulkan.dialect.products import ProductKernelOp
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.ir.locations import fused_location
 from flambeau.dialects.ir.tensor_types import shape_of
+
+_Member: TypeAlias = FunctionKernelOp | BinaryKernelOp
 
 
 def fuse_functions(partition: PartitionOp) -> None:
@@ -41,16 +42,17 @@ def fuse_functions(partition: PartitionOp) -> None:
 
 def fuse_chains(partition: PartitionOp) -> None:
     """Joins functions of elements that alone read each other's results, of one shape. The last one comes first here."""
-    for op in reversed([*partition.body.block.ops]):
+    order = {op: place for place, op in enumerate(partition.body.block.ops)}
+    for op in reversed(order):
         if op.parent is not None and isinstance(op, (FunctionKernelOp, BinaryKernelOp)):
-            members = _members(op)
+            members = sorted(_members(op), key=order.__getitem__)
             if len(members) > 1:
                 _join(members)
 
 
-def _members(last: KernelOp) -> list[KernelOp]:
-    """Returns the operators that one chain computes, which ends with `last`, in their order."""
-    members: list[KernelOp] = [last]
+def _members(last: _Member) -> list[_Member]:
+    """Returns the operators that one chain computes, which ends with `last`."""
+    members = [last]
     for member in members:
         for value in member.operands:
             source = value.owner
@@ -59,28 +61,26 @@ def _members(last: KernelOp) -> list[KernelOp]:
             readers: set[Operation] = {use.operation for use in value.uses}
             if readers <= {*members} and shape_of(value) == shape_of(last.result) and _fits([*members, source], last):
                 members.append(source)
-    block = last.parent
-    assert block is not None
-    return [op for op in block.ops if isinstance(op, KernelOp) and op in members]
+    return members
 
 
-def _inputs(members: list[KernelOp]) -> list[SSAValue]:
+def _inputs(members: list[_Member]) -> list[SSAValue]:
     results = [member.result for member in members]
     return list(dict.fromkeys(value for member in members for value in member.operands if value not in results))
 
 
-def _fits(members: list[KernelOp], last: KernelOp) -> bool:
+def _fits(members: list[_Member], last: _Member) -> bool:
     inputs = _inputs(members)
     shape = shape_of(last.result)
     return len(members) <= MOST_STEPS and len(inputs) <= MOST_INPUTS and all(period(value, shape) is not None for value in inputs)
 
 
-def _join(members: list[KernelOp]) -> None:
+def _join(members: list[_Member]) -> None:
     inputs = _inputs(members)
     numbers = {value: number for number, value in enumerate([*inputs, *(member.result for member in members)])}
     steps = [step_of(member, tuple(numbers[value] for value in member.operands)) for member in members]
     last = members[-1]
-    chain = ChainKernelOp(inputs, steps="; ".join(str(step) for step in steps if isinstance(step, Step)))
+    chain = ChainKernelOp(inputs, steps="; ".join(map(str, steps)))
     chain.location = fused_location([member.location for member in members])
     Rewriter.insert_op(chain, InsertPoint.before(last))
     Rewriter.replace_op(last, [], [chain.result])

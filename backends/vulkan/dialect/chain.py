@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -79,10 +80,7 @@ def period(value: SSAValue, shape: Sequence[int]) -> tuple[int, int] | None:
     if len(read) > 1:
         return None
     (place,) = read
-    inner = 1
-    for size in sizes[place + 1 :]:
-        inner *= size
-    return (0, 1) if len(sizes) == 1 else (inner, sizes[place])
+    return (0, 1) if len(sizes) == 1 else (prod(sizes[place + 1 :]), sizes[place])
 
 
 @vulkan("chain(Tensor[] inputs, *, str steps) -> Tensor")
@@ -123,8 +121,6 @@ class ChainKernelOp(KernelOp):
         return [Dispatch("chain", tuple(constants), (count, *periods, *parameters), (*values, self.result), over(count))]
 
 
-def step_of(op: KernelOp, operands: Numbers) -> Step | None:
-    """Returns an operator as a step that reads values of these numbers; None if it is none."""
-    if isinstance(op, FunctionKernelOp):
-        return Step(op.schema.base, operands, tuple(float(value) for value in op.arguments()[1:]))
-    return Step(op.schema.base, operands) if isinstance(op, BinaryKernelOp) else None
+def step_of(op: FunctionKernelOp | BinaryKernelOp, operands: Numbers) -> Step:
+    """Returns an operator as a step that reads values of these numbers."""
+    return Step(op.schema.base, operands, tuple(float(value) for value in op.arguments()[len(operands) :]))
