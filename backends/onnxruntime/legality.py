@@ -105,6 +105,18 @@ def _pads_outside(op: SchemaOp) -> str | None:
     return "it cuts off elements (a negative pad)" if min(op.argument("padding")) < 0 else None
 
 
+def _attends_as_known(op: SchemaOp) -> str | None:
+    """Of queries, keys and values of as many dimensions; causal of sizes, and in groups of heads, that are known."""
+    query, key, value = (shape_of(operand) for operand in op.operands[:3])
+    if not len(query) == len(key) == len(value):
+        return f"its operands have {len(query)}, {len(key)} and {len(value)} dimensions"
+    if op.argument("is_causal") and not all(map(is_known, (query[-2], key[-2]))):
+        return f"whether one of {query[-2]} queries sees one of {key[-2]} keys is known when it runs only"
+    if op.argument("enable_gqa") and not all(map(is_known, (query[-3], key[-3]))):
+        return "the number of its heads is known when it runs only"
+    return None
+
+
 def _has_rows(op: SchemaOp) -> str | None:
     """Of a tensor with dimensions."""
     return None if shape_of(op.operands[0]) else "it is of a number"
@@ -169,6 +181,10 @@ OPERATORS: dict[str, Rule] = {
     "linear": Rule((_OF_FLOATS, Limit("input", rank=(2, 6)), Limit("weight", rank=(2, 2)))),
     "addmm": Rule((_OF_FLOATS, Limit("alpha", only=1), Limit("beta", only=1))),
     **dict.fromkeys(("mm", "bmm"), _NUMBERS),
+    "scaled_dot_product_attention": Rule(
+        (*(Limit(name, dtypes=FLOATS, rank=(2, 6)) for name in ("query", "key", "value")), Limit("attn_mask", dtypes=(*FLOATS, i1))),
+        checks=(_attends_as_known,),
+    ),
     # windows
     "max_pool2d_with_indices": Rule(
         (_SELF_IMAGE, Limit("self", dtypes=FLOATS)), checks=(checks.windows_are_whole, checks.indices_are_unused)
@@ -213,7 +229,7 @@ OPERATORS: dict[str, Rule] = {
 """What ONNX Runtime takes, by the names of the operators of the edge level."""
 
 IN_PARTS: dict[str, Rule] = {
-    **{name: rule for name, rule in COMPOSITES.items() if name not in OPERATORS},
+    **COMPOSITES,
     "masked_fill.Scalar": Rule((Limit("mask", dtypes=(i1,)),)),
     "tril": _PLAIN,
 }
@@ -221,7 +237,7 @@ _TABLE = OperatorTable(
     OPERATORS,
     Limit(dtypes=ALL, rank=(0, 8), row_major=True, filled=True, bounded=True),
     checks=(numbers_are_known, sizes_fit),
-    in_parts=IN_PARTS,
+    in_parts={name: rule for name, rule in IN_PARTS.items() if name not in OPERATORS},
 )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from xdsl.dialects.builtin import f32, i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS, constant, in_type, number_like, other_of, rank_of, reshaped
 from flambeau.backends.onnxruntime.dialect import elements as e
@@ -13,6 +14,8 @@ from flambeau.backends.onnxruntime.dialect import reductions
 from flambeau.backends.onnxruntime.dialect.movement import ExpandOp
 from flambeau.backends.onnxruntime.dialect.operators import BinaryOnnxOp
 from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp, QuantizeLinearOp
+from flambeau.dialects.aten.elementwise.arithmetic import MulTensorOp
+from flambeau.dialects.aten.elementwise.math import RsqrtOp
 from flambeau.dialects.ir.tensor_types import element_of, numpy_dtype, shape_of
 from flambeau.dialects.quantized_decomposed.quantize import RANGES, QuantizePerTensorOp
 from flambeau.dialects.schema.row import SchemaOp
@@ -35,7 +38,6 @@ CONVERTERS.update(
         "pow.Tensor_Scalar": lambda op, constants: (
             e.PowOp(op.operands[0], number_like(constants, op.operands[0], op.argument("exponent"))).result
         ),
-        "rsqrt": lambda op, constants: e.UNARY["reciprocal"](e.UNARY["sqrt"](op.operands[0]).result).result,
         "silu": lambda op, constants: e.ARITHMETIC["mul"](op.operands[0], e.UNARY["sigmoid"](op.operands[0]).result).result,
         "elu": lambda op, constants: e.EluOp(op.operands[0], alpha=float(op.argument("alpha"))).result,
         "gelu": lambda op, constants: e.GeluOp(op.operands[0], approximate=op.argument("approximate")).result,
@@ -53,6 +55,31 @@ CONVERTERS.update(
 
 def _not(truth: SSAValue) -> SSAValue:
     return e.UNARY["logical_not"](truth).result
+
+
+def _root_beside(op: Operation, other: SSAValue) -> SchemaOp | None:
+    """Returns the reciprocal root by which a product multiplies `other`, which is none."""
+    if not isinstance(op, MulTensorOp.at("edge")):
+        return None
+    roots = [item.owner for item in op.operands if isinstance(item.owner, RsqrtOp.at("edge"))]
+    return cast("SchemaOp", roots[0]) if len(roots) == 1 and roots[0] is not other.owner else None
+
+
+@CONVERTERS("rsqrt")
+def _reciprocal_root(op: SchemaOp, constants: ModuleConstants) -> SSAValue | None:
+    """Converts a reciprocal root. What multiplies by it divides by the root, as in the norms that ONNX Runtime fuses."""
+    readers = [use.operation for use in op.result.uses]
+    if all(any(_root_beside(reader, value) is op for value in reader.operands) for reader in readers):
+        return None
+    return e.UNARY["reciprocal"](e.UNARY["sqrt"](op.operands[0]).result).result
+
+
+@CONVERTERS("mul.Tensor")
+def _product(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    for value in op.operands:
+        if (root := _root_beside(op, value)) is not None:
+            return e.DivOp(value, e.UNARY["sqrt"](root.operands[0]).result).result
+    return e.ARITHMETIC["mul"](*op.operands).result
 
 
 @CONVERTERS("scalar_tensor", "full")
