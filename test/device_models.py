@@ -357,3 +357,71 @@ SMALL: Mapping[str, Callable[[], Floats]] = {
     "gru": lambda: (Cell(8), (torch.randn(8, 8), torch.randn(8, 8).tanh())),
     "wav2letter": lambda: (Letters(), (torch.randn(1, 40, 12),)),
 }
+
+
+# Models that keep something from call to call, and those that campaigns alone run.
+
+HEADS, LENGTH, SIZE = 2, 8, 4
+"""The heads of `Step`, the places of its state, and the numbers of a head at each."""
+
+
+class Step(nn.Module):
+    """A step of attention, whose keys and values of all steps are state."""
+
+    keys: Tensor
+    values: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        width = HEADS * SIZE
+        self.words, self.qkv, self.out = nn.Embedding(16, width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm = nn.RMSNorm(width)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, HEADS, LENGTH, SIZE))
+
+    def forward(self, token: Tensor, place: Tensor, hidden: Tensor) -> Tensor:
+        """What follows a token at a place; `hidden` is -inf for the places behind it."""
+        x = self.words(token)
+        q, k, v = (part.reshape(1, 1, HEADS, SIZE).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
+        self.keys.index_copy_(2, place, k)
+        self.values.index_copy_(2, place, v)
+        weights = torch.softmax(q @ self.keys.transpose(-1, -2) / SIZE**0.5 + hidden, -1)
+        return x + self.out((weights @ self.values).transpose(1, 2).reshape(1, 1, -1))
+
+
+def inputs_of_step(step: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What `Step` is called with."""
+    hidden = torch.tensor([0.0 if place <= step else -torch.inf for place in range(LENGTH)]).reshape(1, 1, 1, LENGTH)
+    return torch.tensor([[3 * step % 16]]), torch.tensor([step]), hidden
+
+
+class Audio(nn.Module):
+    """The encoder of a Whisper-tiny of random weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import WhisperConfig
+        from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+        sizes: dict[str, Any] = {
+            "d_model": 384,
+            "encoder_layers": 4,
+            "encoder_attention_heads": 6,
+            "encoder_ffn_dim": 1536,
+            "attn_implementation": "sdpa",
+        }
+        self.encoder: Any = WhisperEncoder(WhisperConfig(**sizes))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The hidden states of 30 seconds."""
+        return self.encoder(features).last_hidden_state
+
+
+CAMPAIGN: Mapping[str, Callable[[], Floats]] = {
+    **WHOLE,
+    "minilm_ids": minilm,
+    "deit_tiny": deit_tiny,
+    "whisper_encoder": lambda: (Audio(), (torch.randn(1, 80, 3000),)),
+    "gpt2": gpt2,
+    "llama": llama,
+}

@@ -24,7 +24,7 @@ BACKEND = Backend(
     encode=one_by_one(later("flambeau.backends.onnxruntime.encode:encode")),
     decode=later("flambeau.backends.onnxruntime.decode:decode"),
     options=OnnxRuntimeOptions,
-    file=ProgramFile("onnx", later("flambeau.backends.onnxruntime.file:encode_file")),
+    file=ProgramFile("onnx", later("flambeau.backends.onnxruntime.file:encode_file"), has_states=True),
     found=FoundLibrary("FLAMBEAU_ONNXRUNTIME_LIBRARY", "onnxruntime", "capi", "libonnxruntime."),
     description=Description(
         hardware="CPUs: x86, Arm; the compilers of vendors read its models too",

@@ -79,7 +79,8 @@ class GraphWriter:
         self.nodes: list[Record] = []
         self.initializers: list[Record] = []
         self.stored: dict[tuple[str, Attribute, tuple[int, ...], OnnxOp | None], str] = {}
-        self.bounds: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
+        """What the model says of its sizes and its states, by words and names."""
         last = block.last_op
         assert last is not None
         self.results = last.operands
@@ -96,7 +97,7 @@ class GraphWriter:
             producer_name=PRODUCER,
             graph=graph,
             opset_import=[OPERATOR_SET.record(version=opset)],
-            metadata_props=[ENTRY.record(key=f"bounds of {size}", value=bounds) for size, bounds in self.bounds.items()],
+            metadata_props=[ENTRY.record(key=key, value=text) for key, text in self.metadata.items()],
         )
 
     def _graph(self, name: str) -> Record:
@@ -113,6 +114,13 @@ class GraphWriter:
         outputs = [self._declared(value, output) for value, output in zip(self.results, self.outputs, strict=True)]
         return GRAPH.record(node=self.nodes, name=name, initializer=self.initializers, input=inputs, output=outputs)
 
+    def add_default(self, name: str, array: Array | None) -> None:
+        """Gives an input the value that it has where a call gives none."""
+        value = next(value for value, given in zip(self.block.args, self.inputs, strict=True) if given == name)
+        if array is None:
+            raise BackendError(f"the first value of {name!r} is not known")
+        self.initializers.append(_tensor(name, np.ascontiguousarray(array).reshape(array.shape), element_of(value)))
+
     def _name_like(self, name: str) -> str:
         """Returns a name that no other tensor has."""
         return _unused(name, self.taken)
@@ -127,7 +135,7 @@ class GraphWriter:
                     f"tensor {name!r} is {tensor(element, shape_of(value))}, and an ONNX model has {types}, of sizes with bounds"
                 )
             if not is_known(size):
-                self.bounds[str(size)] = f"{least(size)}..{most}"
+                self.metadata[f"bounds of {size}"] = f"{least(size)}..{most}"
             sizes.append(DIMENSION.record(dim_value=int(size)) if is_known(size) else DIMENSION.record(dim_param=str(size)))
         if element not in ELEMENTS:
             raise BackendError(f"tensor {name!r} is of {element}, and an ONNX model has none of it here")
@@ -158,8 +166,7 @@ class GraphWriter:
             if element not in ELEMENTS:
                 raise BackendError(f"constant {name!r} is of {element}, and an ONNX model has none of it here")
             self.stored[key] = self._name_like(name if self.is_named else f"c{len(self.stored)}")
-            data: Buffer = array.reshape(-1).view(np.uint8).data
-            self.initializers.append(TENSOR.record(dims=array.shape, data_type=ELEMENTS[element], name=self.stored[key], raw_data=data))
+            self.initializers.append(_tensor(self.stored[key], array, element))
         return self.stored[key]
 
     def _operator(self, op: OnnxOp, ends: dict[SSAValue, str]) -> None:
@@ -192,6 +199,11 @@ class GraphWriter:
         else:
             element = i64
         return self._constant(argument.name, np.asarray(value, numpy_dtype(element)), element)
+
+
+def _tensor(name: str, array: Array, element: ElementType) -> Record:
+    data: Buffer = array.reshape(-1).view(np.uint8).data
+    return TENSOR.record(dims=array.shape, data_type=ELEMENTS[element], name=name, raw_data=data)
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:

@@ -1,4 +1,8 @@
-"""Writes a whole program as an ONNX file, with the names of the model."""
+"""Writes a whole program as an ONNX file, with the names of the model.
+
+ONNX has no state. A mutable global of the program is an input of its name, which has the global's first value unless a call gives another,
+and its new value is an output, which the metadata `state NAME` name: the caller gives it to the next call.
+"""
 
 from __future__ import annotations
 
@@ -17,5 +21,11 @@ def encode_file(methods: Sequence[WholeMethod], constants: ModuleConstants, opti
         names = ", ".join(method.name for method in methods)
         raise BackendError(f"an ONNX file has one graph, and the program the methods {names}: write a file of each")
     (method,) = methods
-    writer = GraphWriter(constants, method.partition.body.block, method.inputs, method.outputs, is_named=True)
+    inputs, outputs = [*method.inputs, *method.states], [*method.outputs, *(f"{name}.next" for name in method.written)]
+    writer = GraphWriter(constants, method.partition.body.block, inputs, outputs, is_named=True)
+    given = dict(zip(method.states, writer.inputs[len(method.inputs) :], strict=True))
+    for name in method.states:
+        writer.add_default(given[name], constants.first_value(name))
+    for name, output in zip(method.written, writer.outputs[len(method.outputs) :], strict=True):
+        writer.metadata[f"state {given[name]}"] = output
     return encode(MODEL, writer.model(method.name), BackendError)

@@ -79,6 +79,27 @@ def _reads_places(op: SchemaOp) -> str | None:
     return None if is_static(*present) else "the sizes of its several tensors of indices are known when it runs only"
 
 
+def _puts_places(op: SchemaOp) -> str | None:
+    """By one line of indices, or by several tensors of them for the first dimensions; of known sizes."""
+    indices = op.argument("indices")
+    first = next((dim for dim, index in enumerate(indices) if index is not None), 0)
+    if first == 0:
+        return _reads_places(op) or (None if is_static(*op.operands) else "its sizes are known when it runs only")
+    if len(indices) > first + 1 or len(shape_of(indices[first])) != 1:
+        return f"it has indices of {len(shape_of(indices[first]))} dimensions behind {first} others, or several"
+    return None if is_static(*op.operands) else "its sizes are known when it runs only"
+
+
+def _puts_neighbours(op: SchemaOp) -> str | None:
+    """Of neighbours, in places that are known."""
+    size = shape_of(op.operands[0])[normalize_dim(op.argument("dim"), len(shape_of(op.operands[0])))]
+    is_slice = op.schema.base == "slice_scatter"
+    count = shape_of(op.operands[1])[normalize_dim(op.argument("dim"), len(shape_of(op.operands[0])))] if is_slice else 1
+    if is_slice and op.argument("step") != 1:
+        return f"it leaves gaps (a step of {op.argument('step')})"
+    return None if is_known(size) and is_known(count) and count else "what it replaces is nothing, or known when it runs only"
+
+
 def _is_plain_softplus(op: SchemaOp) -> str | None:
     """With beta 1 and a threshold that float32 does not see."""
     beta, threshold = op.argument("beta"), op.argument("threshold")
@@ -224,6 +245,8 @@ OPERATORS: dict[str, Rule] = {
     "embedding": Rule((Limit("indices", dtypes=INTEGERS),)),
     "index_select": Rule((_PLACES,), checks=(_has_rows,)),
     "index.Tensor": Rule((Limit("indices", dtypes=INTEGERS),), checks=(_reads_places,)),
+    "index_put": Rule((Limit("indices", dtypes=INTEGERS), Limit("values", dtypes=NUMBERS)), checks=(_puts_places,)),
+    **dict.fromkeys(("slice_scatter", "select_scatter"), Rule(checks=(_puts_neighbours,))),
     "gather": Rule((_PLACES, Limit(static=True)), checks=(_has_rows,)),
 }
 """What ONNX Runtime takes, by the names of the operators of the edge level."""

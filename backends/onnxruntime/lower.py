@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau.backends.onnxruntime.converters import attention, elements, layers, movement
+from flambeau.backends.onnxruntime.converters import attention, elements, layers, movement, places
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS
 from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.schema.context import FlambeauContext
@@ -10,7 +10,7 @@ from flambeau.passes.delegation.interface import BackendOptions
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.passes.transforms.cse import CsePass
 
-FAMILIES = (attention, elements, layers, movement)
+FAMILIES = (attention, elements, layers, movement, places)
 """The files with the converters."""
 
 

@@ -14,7 +14,8 @@ def run(data, arrays):
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
-    return session.run(None, {{item.name: array for item, array in zip(session.get_inputs(), arrays)}})
+    inputs = [*session.get_inputs(), *session.get_overridable_initializers()]  # these are states, which have a first value
+    return session.run(None, {{item.name: array for item, array in zip(inputs, arrays)}})
 """
 
 

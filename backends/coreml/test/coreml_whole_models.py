@@ -13,16 +13,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from coremltools_judge import PYTHONS, read, unpacked, written
-from device_models import WHOLE, Floats
-from models import deit_tiny, gpt2, llama, minilm
-from torch import Tensor, nn
+from device_models import CAMPAIGN
 from torch_programs import seed
 
 from flambeau import to_edge
@@ -34,42 +31,10 @@ from flambeau.runtime.interpreter import interpret
 FARTHEST = {"f32": 1e-5, "f16": 3e-2}
 
 
-class Audio(nn.Module):
-    """The encoder of a Whisper-tiny of random weights."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        from transformers import WhisperConfig
-        from transformers.models.whisper.modeling_whisper import WhisperEncoder
-
-        sizes: dict[str, Any] = {
-            "d_model": 384,
-            "encoder_layers": 4,
-            "encoder_attention_heads": 6,
-            "encoder_ffn_dim": 1536,
-            "attn_implementation": "sdpa",
-        }
-        self.encoder: Any = WhisperEncoder(WhisperConfig(**sizes))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """The hidden states of 30 seconds."""
-        return self.encoder(features).last_hidden_state
-
-
-MODELS: dict[str, Callable[[], Floats]] = {
-    **WHOLE,
-    "minilm_ids": minilm,
-    "deit_tiny": deit_tiny,
-    "whisper_encoder": lambda: (Audio(), (torch.randn(1, 80, 3000),)),
-    "gpt2": gpt2,
-    "llama": llama,
-}
-
-
 def judged(name: str, options: str, python: str | None) -> tuple[str, int, float]:
     """What is said of a model, the operations that are read otherwise, and the distance from PyTorch."""
     seed()
-    module, inputs = MODELS[name]()
+    module, inputs = CAMPAIGN[name]()
     with torch.no_grad():
         exported, expected = torch.export.export(module.eval(), inputs), module(*inputs).numpy()
     edge = to_edge(exported).to_backend(f"coreml{options}")
@@ -95,7 +60,7 @@ def judged(name: str, options: str, python: str | None) -> tuple[str, int, float
 def main() -> int:
     """Prints a line for each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=list(MODELS))
+    parser.add_argument("models", nargs="*", default=list(CAMPAIGN))
     parser.add_argument("--precision", choices=FARTHEST, default="f32")
     parser.add_argument("--target", default="iOS17")
     options = parser.parse_args()

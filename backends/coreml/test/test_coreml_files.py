@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from coremltools_judge import PYTHONS, read, written
+from device_models import HEADS, LENGTH, SIZE, Step, inputs_of_step
 from torch import Tensor, nn
 from torch_programs import seed
 
@@ -20,38 +21,6 @@ from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.conversion_report import ConversionError
 from flambeau.tools.commands.output_paths import OutputError, check_output
-
-HEADS, LENGTH, SIZE = 2, 8, 4
-
-
-class Step(nn.Module):
-    """A step of attention, whose keys and values of all steps are state."""
-
-    keys: Tensor
-    values: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        width = HEADS * SIZE
-        self.words, self.qkv, self.out = nn.Embedding(16, width), nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.norm = nn.RMSNorm(width)
-        for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, HEADS, LENGTH, SIZE))
-
-    def forward(self, token: Tensor, place: Tensor, hidden: Tensor) -> Tensor:
-        """What follows a token at a place; `hidden` is -inf for the places behind it."""
-        x = self.words(token)
-        q, k, v = (part.reshape(1, 1, HEADS, SIZE).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
-        self.keys.index_copy_(2, place, k)
-        self.values.index_copy_(2, place, v)
-        weights = torch.softmax(q @ self.keys.transpose(-1, -2) / SIZE**0.5 + hidden, -1)
-        return x + self.out((weights @ self.values).transpose(1, 2).reshape(1, 1, -1))
-
-
-def inputs(step: int) -> tuple[Tensor, Tensor, Tensor]:
-    """What a step is called with."""
-    hidden = torch.tensor([0.0 if place <= step else -torch.inf for place in range(LENGTH)]).reshape(1, 1, 1, LENGTH)
-    return torch.tensor([[3 * step % 16]]), torch.tensor([step]), hidden
 
 
 def package_of(module: nn.Module, example: tuple[Tensor, ...], folder: Path, options: str) -> Path:
@@ -80,15 +49,15 @@ def run(path: Path, calls: Sequence[Sequence[Any]], states: Sequence[Any]) -> li
 def test_steps_keep_their_states_in_float16(precision: str, near: float, tmp_path: Path) -> None:
     seed()
     module = Step().eval()
-    path = package_of(module, inputs(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
+    path = package_of(module, inputs_of_step(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
     expected: list[Any] = []
     with torch.no_grad():
         for step in range(4):
-            expected.append(module(*inputs(step)).numpy())
+            expected.append(module(*inputs_of_step(step)).numpy())
             for state in (module.keys, module.values):
                 state.copy_(state.half())
     zeros = [np.zeros((1, HEADS, LENGTH, SIZE), np.float16)] * 2
-    found = run(path, [[value.numpy() for value in inputs(step)] for step in range(4)], zeros)
+    found = run(path, [[value.numpy() for value in inputs_of_step(step)] for step in range(4)], zeros)
     for (array,), value in zip(found, expected, strict=True):
         assert np.abs(array - value).max() <= near * np.abs(value).max()
 
@@ -96,7 +65,7 @@ def test_steps_keep_their_states_in_float16(precision: str, near: float, tmp_pat
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda _: "coremltools")
 @pytest.mark.parametrize("precision", ["f32", "f16"])
 def test_coremltools_reads_states_and_names(python: str, precision: str, tmp_path: Path) -> None:
-    path = package_of(Step(), inputs(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
+    path = package_of(Step(), inputs_of_step(0), tmp_path, f"{{target=iOS18 precision={precision}}}")
     (found,) = read(python, [path])
     assert found == written(path)
     assert found[:2] == [["token", "place", "hidden", "keys", "values"], ["output"]]
@@ -154,7 +123,7 @@ class Left(nn.Module):
     ids=["target", "zeros", "operator"],
 )
 def test_what_a_package_cannot_hold_is_refused(module: nn.Module, options: str, kind: type[Exception], why: str, tmp_path: Path) -> None:
-    example = inputs(0) if isinstance(module, Step) else (torch.ones(1),)
+    example = inputs_of_step(0) if isinstance(module, Step) else (torch.ones(1),)
     with pytest.raises(kind, match=why):
         package_of(module, example, tmp_path, options)
     assert not (tmp_path / "model.mlpackage").exists()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from flambeau.backends.onnxruntime.converters.building import CONVERTERS, in_type, places, rank_of
+from flambeau.backends.onnxruntime.converters.building import CONVERTERS, places, rank_of
 from flambeau.backends.onnxruntime.dialect import movement
 from flambeau.dialects.aten.movement.pad import margins
 from flambeau.dialects.ir.extents import is_known, provably_equal
-from flambeau.dialects.ir.tensor_types import broadcast, normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import normalize_dim, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.lowering.reshapes import reshape_pattern
 from flambeau.passes.delegation.normalized import dim_of, pads_of, permutation, sizes_before, start_of
@@ -106,17 +105,3 @@ def _pad_with_ends(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     pairs = margins(op.argument("padding"), rank_of(op.operands[0]))
     pads = (*(before for before, _ in pairs), *(behind for _, behind in pairs))
     return movement.PadOp(op.operands[0], pads, mode="reflect" if op.schema.base.startswith("reflection") else "edge").result
-
-
-@CONVERTERS("index.Tensor")
-def _index(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    """Converts a lookup: by one tensor along its dimension, by several in places that they name together."""
-    x, indices = op.operands[0], op.argument("indices")
-    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if len(given) == 1:
-        return movement.GatherOp(x, given[0][1], axis=given[0][0]).result
-    shape = broadcast(*(shape_of(index) for _, index in given))
-    columns = [in_type(index, i64) for _, index in given]
-    columns = [column if shape_of(column) == shape else movement.ExpandOp(column, shape).result for column in columns]
-    columns = [movement.UnsqueezeOp(column, (len(shape),)).result for column in columns]
-    return movement.GatherNDOp(x, movement.ConcatOp(columns, axis=len(shape)).result).result

@@ -178,6 +178,16 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 4, 3), places(rng, 2, 3, below=4), 0),
         (i64(rng, 2, 5), places(rng, 2, 2, below=5), 1),
     ],
+    "onnxruntime.ScatterElements": lambda rng: [
+        (f32(rng, 2, 5, 3), np.broadcast_to(rng.permutation(5)[:2, None], (2, 2, 3)).copy(), f32(rng, 2, 2, 3), 1),
+        (i64(rng, 4), np.array([-1, 0], np.int32), i64(rng, 2)),
+        (f32(rng, 4), np.array([1, 1, 3]), f32(rng, 3), 0, "add"),
+    ],
+    "onnxruntime.ScatterND": lambda rng: [
+        (f32(rng, 4, 3), np.array([[2], [-4]]), f32(rng, 2, 3)),
+        (i32(rng, 4, 3), np.array([[[2, 1], [0, 0]]]), i32(rng, 1, 2)),
+        (f32(rng, 4, 3), np.array([[1], [1]]), f32(rng, 2, 3), "add"),
+    ],
     "onnxruntime.GatherND": lambda rng: [(f32(rng, 4, 3), places(rng, 2, 2, below=3)), (i64(rng, 4, 3, 2), places(rng, 5, 1, below=4))],
     "onnxruntime.Gelu": lambda rng: [(f32(rng, 2, 3),), (f32(rng, 2, 3), "tanh")],
     "onnxruntime.Gemm": lambda rng: [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from torch_programs import seed
 from vendor_tools import installed
 
-from flambeau import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from flambeau import EdgeProgramManager, to_edge_transform_and_lower
 from flambeau.backends.onnxruntime import OnnxRuntimeOptions
 from flambeau.backends.onnxruntime.decode import decode
 from flambeau.backends.onnxruntime.encode import encode
@@ -28,7 +27,6 @@ from flambeau.dialects.schema.context import FlambeauContext
 from flambeau.passes.delegation.interface import BackendError
 from flambeau.passes.delegation.payload_runner import run_payload
 from flambeau.passes.rewriting.constants import ModuleConstants
-from flambeau.passes.rewriting.conversion_report import ConversionError
 from flambeau.runtime import protobuf
 
 IDENTIFIER = "OnnxRuntimeBackend"
@@ -176,37 +174,3 @@ def test_int8_is_within_a_step_of_pytorch(python: str) -> None:
     expected = module(x).detach().numpy()
     step = np.diff(np.unique(expected)).min()
     assert np.abs(by_rows - expected).max() <= 1.01 * step and np.abs(found - expected).max() <= 1.01 * step
-
-
-@pytest.mark.parametrize("python", installed("onnxruntime-test"))
-def test_a_file_has_the_names_of_the_model(python: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    edge = to_edge(exported())
-    edge.save(path)
-    model = read(memoryview(path.read_bytes()), "the file")
-    assert [item.name for item in model.graph.input] == ["image"]
-    assert {"conv.weight", "conv.bias", "linear.weight"} <= {item.name for item in model.graph.initializer}
-    assert model.graph.name == "forward" and [node.op_type for node in model.graph.node][-1] == "Identity"
-    x = torch.randn(3, 3, 5, 6)
-    results = onnxruntime(python, 0).run(path.read_bytes(), [x.numpy()])
-    for found, expected in zip(results, cast(Any, exported().module())(x), strict=True):
-        np.testing.assert_allclose(found, expected.detach(), rtol=1e-5, atol=1e-6)
-
-
-def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
-    class Counted(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.count = nn.Buffer(torch.zeros(3))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.count.add_(x)
-            return self.count * x
-
-    path, x = tmp_path / "model.onnx", torch.randn(3)
-    with pytest.raises(ConversionError):
-        to_edge(torch.export.export(Counted(), (x,))).save(path)
-    two = {name: torch.export.export(nn.ReLU(), (x,)) for name in ("encode", "decode")}
-    with pytest.raises(BackendError, match="an ONNX file has one graph, and the program the methods encode, decode"):
-        to_edge(two).save(path)
-    assert not any(tmp_path.iterdir())

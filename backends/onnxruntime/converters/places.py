@@ -1,0 +1,75 @@
+"""Lookups in tensors, and updates of them, at places that indices say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from flambeau.backends.onnxruntime.converters.building import CONVERTERS, in_type
+from flambeau.backends.onnxruntime.dialect import movement, scatters
+from flambeau.dialects.ir.tensor_types import broadcast, shape_of
+from flambeau.dialects.schema.row import SchemaOp
+from flambeau.passes.delegation.normalized import dim_of
+from flambeau.passes.rewriting.constants import ModuleConstants
+
+
+@CONVERTERS("index.Tensor")
+def _index(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts a lookup: by one tensor along its dimension, by several in places that they name together."""
+    x, given = op.operands[0], _given(op)
+    if len(given) == 1:
+        return movement.GatherOp(x, given[0][1], axis=given[0][0]).result
+    return movement.GatherNDOp(x, _joined([index for _, index in given])).result
+
+
+@CONVERTERS("index_put")
+def _index_put(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts an update: of whole entries of the first dimensions, or of the lines along another one."""
+    x, given = op.operands[0], _given(op)
+    reduction = "add" if op.argument("accumulate") else "none"
+    (dim, index), shape = given[0], shape_of(x)
+    wanted = (*shape[:dim], *broadcast(*(shape_of(item) for _, item in given)), *shape[dim + len(given) :])
+    values = _spread(op.argument("values"), wanted)
+    if dim == 0:
+        return scatters.ScatterNDOp(x, _joined([index for _, index in given]), values, reduction=reduction).result
+    behind = tuple(range(1, len(shape) - dim))
+    line = movement.UnsqueezeOp(index, behind).result if behind else index
+    return scatters.ScatterElementsOp(x, movement.ExpandOp(line, wanted).result, values, axis=dim, reduction=reduction).result
+
+
+@CONVERTERS("slice_scatter", "select_scatter")
+def _slice_scatter(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts an update of neighbours along a dimension: what is before them, they, and what is behind."""
+    x, source = op.operands[:2]
+    dim = dim_of(op)
+    if op.schema.base == "select_scatter":
+        source = movement.UnsqueezeOp(source, (dim,)).result
+    size, count = shape_of(x)[dim], shape_of(source)[dim]
+    first = first_of(op, size)
+    pieces = [movement.SliceOp(x, (0,), (first,), (dim,), (1,)).result] if first else []
+    behind = [movement.SliceOp(x, (first + count,), (size,), (dim,), (1,)).result] if first + count < size else []
+    return movement.ConcatOp([*pieces, source, *behind], axis=dim).result
+
+
+def first_of(op: SchemaOp, size: int) -> int:
+    """Returns the first entry that an update of neighbours replaces."""
+    first = op.argument("index" if op.schema.base == "select_scatter" else "start") or 0
+    return min(max(first + size if first < 0 else first, 0), size)
+
+
+def _given(op: SchemaOp) -> list[tuple[int, SSAValue]]:
+    return [(dim, index) for dim, index in enumerate(op.argument("indices")) if index is not None]
+
+
+def _spread(value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+    return value if shape_of(value) == shape else movement.ExpandOp(value, shape).result
+
+
+def _joined(indices: Sequence[SSAValue]) -> SSAValue:
+    """Returns tensors of indices as one, whose last dimension has an entry of each."""
+    shape = broadcast(*map(shape_of, indices))
+    columns = [_spread(in_type(index, i64), shape) for index in indices]
+    columns = [movement.UnsqueezeOp(column, (len(shape),)).result for column in columns]
+    return columns[0] if len(columns) == 1 else movement.ConcatOp(columns, axis=len(shape)).result
