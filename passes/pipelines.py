@@ -91,8 +91,8 @@ def optimize_edge(options: PipelineOptions) -> Sequence[ModulePass]:
     ]
 
 
-def place(options: PipelineOptions, are_compiled: bool = False) -> Sequence[ModulePass]:
-    """Cuts out what each backend of `options` takes, perhaps for its compiler."""
+def place(options: PipelineOptions, are_compiled: bool = False, most_folded: int | None = None) -> Sequence[ModulePass]:
+    """Cuts out what each backend of `options` takes, perhaps for its compiler; and folds constants of so many bytes."""
     return [
         # Decomposes operators that the first backend to take them takes in parts, and those that nothing runs whole.
         _pass(
@@ -102,7 +102,7 @@ def place(options: PipelineOptions, are_compiled: bool = False) -> Sequence[Modu
             backends=options.backends,
             no_delegate=options.no_delegate,
         ),
-        _pass("fold-constants"),
+        _pass("fold-constants", **({} if most_folded is None else {"limit": most_folded})),
         _pass("canonicalize"),
         _pass("partition", backends=options.backends, no_delegate=options.no_delegate, are_compiled=are_compiled),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from row_harness import samples_of
@@ -40,6 +40,7 @@ _MORE_SAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "where.self": [
         (_HIDDEN, _IMAGE, np.full((), -np.inf, np.float32)),
         (_HIDDEN, _IMAGE, _IMAGE[0]),
+        (_HIDDEN, np.zeros((), np.float32), np.full((), 2, np.float32)),
         (~_HIDDEN, _IMAGE, np.full((1,), np.inf, np.float32)),
     ],
 }
@@ -119,8 +120,9 @@ def trials_of(
         weights = ModuleConstants(context, module)
         constant = (*table.rules[name].constants, *(constants or {}).get(name, ()))
         for argument in sorted(constant, key=[argument.name for argument in kind.schema.arguments].index, reverse=True):
-            value = op.argument(argument)
-            if value is not None:
+            given: Any = op.argument(argument)
+            values = cast("list[Any]", given) if isinstance(given, list) else [given]
+            for value in [item for item in reversed(values) if item is not None]:
                 load = weights.add(argument, arrays[value.index], value.type)
                 block.insert_op_before(load, op)
                 value.replace_all_uses_with(load.result)

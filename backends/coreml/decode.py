@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from flambeau.backends.coreml import BACKEND
 from flambeau.backends.coreml import specification as spec
 from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
-from flambeau.backends.coreml.dialect.elementwise import CastMilOp
+from flambeau.backends.coreml.dialect.elementwise import AT_BORDERS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS, MilOp
 from flambeau.backends.coreml.encode import WEIGHTS_FILE
 from flambeau.backends.coreml.package import read_package, stored
@@ -31,6 +31,8 @@ from flambeau.support.lazy import Array, np
 
 _ELEMENTS = {number: element for element, number in spec.DATA_TYPES.items()} | {spec.INT4: i8}
 _INPUTS: dict[str, Attribute] = {str(element): element for element in spec.INPUTS}
+_SIDES = ("inputs", "outputs")
+_DTYPES = {element: name for name, element in AT_BORDERS.items()}
 _FIELDS: dict[str, tuple[Attribute, ...]] = {"floats": (f32,), "ints": (i32,), "bools": (i1,)}
 _MOST_BYTES = 1 << 40
 _KINDS: dict[str, tuple[Attribute, ...]] = {"int": (i32,), "bool": (i1,), "float": (f16, f32)}
@@ -82,10 +84,10 @@ class _Reader:
         described = [[item.name for item in side] for side in (description.input, description.output)]
         if not said == described == [self.names, list(self.block.outputs)]:
             raise refused("the names of its inputs and outputs are not those of its function")
-        user = description.metadata.userDefined.get("flambeau.inputs", "") if description.metadata is not None else ""
-        kinds = [_INPUTS.get(word) for word in user.split()]
-        if len(kinds) != len(self.names):
-            raise refused("it does not say of what types its inputs are")
+        user: Mapping[str, str] = description.metadata.userDefined if description.metadata is not None else {}
+        kinds, self.outputs = ([_INPUTS[word] for word in user.get(f"flambeau.{side}", "").split() if word in _INPUTS] for side in _SIDES)
+        if (len(kinds), len(self.outputs)) != (len(self.names), len(self.block.outputs)):
+            raise refused("it does not say of what types its inputs and outputs are")
         self.inputs = [self._input(item, kind) for item, kind in zip(tensors, kinds, strict=True)]
 
     def _state(self, kind: Record) -> Tensor:
@@ -94,9 +96,9 @@ class _Reader:
             raise refused(f"a state is {found}, and those of Core ML are of f16")
         return found
 
-    def _input(self, item: Record, element: Attribute | None) -> Tensor:
+    def _input(self, item: Record, element: Attribute) -> Tensor:
         kind = self._type(item.type)
-        if element is None or spec.INPUTS[element] != element_of(kind):
+        if spec.INPUTS[element] != element_of(kind):
             raise refused(f"the input {item.name[:40]!r} is {kind}, and its metadata says {element}")
         return tensor(element, shape_of(kind))
 
@@ -113,7 +115,7 @@ class _Reader:
     def results(self, *arguments: SSAValue) -> Sequence[SSAValue]:
         """Builds the operators. Returns the results. Raises BackendError."""
         for name, value in zip((*self.names, *self.states), arguments, strict=True):
-            self._define(name, CastMilOp(value, dtype="int32").result if element_of(value) == i64 else value)
+            self._define(name, CastMilOp(value, dtype="int32").result if element_of(value) in (i1, i64) else value)
         for number, item in enumerate(self.block.operations):
             self.where = f"operation {number}, {item.type[:40]!r},"
             if item.type == "const":
@@ -123,7 +125,15 @@ class _Reader:
             else:
                 self._operator(item)
         self.where = "the function"
-        return [*(self._value(name) for name in self.block.outputs), *self.written.values()]
+        outputs = [self._output(name, kind) for name, kind in zip(self.block.outputs, self.outputs, strict=True)]
+        return [*outputs, *self.written.values()]
+
+    def _output(self, name: str, element: Attribute) -> SSAValue:
+        """Returns a result in the elements that the runtime makes of it."""
+        value = self._value(name)
+        if spec.INPUTS[element] != element_of(value):
+            raise refused(f"the output {name[:40]!r} is of {element_of(value)}, and its metadata says {element}")
+        return value if element == element_of(value) else CastMilOp(value, dtype=_DTYPES[element]).result
 
     def _access(self, item: Record) -> None:
         """Reads or writes a state. A value that was read before is not the one behind a write."""

@@ -11,13 +11,14 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml import specification as spec
+from flambeau.backends.coreml.borders import at_entry, at_exit
 from flambeau.backends.coreml.dialect.compressed import ConstexprMilOp
 from flambeau.backends.coreml.dialect.elementwise import ELEMENTS, CastMilOp
 from flambeau.backends.coreml.dialect.operators import MilOp
 from flambeau.backends.coreml.package import STORED, STORED_INT4, Weights, flattened
 from flambeau.dialects.delegate.ops import PartitionOp, ReturnOp
 from flambeau.dialects.ir.locations import module_paths
-from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, i64, numpy_dtype, shape_of
+from flambeau.dialects.ir.tensor_types import element_of, f32, i1, i32, numpy_dtype, shape_of
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.passes.delegation.interface import BackendError, Encoded
 from flambeau.passes.rewriting.constants import ModuleConstants
@@ -71,7 +72,8 @@ class ProgramWriter:
         end = block.last_op
         assert isinstance(end, ReturnOp)
         self.taken.update((*inputs, *outputs, *states))
-        arguments, results = block.args[: len(inputs)], end.operands[: len(outputs)]
+        arguments, given = block.args[: len(inputs)], end.operands[: len(outputs)]
+        results = [cast(CastMilOp, value.owner).operands[0] if at_exit(value) else value for value in given]
         self.names.update(zip(arguments, inputs, strict=True))
         copied = self._name_results(results, outputs)
         kinds = {value: spec.INPUTS[element_of(value)] for value in (*arguments, *results)}
@@ -92,11 +94,14 @@ class ProgramWriter:
             side: [spec.feature(name, kinds[value], shape_of(value)) for name, value in zip(names, values, strict=True)]
             for side, names, values in (("input", inputs, arguments), ("output", outputs, results))
         }
-        types = [self._type(value) for value in arguments]
+        types = [self._type(value, kinds[value]) for value in arguments]
         for name, value in zip(states, block.args[len(inputs) :], strict=True):
             features.setdefault("state", []).append(spec.state_feature(name, shape_of(value)))
             types.append(spec.named_type(name, spec.state_type(spec.value_type(spec.DATA_TYPES[f16], shape_of(value)))))
-        said = {"flambeau.inputs": " ".join(str(element_of(value)) for value in arguments)}
+        said = {
+            f"flambeau.{side}": " ".join(str(element_of(value)) for value in values)
+            for side, values in (("inputs", arguments), ("outputs", given))
+        }
         model = spec.model(self.ios, features, types, self.operations, said)
         return encoded(spec.MODEL, model, BackendError), self.weights.whole()
 
@@ -104,7 +109,8 @@ class ProgramWriter:
         """Names results. Returns, by their names, those that are inputs, constants or other results, of which a model has copies."""
         copied: dict[str, SSAValue] = {}
         for name, value in zip(outputs, results, strict=True):
-            if value in self.names or isinstance(value.owner, Block | GlobalLoadConstantOp):
+            owner = value.owner
+            if value in self.names or isinstance(owner, Block | GlobalLoadConstantOp) or at_entry(owner):
                 copied[name] = value
             else:
                 self.names[value] = name
@@ -143,9 +149,9 @@ class ProgramWriter:
         name = outputs[0].name if outputs else self._name(f"{kind}_{len(self.operations)}")
         self.operations.append(spec.operation(kind, inputs, outputs, {"name": spec.text(name)}))
 
-    def _type(self, value: SSAValue) -> Record:
-        element = element_of(value)
-        return spec.named_type(self.names[value], spec.value_type(spec.DATA_TYPES[spec.INPUTS.get(element, element)], shape_of(value)))
+    def _type(self, value: SSAValue, element: Attribute | None = None) -> Record:
+        kind = spec.DATA_TYPES[element_of(value) if element is None else element]
+        return spec.named_type(self.names[value], spec.value_type(kind, shape_of(value)))
 
     def _name(self, wanted: str) -> str:
         wanted = re.sub(r"\W", "_", wanted, flags=re.ASCII)
@@ -160,7 +166,9 @@ class ProgramWriter:
     def _operator(self, op: MilOp) -> None:
         if op.since > self.ios:
             raise BackendError(f"coreml: {op.name} is of iOS{op.since}, and the model is for iOS{self.ios}")
-        if isinstance(op, CastMilOp) and (op.result in self.states or element_of(op.operands[0]) == i64):
+        if op.results and at_exit(op.results[0]):
+            return
+        if isinstance(op, CastMilOp) and (op.result in self.states or at_entry(op)):
             self.names.setdefault(op.result, self.names[op.operands[0]])
             return
         path = "_".join((*list(module_paths(op.location))[:1], op.schema.base))

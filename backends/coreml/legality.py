@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Operation
 
 from flambeau.backends.coreml import CoreMlOptions
 from flambeau.backends.coreml.dialect.elementwise import BINARY, UNARY
+from flambeau.backends.coreml.dialect.logic import COMPARISONS, LOGICAL
 from flambeau.backends.coreml.dialect.operators import MOST_DIMENSIONS
-from flambeau.dialects.ir.tensor_types import f32, i1, i32, i64, shape_of, ui8
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, f32, i1, i32, i64, shape_of, ui8
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.operator_table import Limit, OperatorTable, Rule, is_constant
 from flambeau.passes.delegation import checks
@@ -67,7 +69,37 @@ def _readers(op: SchemaOp) -> Iterable[Operation]:
     return [use.operation for use in op.result.uses]
 
 
+def _keeps_its_integers(op: SchemaOp) -> str | None:
+    """No integers of floats."""
+    narrows = element_of(op.operands[0]) == f32 and element_of(op.result) in (i32, i64)
+    return "it makes integers of floats, which may not be of 32 bits" if narrows else None
+
+
+def _has_32_bits(op: SchemaOp) -> str | None:
+    """Numbers of 32 bits beside integers."""
+    number = op.argument("other")
+    is_float = element_of(op.operands[0]) == f32
+    fits = is_float or (isinstance(number, int) and -(1 << 31) <= number < 1 << 31)
+    return None if fits else f"it compares integers with {number}, which is no integer of 32 bits"
+
+
+def _names_the_first(op: SchemaOp) -> str | None:
+    """Integers as indices of the first dimensions."""
+    whole = all(value is not None and element_of(value) in (i32, i64) for value in op.argument("indices"))
+    return None if whole else "its indices are not integers of the first dimensions"
+
+
 _PLAIN = Rule()
+_NUMBERS = (f32, i32, i64)
+_MOVED = (*_NUMBERS, i1)
+
+
+def _of(dtypes: tuple[ElementType, ...], *names: str, **more: Any) -> Rule:
+    """Returns a rule of which these arguments, and the result, have other elements than float32."""
+    return Rule(tuple(Limit(name, dtypes=dtypes) for name in (*names, "result")), **more)
+
+
+_COMPARED = Limit("result", dtypes=(i1,))
 _RESULT = Limit("result", dtypes=(f32,))
 _INDICES = Limit("indices", dtypes=(i32, i64), rank=(1, MOST_DIMENSIONS - 1))
 _UNSCALED = Rule((Limit("alpha", only=1),))
@@ -93,7 +125,16 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar"), _UNSCALED),
     **dict.fromkeys(("clamp", "hardtanh"), Rule(checks=(checks.limits_in_order,))),
     "elu": Rule((Limit("scale", only=1), Limit("input_scale", only=1))),
-    "where.self": Rule((Limit("condition", dtypes=(i1,)),), ("condition",)),
+    "where.self": Rule((Limit("condition", dtypes=(i1,)), *(Limit(name, dtypes=_NUMBERS) for name in ("self", "other", "result")))),
+    # comparisons, and conversions
+    **dict.fromkeys(
+        (f"{name}.Tensor" for name in COMPARISONS), Rule((Limit("self", dtypes=_NUMBERS), Limit("other", dtypes=_NUMBERS), _COMPARED))
+    ),
+    **dict.fromkeys((f"{name}.Scalar" for name in COMPARISONS), Rule((Limit("self", dtypes=_NUMBERS), _COMPARED), checks=(_has_32_bits,))),
+    **dict.fromkeys((f"logical_{name}" for name in LOGICAL), _of((i1,), "self", "other")),
+    **dict.fromkeys((f"bitwise_{name}.Tensor" for name in LOGICAL), _of((i1,), "self", "other")),
+    **dict.fromkeys(("logical_not", "bitwise_not", "any.dim", "any.dims"), _of((i1,), "self")),
+    "_to_copy": _of(_MOVED, "self", checks=(_keeps_its_integers,)),
     # products
     "convolution": Rule(
         (Limit("input", rank=(3, 5)),),
@@ -113,11 +154,13 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("_softmax", "_log_softmax"), _NOT_HALF),
     **dict.fromkeys(("native_layer_norm", "native_group_norm"), Rule(constants=("weight", "bias"), checks=(checks.result_only,))),
     # movement
-    **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _PLAIN),
-    **dict.fromkeys(("cat", "stack", "expand_copy", "slice_copy.Tensor", "select_copy.int"), _PLAIN),
+    **dict.fromkeys(("view_copy", "unsqueeze_copy", "squeeze_copy.dim", "squeeze_copy.dims", "permute_copy"), _of(_MOVED, "self")),
+    **dict.fromkeys(("expand_copy", "slice_copy.Tensor", "select_copy.int"), _of(_MOVED, "self")),
+    **dict.fromkeys(("cat", "stack"), _of(_NUMBERS, "tensors")),
+    "index.Tensor": Rule((*_of(_MOVED, "self").limits, Limit("indices", dtypes=(i32, i64))), ("indices",), checks=(_names_the_first,)),
     "embedding": Rule((_INDICES,), ("weight",)),
     "index_put": Rule((Limit("indices", dtypes=(i32, i64), rank=(1, 1), tensors=1), Limit("accumulate", only=False)), checks=(_is_whole,)),
-    "split_with_sizes_copy": Rule(checks=(checks.parts_have_elements,)),
+    "split_with_sizes_copy": _of(_MOVED, "self", checks=(checks.parts_have_elements,)),
     "constant_pad_nd": Rule(checks=(checks.only_grows,)),
     "pixel_shuffle": Rule((_IMAGE,)),
     **dict.fromkeys(

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from flambeau.backends.coreml import CoreMlOptions
-from flambeau.backends.coreml.dialect import compressed, movement, products, reductions
+from flambeau.backends.coreml.borders import enter, leave
+from flambeau.backends.coreml.dialect import compressed, logic, movement, products, reductions
 from flambeau.backends.coreml.dialect import elementwise as e
 from flambeau.backends.coreml.narrow import narrow
 from flambeau.dialects.delegate.ops import PartitionOp
-from flambeau.dialects.ir.tensor_types import element_of, f32, i32, normalize_dim, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import broadcast, element_of, f32, i1, i32, i64, normalize_dim, numpy_dtype, shape_of, tensor
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.analysis.quantized_operators import DEQUANTIZATIONS
 from flambeau.passes.delegation.lowering.converters import Converters
-from flambeau.passes.delegation.normalized import Numbers, dim_of, pads_of, permutation, reduced_dims, sizes_before, start_of, windows_of
+from flambeau.passes.delegation.normalized import Numbers, dim_of, pads_of, permutation, reduced_dims, start_of, windows_of
 from flambeau.passes.rewriting.constants import ModuleConstants
 from flambeau.support.lazy import Array, np
 
@@ -26,7 +27,9 @@ CONVERTERS = Converters("coreml")
 
 def convert(partition: PartitionOp, constants: ModuleConstants, options: CoreMlOptions) -> None:
     """Rewrites a partition in `coreml` operators. Raises ConversionError, which lists the operators that have no converter."""
+    enter(partition, constants)
     CONVERTERS.apply(partition, constants)
+    leave(partition)
     if options.precision == "f16":
         narrow(partition, constants)
 
@@ -44,6 +47,14 @@ def _reshaped(value: SSAValue, shape: Sequence[int]) -> SSAValue:
     return value if shape_of(value) == tuple(shape) else movement.ReshapeMilOp(value, shape=tuple(shape)).result
 
 
+def _repeated(value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """Returns a value broadcast to a shape."""
+    before = (*(1,) * (len(shape) - len(shape_of(value))), *shape_of(value))
+    reps = tuple(new if old != new else 1 for old, new in zip(before, shape, strict=True))
+    x = _reshaped(value, before)
+    return x if set(reps) <= {1} else movement.TileMilOp(x, reps=reps).result
+
+
 # Elementwise
 
 CONVERTERS.of_operands({**e.UNARY, **e.BINARY})
@@ -58,9 +69,17 @@ CONVERTERS.update(
         "neg": lambda op, constants: e.ARITHMETIC["mul"](op.operands[0], _number(constants, -1)).result,
         "reciprocal": lambda op, constants: e.ARITHMETIC["div"](_number(constants, 1), op.operands[0]).result,
         "rsqrt": lambda op, constants: e.RsqrtMilOp(op.operands[0], epsilon=0.0).result,
-        "where.self": lambda op, constants: e.SelectMilOp(*op.operands).result,
+        "where.self": lambda op, constants: _choice(op),
     }
 )
+
+
+def _choice(op: SchemaOp) -> SSAValue:
+    """Converts a choice. coremltools takes the shape of what is chosen from for that of the result."""
+    condition, x, other = op.operands
+    shape = shape_of(op.result)
+    whole = x if broadcast(shape_of(x), shape_of(other)) == shape else _repeated(x, shape)
+    return e.SelectMilOp(condition, whole, other).result
 
 
 def _hardsigmoid(x: SSAValue) -> SSAValue:
@@ -93,6 +112,42 @@ def _power(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     for _ in range(int(exponent) - 1):
         result = e.ARITHMETIC["mul"](result, x).result
     return result
+
+
+# Comparisons, and conversions
+
+CONVERTERS.of_operands({f"{name}.Tensor": kind for name, kind in logic.COMPARISONS.items()})
+CONVERTERS.of_operands({f"logical_{name}": kind for name, kind in logic.LOGICAL.items()})
+CONVERTERS.of_operands({f"bitwise_{name}.Tensor": kind for name, kind in logic.LOGICAL.items()})
+CONVERTERS.of_operands(dict.fromkeys(("logical_not", "bitwise_not"), logic.LogicalNotMilOp))
+
+
+@CONVERTERS(*(f"{name}.Scalar" for name in logic.COMPARISONS))
+def _compare(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    x, other = op.operands[0], op.argument("other")
+    number = _number(constants, other) if element_of(x) == f32 else _whole_number(constants, other)
+    return logic.COMPARISONS[op.schema.base](x, number).result
+
+
+def _whole_number(constants: ModuleConstants, number: int) -> SSAValue:
+    return constants.add("number", np.full((), number, np.int32), tensor(i32, ())).result
+
+
+def _cast(x: SSAValue, element: Attribute) -> SSAValue:
+    """Returns x in other elements; integers of 64 bits are of 32."""
+    wanted = i32 if element == i64 else element
+    return x if element_of(x) == wanted else e.CastMilOp(x, dtype=next(name for name, kind in e.ELEMENTS.items() if kind == wanted)).result
+
+
+CONVERTERS.update({"_to_copy": lambda op, constants: _cast(op.operands[0], element_of(op.result))})
+
+
+@CONVERTERS("any.dim", "any.dims")
+def _any(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts whether an element is true: the largest of 0 and 1."""
+    dims = reduced_dims(op) if op.schema.name == "any.dims" else (dim_of(op),)
+    found = reductions.ReduceMaxMilOp(_cast(op.operands[0], i32), axes=tuple(dims), keep_dims=op.argument("keepdim"))
+    return _cast(found.result, i1)
 
 
 # Weights of integers
@@ -270,25 +325,27 @@ def _squeeze(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     return movement.SqueezeMilOp(op.operands[0], axes=gone).result if gone else op.operands[0]
 
 
-def _as_i32(indices: SSAValue, constants: ModuleConstants) -> SSAValue:
-    """Returns integers of 32 bits: MIL has none of 64."""
-    if element_of(indices) == i32:
-        return indices
-    array = constants.array(indices)
-    if array is None:
-        return e.CastMilOp(indices, dtype="int32").result
-    return constants.add(f"{constants.name(indices)}.i32", array.astype(np.int32), tensor(i32, array.shape)).result
-
-
 @CONVERTERS("embedding")
 def _embedding(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    return movement.GatherMilOp(op.argument("weight"), _as_i32(op.argument("indices"), constants), axis=0).result
+    return movement.GatherMilOp(op.argument("weight"), op.argument("indices"), axis=0).result
+
+
+@CONVERTERS("index.Tensor")
+def _index(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
+    """Converts constant indices of the first dimensions to those of elements. Booleans are integers meanwhile: MIL gathers no others."""
+    x, given = op.operands[0], [constants.elements(value) for value in op.argument("indices")]
+    sizes = shape_of(x)[: len(given)]
+    places = [np.where(array < 0, array + size, array) for array, size in zip(given, sizes, strict=True)]
+    array = np.stack(np.broadcast_arrays(*places), -1).astype(np.int32)
+    indices = constants.add("indices", array, tensor(i32, array.shape)).result
+    numbers = _cast(x, i32) if element_of(x) == i1 else x
+    return _cast(movement.GatherNdMilOp(numbers, indices).result, element_of(x))
 
 
 @CONVERTERS("index_put")
 def _index_put(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     ((dim, indices),) = ((dim, value) for dim, value in enumerate(op.argument("indices")) if value is not None)
-    return movement.ScatterMilOp(op.operands[0], _as_i32(indices, constants), op.argument("values"), axis=dim).result
+    return movement.ScatterMilOp(op.operands[0], indices, op.argument("values"), axis=dim).result
 
 
 def _part(x: SSAValue, dim: int, start: int, end: int, step: int = 1) -> SSAValue:
@@ -320,10 +377,7 @@ def _split(op: SchemaOp, constants: ModuleConstants) -> list[SSAValue]:
 
 @CONVERTERS("expand_copy")
 def _expand(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
-    before, after = sizes_before(op), shape_of(op.result)
-    reps = tuple(new if old != new else 1 for old, new in zip(before, after, strict=True))
-    x = _reshaped(op.operands[0], before)
-    return x if set(reps) == {1} else movement.TileMilOp(x, reps=reps).result
+    return _repeated(op.operands[0], shape_of(op.result))
 
 
 @CONVERTERS("constant_pad_nd")

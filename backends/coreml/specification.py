@@ -21,8 +21,8 @@ DATA_TYPES: dict[Attribute, int] = {i1: 1, f16: 10, f32: 11, i8: 21, i32: 23, ui
 """The types of elements, by their numbers in MIL."""
 ARRAYS: dict[Attribute, int] = {f16: 65552, f32: 65568, i32: 131104}
 """The types of elements of inputs and outputs."""
-INPUTS: dict[Attribute, Attribute] = {f16: f16, f32: f32, i32: i32, i64: i32}
-"""What Core ML gets of each type: ExecuTorch's runtime copies integers of 64 bits to those of 32."""
+INPUTS: dict[Attribute, Attribute] = {f16: f16, f32: f32, i32: i32, i64: i32, i1: i32}
+"""What inputs and outputs of each type are in a model: ExecuTorch's runtime copies integers of 64 bits and booleans to these and back."""
 VERSIONS = {15: 6, 16: 7, 17: 8, 18: 9}
 """The version of the specification of each set of operators, by the number of its iOS."""
 

@@ -176,8 +176,9 @@ class Rule:
     def why_not(self, op: SchemaOp) -> str | None:
         """Returns the first condition of the rule that an operation fails; None when all hold."""
         for name in self.constants:
-            value = op.argument(name)
-            if not is_constant(value) and not (name in self.dequantized and is_dequantized_constant(value)):
+            value: Any = op.argument(name)
+            values = cast("list[Any]", value) if isinstance(value, list) else [value]
+            if not all(is_constant(item) or (name in self.dequantized and is_dequantized_constant(item)) for item in values):
                 return f"argument {name!r} is not a constant"
         reason = first_reason(self.limits, op)
         return reason or next((reason for check in self.checks if (reason := check(op)) is not None), None)

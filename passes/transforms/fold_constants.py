@@ -29,6 +29,8 @@ from flambeau.support.lazy import Array, np
 _EVALUATED = 1 << 30
 """The limit, in bytes, on a constant that is computed from less than half as many bytes: a larger one may not fit into memory."""
 
+_ATTENTION = "scaled_dot_product_attention"
+
 
 @dataclass(frozen=True)
 class FoldConstantsPass(ModulePass):
@@ -36,8 +38,8 @@ class FoldConstantsPass(ModulePass):
 
     A chain is evaluated whole and only its end is stored, so intermediate sizes up to a gigabyte do not count. A result is stored when it
     takes at most `limit` bytes or no more than the constants that it stems from and that nothing else uses. A `where` whose condition
-    is the same everywhere is what it chooses. Quantized weights stay integers, which are a fourth of the floats;
-    biases of int32 become floats.
+    is the same everywhere is what it chooses, and attention whose mask hides nothing has none. Quantized weights stay integers, which are
+    a fourth of the floats; biases of int32 become floats.
 
     Needs: `core`, `edge` or `fused` operators. Leaves: constants that were worth it as globals; `remove-dead-code` drops what they replace.
     """
@@ -62,6 +64,11 @@ class FoldConstantsPass(ModulePass):
             if may_rewrite(self.name, op):
                 rewriter.replace(op, [], [op.operands[index]])
                 count("choices decided")
+        for op in function.walk():
+            if isinstance(op, SchemaOp) and op.schema.base == _ATTENTION and self._hides_nothing(op, values, constants):
+                if may_rewrite(self.name, op):
+                    rewriter.replace(op, new := [op.rebuilt(attn_mask=None)], list(new[0].results))
+                    count("masks removed")
         inside = {cast(Operation, value.owner) for value in values}
         for op in reversed(list(dict.fromkeys(cast(SchemaOp, value.owner) for value in values))):
             for result in op.results:
@@ -107,6 +114,12 @@ class FoldConstantsPass(ModulePass):
                 if op.operands[index].type == op.results[0].type:
                     found[op] = index
         return found
+
+    def _hides_nothing(self, op: SchemaOp, values: dict[SSAValue, Array], constants: ModuleConstants) -> bool:
+        """Returns whether the mask of attention is known, and adds nothing or lets all keys through."""
+        mask: SSAValue | None = op.argument("attn_mask")
+        array = None if mask is None else self._value(mask, values, constants)
+        return array is not None and bool(array.all() if array.dtype == np.bool_ else not array.any())
 
     @staticmethod
     def _value(operand: SSAValue, values: dict[SSAValue, Array], constants: ModuleConstants) -> Array | None:

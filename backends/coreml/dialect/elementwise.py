@@ -13,7 +13,7 @@ from flambeau.dialects.aten.elementwise.comparison import MaximumOp, MinimumOp
 from flambeau.dialects.aten.elementwise.math import AbsOp, CeilOp, CosOp, ErfOp, ExpOp, FloorOp, SinOp, SqrtOp
 from flambeau.dialects.aten.elementwise.pow import PowTensorTensorOp
 from flambeau.dialects.aten.layers.activation import EluOp, GeluOp, LeakyReluOp, ReluOp, SigmoidOp, SiluOp, TanhOp
-from flambeau.dialects.ir.tensor_types import Tensor, broadcast, f32, i1, i32, i64, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import Tensor, broadcast, element_of, f32, i1, i32, i64, shape_of, tensor
 from flambeau.dialects.schema.derived_rows import derived, numpy_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.support.lazy import Array, np
@@ -50,23 +50,29 @@ PowMilOp: type[BinaryMilOp] = _derived("pow(Tensor x, Tensor y) -> Tensor", Bina
 
 ELEMENTS: dict[str, Attribute] = {"fp16": f16, "fp32": f32, "int32": i32, "bool": i1}
 """The types of elements that a cast knows, by their names."""
+AT_BORDERS: dict[str, Attribute] = {**ELEMENTS, "int64": i64}
+"""Those that a cast at the border of a model knows."""
 
 
 @coreml("cast(Tensor x, *, str dtype) -> Tensor")
 class CastMilOp(MilOp):
-    """x as elements of another type. Integers of 64 bits are inputs of models only, which Core ML gets as integers of 32 bits."""
+    """x as elements of another type.
+
+    Integers of 64 bits and booleans are inputs and outputs of models, which Core ML has as integers of 32 bits. A cast between these and
+    an input or output is not in the model: its runtime makes it.
+    """
 
     takes = frozenset((f16, f32, i32, i64, i1))
 
     @staticmethod
     def infer(x: Tensor, /, dtype: str) -> Tensor:
-        if dtype not in ELEMENTS:
-            raise ValueError(f"dtype is one of {', '.join(ELEMENTS)}, not {dtype!r}")
-        return tensor(ELEMENTS[dtype], shape_of(x))
+        if dtype not in AT_BORDERS or (dtype == "int64" and element_of(x) != i32):
+            raise ValueError(f"dtype is one of {', '.join(ELEMENTS)}, or int64 of an output of int32, not {dtype!r}")
+        return tensor(AT_BORDERS[dtype], shape_of(x))
 
     @staticmethod
     def numpy(x: Array, /, dtype: str) -> Array:
-        kinds = {"fp16": np.float16, "fp32": np.float32, "int32": np.int32, "bool": np.bool_}
+        kinds = {"fp16": np.float16, "fp32": np.float32, "int32": np.int32, "bool": np.bool_, "int64": np.int64}
         with np.errstate(over="ignore"):  # numbers beyond float16 become infinite
             return x.astype(kinds[dtype])
 
@@ -157,14 +163,17 @@ class SigmoidHardMilOp(UnaryMilOp):
 
 @coreml("select(Tensor cond, Tensor a, Tensor b) -> Tensor")
 class SelectMilOp(MilOp):
-    """Elements of a where `cond` is true, elements of b elsewhere."""
+    """Elements of a where `cond` is true, elements of b elsewhere; a and b say the shape."""
 
     takes = frozenset((i1,))
 
     @staticmethod
     def infer(cond: Tensor, a: Tensor, b: Tensor, /) -> Tensor:
         require_like(a, b)
-        return like(a, broadcast(shape_of(cond), shape_of(a), shape_of(b)))
+        shape = broadcast(shape_of(a), shape_of(b))
+        if broadcast(shape_of(cond), shape) != shape:
+            raise ValueError(f"cond {list(shape_of(cond))} is not broadcast to {list(shape)}")
+        return like(a, shape)
 
     @staticmethod
     def numpy(cond: Array, a: Array, b: Array, /) -> Array:

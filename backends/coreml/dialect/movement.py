@@ -19,6 +19,12 @@ from flambeau.support.lazy import Array, np
 class MoveMilOp(MilOp):
     """An operator that only moves elements."""
 
+    takes = frozenset((f16, f32, i32, i1))
+
+
+class NumberMoveMilOp(MilOp):
+    """An operator that only moves elements, which are numbers."""
+
     takes = frozenset((f16, f32, i32))
 
 
@@ -84,7 +90,7 @@ class SqueezeMilOp(MoveMilOp):
 
 
 @coreml("concat(Tensor[] values, *, int axis, bool interleave=False) -> Tensor")
-class ConcatMilOp(MoveMilOp):
+class ConcatMilOp(NumberMoveMilOp):
     """Tensors one after the other along a dimension."""
 
     @staticmethod
@@ -100,7 +106,7 @@ class ConcatMilOp(MoveMilOp):
 
 
 @coreml("stack(Tensor[] values, *, int axis) -> Tensor")
-class StackMilOp(MoveMilOp):
+class StackMilOp(NumberMoveMilOp):
     """Tensors of one shape along a new dimension."""
 
     @staticmethod
@@ -198,7 +204,7 @@ class PixelShuffleMilOp(MilOp):
 
 
 @coreml("gather(Tensor x, Tensor indices, *, int axis=0, int batch_dims=0, bool validate_indices=False) -> Tensor")
-class GatherMilOp(MilOp):
+class GatherMilOp(NumberMoveMilOp):
     """The entries of a dimension that `indices` name."""
 
     newer: ClassVar[Mapping[str, int]] = {"batch_dims": 16, "validate_indices": 17}
@@ -218,8 +224,28 @@ class GatherMilOp(MilOp):
         return np.take(x, indices, axis)
 
 
+@coreml("gather_nd(Tensor x, Tensor indices, *, int batch_dims=0, bool validate_indices=False) -> Tensor")
+class GatherNdMilOp(NumberMoveMilOp):
+    """Parts of x: the last dimension of `indices` names an entry of each of the first dimensions of x."""
+
+    newer: ClassVar[Mapping[str, int]] = {"batch_dims": 16, "validate_indices": 17}
+
+    @staticmethod
+    def infer(x: Tensor, indices: Tensor, /, batch_dims: int, validate_indices: bool) -> Tensor:
+        if batch_dims or validate_indices:
+            raise ValueError("batch_dims is 0, and validate_indices false, in what is supported here")
+        shape, places = shape_of(x), shape_of(indices)
+        if element_of(indices) != i32 or not places or not 1 <= places[-1] <= len(shape):
+            raise ValueError(f"its indices {indices} do not name entries of {list(shape)} by integers of i32")
+        return like(x, (*places[:-1], *shape[places[-1] :]))
+
+    @staticmethod
+    def numpy(x: Array, indices: Array, /) -> Array:
+        return x[tuple(np.moveaxis(indices, -1, 0))]
+
+
 @coreml("scatter(Tensor data, Tensor indices, Tensor updates, *, int axis=0, str mode='update', bool validate_indices=False) -> Tensor")
-class ScatterMilOp(MilOp):
+class ScatterMilOp(NumberMoveMilOp):
     """`data` with other entries of a dimension, those that `indices` name."""
 
     newer: ClassVar[Mapping[str, int]] = {"validate_indices": 17}
@@ -285,8 +311,6 @@ class UpsampleBilinearMilOp(UpsampleMilOp):
 @coreml("identity(Tensor x) -> Tensor")
 class IdentityMilOp(MoveMilOp):
     """x itself, under another name."""
-
-    takes = frozenset((f16, f32, i32, i1))
 
     @staticmethod
     def infer(x: Tensor, /) -> Tensor:

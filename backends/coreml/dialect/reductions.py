@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import f16
+
 from flambeau.backends.coreml.dialect.operators import MilOp, Numbers, coreml, like, require_like, widened
 from flambeau.backends.coreml.dialect.products import check_window, padded
 from flambeau.dialects.aten.layers.norm import moments, scale_and_shift
 from flambeau.dialects.aten.library.windows import window_count
 from flambeau.dialects.aten.reductions.softmax import SoftmaxOp
-from flambeau.dialects.ir.tensor_types import Tensor, normalize_dim, shape_of
+from flambeau.dialects.ir.tensor_types import Tensor, f32, i32, normalize_dim, shape_of
 from flambeau.dialects.schema import families
 from flambeau.support.lazy import Array, np
 
@@ -81,6 +83,8 @@ def _reduction(name: str) -> str:
 @coreml(_reduction("max"))
 class ReduceMaxMilOp(ReductionMilOp):
     """The largest element."""
+
+    takes = frozenset((f16, f32, i32))
 
     @staticmethod
     def numpy(x: Array, /, axes: Numbers, keep_dims: bool) -> Array:

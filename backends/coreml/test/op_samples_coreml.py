@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.backends.coreml.dialect.elementwise import ARITHMETIC, BINARY, UNARY
+from flambeau.backends.coreml.dialect.logic import COMPARISONS, LOGICAL
 from flambeau.tools.samples.sample_generators import Samples
 from flambeau.tools.samples.sample_tensors import Sample, f32
 
@@ -51,11 +52,26 @@ def logical(rng: np.random.Generator) -> list[Sample]:
     return [(f32(rng, 2, 3) > 0, f32(rng, 2, 3), f32(rng, 1))]
 
 
+def compared(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3), f32(rng, 3)), (integers(rng, 2, 1).astype(np.int32), integers(rng, 4).astype(np.int32))]
+
+
+def truths(rng: np.random.Generator) -> list[Sample]:
+    return [(f32(rng, 2, 3) > 0, f32(rng, 3) > 0)]
+
+
 SAMPLES: dict[str, Samples] = {
     **{row.name: unary for row in UNARY.values()},
     "coreml.sqrt": lambda rng: [(np.abs(f32(rng, 2, 3)),)],
     **{row.name: binary for row in (*ARITHMETIC.values(), *BINARY.values())},
     **{f"coreml.reduce_{name}": reduction for name in ("log_sum_exp", "max", "mean", "min", "sum")},
+    **{row.name: compared for row in COMPARISONS.values()},
+    **{row.name: truths for row in LOGICAL.values()},
+    "coreml.logical_not": lambda rng: [(f32(rng, 2, 3) > 0,)],
+    "coreml.gather_nd": lambda rng: [
+        (f32(rng, 3, 4), np.array([[1, 2], [0, 3]], np.int32), 0),
+        (f32(rng, 3, 4), np.array([[[2]]], np.int32), 0),
+    ],
     "coreml.log": positive,
     "coreml.rsqrt": positive,
     "coreml.select": logical,
@@ -68,6 +84,7 @@ SAMPLES: dict[str, Samples] = {
         (f32(rng, 4).astype(np.float16), "fp32"),
         (rng.integers(-9, 9, (3,)), "int32"),
         (f32(rng, 3) > 0, "fp32"),
+        (rng.integers(-9, 9, (3,)).astype(np.int32), "int64"),
     ],
     "coreml.clip": lambda rng: [(f32(rng, 2, 3), -0.5, 0.5), (f32(rng, 4), 0.0, float("inf"))],
     "coreml.concat": lambda rng: [([f32(rng, 2, 3), f32(rng, 2, 1)], 1, False), ([f32(rng, 4)], 0, False)],

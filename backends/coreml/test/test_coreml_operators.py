@@ -58,4 +58,7 @@ def check_reading(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[l
 
 @pytest.mark.parametrize(("target", "precision"), zip(TARGETS, ("f16", "f32") * 2, strict=True))
 def test_coremltools_reads_what_is_taken(precision: str, target: str, check_reading: Callable[[list[bytes]], None]):
-    check_reading([payload(trial, f"precision={precision} target={target}") for name in ALONE for trial in trials(name)[:3]])
+    first = TARGETS.index(target)
+    found = [trials(name) for name in ALONE]
+    chosen = [some[place] for some in found for place in sorted({first % len(some), (first + 4) % len(some)})]
+    check_reading([payload(trial, f"precision={precision} target={target}") for trial in chosen])

@@ -34,6 +34,9 @@ from flambeau.runtime.emit.c_program import c_interface, header_files, program_f
 from flambeau.support.collector import collector_paused
 from flambeau.support.files import same_file
 
+_MOST_IN_A_FILE = 1 << 30
+"""The most bytes of a constant of a backend's file that is made of other constants."""
+
 
 @dataclass(frozen=True)
 class StageRecord:
@@ -155,7 +158,8 @@ class Compilation:
         start = time.perf_counter()
         file = partitioner.backend.file
         assert file is not None
-        self._run(Pipeline.of(place(replace(self.options, backends=(partitioner,)))))
+        # What stays of constants alone has no place in a file, so that they are folded, whatever their size.
+        self._run(Pipeline.of(place(replace(self.options, backends=(partitioner,)), most_folded=_MOST_IN_A_FILE)))
         constants = ModuleConstants(self.context, self.module)
         methods = take_methods(self.module, partitioner, Vetoes(self.options.no_delegate))
         convert_methods(methods, constants, partitioner)

@@ -109,3 +109,18 @@ func.func @biases(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %6 = core.linear(%x, %4, %5) : (tensor<1x2xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<1x2xf32>
   func.return %6 : tensor<1x2xf32>
 }
+
+// Attention whose mask lets all keys through, or adds nothing, has no mask.
+// CHECK-LABEL: func.func @masks
+// CHECK:         core.scaled_dot_product_attention(%x, %x, %x, none)
+// CHECK-NEXT:    core.scaled_dot_product_attention(%x, %x, %x, none)
+// CHECK-NEXT:    core.scaled_dot_product_attention(%x, %x, %x, %{{.*}})
+func.func @masks(%x: tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) {
+  %0 = core.full() {size = [2, 2], fill_value = true, dtype = i1} : () -> tensor<2x2xi1>
+  %1 = core.full() {size = [2, 2], fill_value = 0, dtype = f32} : () -> tensor<2x2xf32>
+  %2 = core.full() {size = [2, 2], fill_value = 1, dtype = f32} : () -> tensor<2x2xf32>
+  %3 = core.scaled_dot_product_attention(%x, %x, %x, %0) {} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xi1>) -> tensor<1x2x4xf32>
+  %4 = core.scaled_dot_product_attention(%x, %x, %x, %1) {} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xf32>) -> tensor<1x2x4xf32>
+  %5 = core.scaled_dot_product_attention(%x, %x, %x, %2) {} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<2x2xf32>) -> tensor<1x2x4xf32>
+  func.return %3, %4, %5 : tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>
+}
