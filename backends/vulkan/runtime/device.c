@@ -8,6 +8,8 @@
 enum { MOST_DEVICES = 16, MINOR_VERSION = 1, VULKAN_1_1 = 1 << 22 | 1 << 12 };
 enum { STORAGE_RANGE = 7, TIMESTAMP_PERIOD = 106 }; /* in VkPhysicalDeviceLimits, in words: maxStorageBufferRange, timestampPeriod */
 
+static const char WRONG_DEVICE[] = "option device is the index of a device with Vulkan 1.1, or a part of its name, not";
+
 /* What is asked for: a library, and a device in it. */
 typedef struct wish {
   void *library;
@@ -17,13 +19,12 @@ typedef struct wish {
 /* Returns how well a device fits what is asked for; 0: not at all. Kinds of devices are preferred in the order discrete, integrated, virtual GPU. */
 static int fitness(const vk_properties *found, uint32_t index, const char *wanted) {
   static const int by_kind[] = {1, 4, 5, 3, 2};
-  char number[16];
   if (found->api < VULKAN_1_1) {
     return 0;
   }
   if (wanted != NULL) {
-    (void)snprintf(number, sizeof number, "%u", index);
-    return strcmp(number, wanted) == 0 || strstr(found->name, wanted) != NULL;
+    const size_t digits = strspn(wanted, "0123456789");
+    return digits != 0 && wanted[digits] == 0 ? strtoul(wanted, NULL, 10) == index : strstr(found->name, wanted) != NULL;
   }
   return found->kind >= 0 && found->kind < (int32_t)(sizeof by_kind / sizeof *by_kind) ? by_kind[found->kind] : 1;
 }
@@ -34,6 +35,10 @@ static __attribute__((noinline)) void consider(compute_device *device, vk_physic
   memset(&found, 0, sizeof found);
   device->GetPhysicalDeviceProperties(physical, &found);
   const int fits = fitness(&found, index, wanted);
+  const size_t used = strlen(device->there);
+  if (found.api >= VULKAN_1_1) {
+    (void)snprintf(device->there + used, sizeof device->there - used, "%s%u is %.60s", used == 0 ? "" : ", ", index, found.name);
+  }
   if (fits > *best && fl_vulkan_find_family(&device->vk, physical, VK_QUEUE_COMPUTE)) {
     uint32_t range = 0;
     memcpy(&range, (const char *)found.limits + sizeof(uint32_t) * STORAGE_RANGE, sizeof range);
@@ -81,7 +86,7 @@ static const char *start_device(compute_device *device, const wish *wanted) {
   }
   choose(device, wanted->device);
   if (vk->physical == NULL) {
-    return wanted->device != NULL ? "no device with Vulkan 1.1 has the index or the name that option device says" : "no device has Vulkan 1.1";
+    return wanted->device != NULL && device->there[0] != 0 ? WRONG_DEVICE : "no device has Vulkan 1.1";
   }
   (void)fl_vulkan_find_family(vk, vk->physical, VK_QUEUE_COMPUTE);
   device->valid_ticks = vk->clock_bits >= 64 ? UINT64_MAX : ((uint64_t)1 << vk->clock_bits) - 1;
@@ -106,9 +111,14 @@ static void *make_device(const void *table, size_t number) {
     (void)fl_library_fail(FL_DELEGATE_OUT_OF_MEMORY, "there is no memory for a device");
     return NULL;
   }
-  const char *const missing = start_device(device, (const wish *)table);
-  if (missing != NULL) {
+  const wish *const wanted = (const wish *)table;
+  const char *const missing = start_device(device, wanted);
+  if (missing == WRONG_DEVICE) {
+    (void)fl_library_fail(FL_NOT_FOUND, "%s '%.80s': %s", missing, wanted->device, device->there);
+  } else if (missing != NULL) {
     (void)fl_library_fail(FL_NOT_FOUND, "Vulkan computes nothing on this machine: %s", missing);
+  }
+  if (missing != NULL) {
     drop_device(table, device);
     return NULL;
   }

@@ -146,6 +146,7 @@ typedef struct compute_device {
   int stores_halves;   /* whether buffers may have elements of float16 */
   float tick;          /* the nanoseconds of a unit of its clock; 0: it has none */
   uint64_t valid_ticks; /* the bits that its clock has */
+  char there[200];      /* the devices that there are, for a message */
 } compute_device;
 
 /* Returns a device: that of an index, if `wanted` is a number; else the first whose name has `wanted` in it; with NULL, the first GPU, or else the

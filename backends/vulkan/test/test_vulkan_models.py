@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from device_models import CASES, SMALL
+from shares import drawn
 from torch_programs import seed
+from vulkan_drivers import DRIVERS
 
 from flambeau import to_edge
 from flambeau.runtime import Runtime
@@ -38,7 +41,7 @@ def compiled(name: str) -> tuple[bytes, list[Any], Any]:
 
 
 @pytest.mark.usefixtures("driver")
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "driver"), drawn(product(KERNELS, DRIVERS), parts=5), indirect=["driver"])
 def test_a_driver_computes_a_model(name: str):
     program, inputs, expected = compiled(name)
     plan = read_program(program).execution_plan[0]

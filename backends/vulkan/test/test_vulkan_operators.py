@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import pytest
 from delegated_operators import Trial, assert_close, program_of, trials_of
+from shares import drawn
+from vulkan_drivers import DRIVERS
 
 from flambeau.backends.vulkan import VulkanOptions
 from flambeau.backends.vulkan.legality import OPERATORS, table
@@ -25,7 +28,7 @@ def test_there_is_a_converter_for_each_operator_of_the_table():
 
 
 @pytest.mark.usefixtures("driver")
-@pytest.mark.parametrize("name", sorted(OPERATORS))
+@pytest.mark.parametrize(("name", "driver"), drawn(product(sorted(OPERATORS), DRIVERS), parts=4), indirect=["driver"])
 def test_a_driver_is_right_about_what_is_taken(name: str):
     for program, trial in programs(name):
         method = Runtime.get().load_program(program).load_method("forward")

@@ -15,7 +15,15 @@ fl_status fl_vulkan_load(const char *path, void **library) {
   *library = NULL;
   if (path != NULL && path[0] != 0) {
     *library = fl_library_open(path);
-    return *library != NULL ? FL_OK : fl_library_fail(FL_NOT_FOUND, "the Vulkan library cannot be loaded: %.240s", dlerror());
+    if (*library == NULL) {
+      return fl_library_fail(FL_NOT_FOUND, "the Vulkan library cannot be loaded: %.240s", dlerror());
+    }
+    if (dlsym(*library, "vkGetInstanceProcAddr") != NULL) {
+      return FL_OK;
+    }
+    fl_library_close(*library);
+    *library = NULL;
+    return fl_library_fail(FL_NOT_FOUND, "it is no Vulkan library, for it has no function vkGetInstanceProcAddr: %.240s", path);
   }
   for (size_t i = 0; *library == NULL && i < sizeof names / sizeof *names; ++i) {
     *library = fl_library_open(names[i]);
