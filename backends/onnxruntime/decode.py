@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from flambeau.backends.onnxruntime.dialect.operators import OnnxOp
 from flambeau.backends.onnxruntime.label import unlabelled
-from flambeau.backends.onnxruntime.messages import ELEMENTS, FLOAT, FLOATS, INT, INTS, STRING, read
+from flambeau.backends.onnxruntime.messages import ELEMENTS, FLOAT, FLOATS, INT, INTS, NARROW, STRING, read
 from flambeau.dialects.ir.blobs import BlobStore
 from flambeau.dialects.ir.tensor_types import ElementType, Tensor, element_of, numpy_dtype, shape_of, tensor
 from flambeau.dialects.ml_program import GlobalLoadConstantOp, GlobalOp
@@ -24,6 +24,7 @@ from flambeau.support.lazy import Array, np
 
 IDENTIFIER = "OnnxRuntimeBackend"
 _ELEMENTS = {number: element for element, number in ELEMENTS.items()}
+_NARROW = {number: element for element, number in NARROW.items()}
 _FIELDS = {FLOAT: "f", INT: "i", STRING: "s", FLOATS: "floats", INTS: "ints"}
 _BOUNDS = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})")
 MOST_NUMBERS = 1024
@@ -138,14 +139,16 @@ class _Reader:
 
     def _constant(self, name: str) -> tuple[Array, ElementType]:
         item = self.constants.get(name)
-        element = None if item is None else _ELEMENTS.get(item.data_type)
+        element = None if item is None else _ELEMENTS.get(item.data_type) or _NARROW.get(item.data_type)
         if item is None or element is None:
             raise self._refused(f"there is no tensor {name[:40]!r} before it is read, or it is of a type that is not read")
-        dtype, sizes = np.dtype(numpy_dtype(element)), list(item.dims)
-        data = item.raw_data
-        if data is None or item.external_data or min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != len(data):
+        dtype, sizes, is_narrow = np.dtype(numpy_dtype(element)), list(item.dims), item.data_type in _NARROW
+        data, count = item.raw_data, prod(sizes)
+        size = -(-count // 2) if is_narrow else count * dtype.itemsize
+        if data is None or item.external_data or min(sizes, default=0) < 0 or size != len(data):
             raise self._refused(f"constant {name[:40]!r} of {sizes} has not as many bytes")
-        return np.frombuffer(data, dtype).reshape(sizes), element
+        elements = _unpacked(np.frombuffer(data, np.uint8), dtype)[:count] if is_narrow else np.frombuffer(data, dtype)
+        return elements.reshape(sizes), element
 
     def _numbers(self, argument: SchemaArgument, name: str) -> Any:
         """Returns a constant input as a number or a tuple of numbers. Raises ValueError."""
@@ -157,6 +160,12 @@ class _Reader:
             raise ValueError(f"{argument.name} is of {element}, not of f32")
         numbers: list[Any] = [float(item) if is_float else int(item) for item in array.reshape(-1)]
         return tuple(numbers) if argument.type.is_list else numbers[0]
+
+
+def _unpacked(data: Array, dtype: np.dtype[Any]) -> Array:
+    """Returns integers of 4 bits as those of 8 bits, the lower ones of each byte first."""
+    halves = np.stack([data << 4, data & 0xF0], -1).reshape(-1).view(dtype)
+    return halves >> 4
 
 
 def _attribute(argument: SchemaArgument, item: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from flambeau.backends.onnxruntime.dialect.operators import LEAST_OPSET, OnnxOp
+from flambeau.backends.onnxruntime.dialect.operators import LEAST_OPSET, OPSET, OnnxOp
 from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp
 from flambeau.backends.onnxruntime.label import labelled
 from flambeau.backends.onnxruntime.messages import (
@@ -23,6 +23,7 @@ from flambeau.backends.onnxruntime.messages import (
     INTS,
     IR_VERSIONS,
     MODEL,
+    NARROW,
     NODE,
     OPERATOR_SET,
     PRODUCER,
@@ -37,7 +38,7 @@ from flambeau.dialects.delegate.ops import PartitionOp
 from flambeau.dialects.edge.layout import upper_bounds
 from flambeau.dialects.ir.extents import is_known, is_unknown, least
 from flambeau.dialects.ir.locations import module_paths
-from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of, tensor
+from flambeau.dialects.ir.tensor_types import ElementType, element_of, numpy_dtype, shape_of, tensor, ui8
 from flambeau.dialects.ml_program import GlobalLoadConstantOp
 from flambeau.dialects.schema.families import chosen_element
 from flambeau.dialects.schema.schema import SchemaArgument
@@ -57,23 +58,35 @@ def encode(partition: PartitionOp, constants: ModuleConstants, options: BackendO
     return Encoded(labelled(encode_model(partition, constants), len(kind.inputs), len(kind.outputs)))
 
 
-def encode_model(partition: PartitionOp, constants: ModuleConstants) -> bytes:
+def encode_model(partition: PartitionOp, constants: ModuleConstants, has_int4: bool = False) -> bytes:
     """Returns the ONNX model of a partition, whose inputs and outputs have numbers for names. Raises BackendError."""
     kind = partition.function_type
     inputs, outputs = ([f"{letter}{number}" for number in range(len(types))] for letter, types in (("i", kind.inputs), ("o", kind.outputs)))
-    return encode_message(MODEL, GraphWriter(constants, partition.body.block, inputs, outputs).model("main"), BackendError)
+    writer = GraphWriter(constants, partition.body.block, inputs, outputs, has_int4=has_int4)
+    return encode_message(MODEL, writer.model("main"), BackendError)
 
 
 class GraphWriter:
     """Writes the operators of a block as a graph. Equal constants are stored once.
 
-    With `is_named`, tensors and constants are named after operators and the weights of the model; otherwise they have numbers.
+    With `is_named`, tensors and constants are named after operators and the weights of the model; otherwise they have numbers. Integers of
+    weights that 4 bits hold are stored in 4 bits: those of blocks, and with `has_int4` those of channels.
     """
 
-    def __init__(self, constants: ModuleConstants, block: Block, inputs: Sequence[str], outputs: Sequence[str], is_named: bool = False):
+    def __init__(
+        self,
+        constants: ModuleConstants,
+        block: Block,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        is_named: bool = False,
+        has_int4: bool = False,
+    ):
         self.constants = constants
         self.block = block
         self.is_named = is_named
+        self.has_int4 = has_int4
+        self.least_opset = LEAST_OPSET
         self.taken: dict[str, int] = {}
         self.node_names: dict[str, int] = {}
         self.nodes: list[Record] = []
@@ -92,6 +105,7 @@ class GraphWriter:
         """Returns the model with the graph. Raises BackendError."""
         graph = self._graph(name)
         opset = max((op.opset for op in self.block.ops if isinstance(op, OnnxOp)), default=LEAST_OPSET)
+        opset = max(opset, self.least_opset)
         return MODEL.record(
             ir_version=IR_VERSIONS[opset],
             producer_name=PRODUCER,
@@ -150,7 +164,33 @@ class GraphWriter:
         if not isinstance(reader, DequantizeLinearOp) or not all(self.constants.is_constant(item) for item in reader.operands):
             return self._name(value)
         name, array = self.constants.name(value), self.constants.elements(value)
-        return self._constant(name, array, element_of(value), None if value is reader.operands[1] else reader)
+        if value is reader.operands[1]:
+            return self._constant(name, array, element_of(value))
+        element = element_of(value)
+        if self._fits_4_bits(reader):
+            self.least_opset = OPSET
+            return self._packed(name, array, element, reader)
+        return self._constant(name, array, element, reader)
+
+    def _fits_4_bits(self, reader: DequantizeLinearOp) -> bool:
+        """Returns whether 4 bits hold the integers and the zero points of a dequantized weight, and are to."""
+        x, scale, zero_points = reader.operands
+        if element_of(x) not in NARROW or not (reader.argument("block_size") or (self.has_int4 and shape_of(scale))):
+            return False
+        low, high = (0, 15) if element_of(x) == ui8 else (-8, 7)
+        arrays = [self.constants.elements(item) for item in (x, zero_points)]
+        return all(low <= array.min(initial=0) and array.max(initial=0) <= high for array in arrays)
+
+    def _packed(self, name: str, array: Array, element: ElementType, reader: OnnxOp) -> str:
+        """Returns the name of an initializer of 4 bits for each element, of which the first of two has the lower ones."""
+        key = self.constants.sha256(array), element, array.shape, reader
+        if key not in self.stored:
+            self.stored[key] = self._name_like(name if self.is_named else f"c{len(self.stored)}")
+            halves = np.pad(array.reshape(-1).view(np.uint8) & 15, (0, array.size % 2)).reshape(-1, 2)
+            data = (halves[:, 0] | halves[:, 1] << 4).astype(np.uint8)
+            tensor = TENSOR.record(dims=array.shape, data_type=NARROW[element], name=self.stored[key], raw_data=data.data)
+            self.initializers.append(tensor)
+        return self.stored[key]
 
     def _name(self, value: SSAValue) -> str:
         if isinstance(value.owner, GlobalLoadConstantOp) and value not in self.names:

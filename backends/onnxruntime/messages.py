@@ -33,6 +33,8 @@ ELEMENTS: dict[ElementType, int] = {
     bf16: 16,
 }
 """The numbers of element types."""
+NARROW: dict[ElementType, int] = {ui8: 21, i8: 22}
+"""The numbers of those of 4 bits, which are integers of 8 bits elsewhere."""
 FLOAT, INT, STRING, FLOATS, INTS = 1, 2, 3, 6, 7
 """The numbers of the types of attributes."""
 

@@ -13,6 +13,7 @@ def run(data, arrays):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # of floats, as the model says, not of int8
     session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     inputs = [*session.get_inputs(), *session.get_overridable_initializers()]  # these are states, which have a first value
     return session.run(None, {{item.name: array for item, array in zip(inputs, arrays)}})

@@ -52,9 +52,11 @@ def transposed(weight: SSAValue, constants: ModuleConstants) -> SSAValue:
     if (array := constants.array(weight)) is not None:
         return constant(constants, f"{constants.name(weight)}.T", array.T, element_of(weight))
     source = weight.owner
-    if isinstance(source, DequantizeLinearOp) and source.argument("block_size") == 0 and constants.is_constant(source.operands[0]):
-        x, scale, zero_point = source.operands
-        return DequantizeLinearOp(transposed(x, constants), scale, zero_point, axis=1 - source.argument("axis") % 2).result
+    if isinstance(source, DequantizeLinearOp) and constants.is_constant(source.operands[0]):
+        x, *parameters = source.operands
+        axis, block_size = 1 - source.argument("axis") % 2, source.argument("block_size")
+        parameters = [transposed(item, constants) for item in parameters] if block_size else parameters
+        return DequantizeLinearOp(transposed(x, constants), *parameters, axis=axis, block_size=block_size).result
     return TransposeOp(weight, perm=(1, 0)).result
 
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from flambeau.backends.onnxruntime.converters.building import CONVERTERS, constant, in_type, rank_of, transposed
 from flambeau.backends.onnxruntime.dialect import elements as e
 from flambeau.backends.onnxruntime.dialect import movement, products, reductions, windows
+from flambeau.backends.onnxruntime.dialect.quantization import DequantizeLinearOp
 from flambeau.dialects.ir.tensor_types import element_of, shape_of
 from flambeau.dialects.schema.row import SchemaOp
 from flambeau.passes.delegation.normalized import Windows, reduced_dims, windows_of
@@ -37,10 +38,15 @@ def _convolution(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
 @CONVERTERS("linear")
 def _linear(op: SchemaOp, constants: ModuleConstants) -> SSAValue:
     x, weight, bias = op.arguments()
-    if rank_of(x) == 2:
+    if rank_of(x) == 2 and not is_of_blocks(weight):
         return products.GemmOp(x, weight, bias, transB=True).result
     result = products.MatMulOp(x, transposed(weight, constants)).result
     return result if bias is None else e.ARITHMETIC["add"](result, bias).result
+
+
+def is_of_blocks(weight: SSAValue) -> bool:
+    """Returns whether a weight is dequantized in blocks: ONNX Runtime computes products with such as they are stored, no `Gemm`."""
+    return isinstance(weight.owner, DequantizeLinearOp) and weight.owner.argument("block_size") > 0
 
 
 @CONVERTERS("addmm")

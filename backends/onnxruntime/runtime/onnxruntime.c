@@ -63,6 +63,9 @@ static ort_status *create_session(delegate *d, const ort_payload *payload, const
   if (status == NULL && !fl_library_adds_in_32_bits()) {
     status = library->set_entry(options, "session.x64quantprecision", "1"); /* kernels whose sums of products do not saturate */
   }
+  if (status == NULL) {
+    status = library->set_entry(options, "session.qdq_matmulnbits_accuracy_level", "1"); /* blocks of 4 bits times floats, not times int8 */
+  }
   if (status == NULL && without != NULL) {
     status = library->set_entry(options, "optimization.disable_specified_optimizers", without);
   }
